@@ -1,0 +1,149 @@
+// Package calls is the contract of a CoreCall, a node type of flows: what it
+// gets to see ([Vars]), what it may use ([Env]), what it puts out ([Chunk]) and
+// how it is found ([Registry]).
+//
+// An author writes a struct of parameters with two methods, Init and Exec, and
+// makes a [Definition] of it with [Define]. calls/builtin lists those that the
+// program has, callstest checks any of them.
+package calls
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// CoreCall is one use of a node type: constructed with its parameters, asked
+// for its input, then executed. Seed slot and specs call these info, instance,
+// _init and _exec.
+type CoreCall interface {
+	// Info describes the node type.
+	Info() *Info
+	// Init computes the input from the parameters and what the step may see. It
+	// does no I/O. The input is recorded before Exec gets it.
+	Init(ctx context.Context, vars *Vars) (value.Value, error)
+	// Exec does the work and streams the output. An error ends the stream.
+	Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error]
+}
+
+// Info describes a node type to people, to lint and to editors.
+type Info struct {
+	// Name is what a flow writes under call: kebab-case; a plugin's call is
+	// plugin.call.
+	Name string
+	// Summary is one sentence.
+	Summary Text
+	// Params, Input and Output are JSON Schemas (draft 7) of objects. [Define]
+	// infers them from the types.
+	Params, Input, Output *schema.Schema
+	// Literal names parameters that are taken as written, without templates,
+	// unless the whole value is one {{ expression }}.
+	Literal []string
+	// UsesLLM says that Exec asks the model.
+	UsesLLM bool
+	// Examples are runnable uses; the first is the one that people see.
+	Examples []Example
+}
+
+// Text is a sentence in the two built-in languages.
+type Text struct{ En, Zh string }
+
+// In is the text in a language, English where there is none.
+func (t Text) In(language string) string {
+	if language == "zh" && t.Zh != "" {
+		return t.Zh
+	}
+	return t.En
+}
+
+// Example is a use of a call that runs without a network.
+type Example struct {
+	// Title says what it shows.
+	Title string
+	// With is the YAML of the parameters, as under with: in a flow but without
+	// templates.
+	With string
+	// Vars is what the step sees; nil is an empty Vars.
+	Vars *Vars
+	// Answers are what the scripted model says, in order.
+	Answers []string
+	// Files are created before the call runs, by path relative to the flow.
+	Files map[string]string
+}
+
+// Definition is a node type that can be registered: its description and its
+// constructor.
+type Definition struct {
+	Info *Info
+	// New constructs a call with parameters that fit Info.Params. The error is an
+	// [*Error] of kind Invalid.
+	New func(params value.Value) (CoreCall, error)
+}
+
+// Typed is what an author writes: a struct of parameters whose methods know the
+// types of input and output.
+type Typed[I any] interface {
+	Init(ctx context.Context, vars *Vars) (I, error)
+	Exec(ctx context.Context, env *Env, input I) iter.Seq2[Chunk, error]
+}
+
+// Define makes a node type of a parameter struct P with input I and output O.
+// The schemas are inferred from the three types: see [schema.For] for the tags.
+// O describes the data chunk; a call that streams text has an output struct with
+// a Text field named text. It panics where a type has no schema: definitions are
+// made when the program starts, and callstest runs them all.
+func Define[P Typed[I], I, O any](info Info) Definition {
+	info.Params = schema.MustFor[P]()
+	info.Input = schema.MustFor[I]()
+	info.Output = schema.MustFor[O]()
+	shared := &info
+	return Definition{Info: shared, New: func(params value.Value) (CoreCall, error) {
+		call := &typed[P, I]{info: shared}
+		if params.Kind() == value.Object {
+			params = shared.Params.ApplyDefaults(params)
+		}
+		if err := value.Decode(params, &call.params); err != nil {
+			return nil, Errorf(Invalid, "parameters of %s: %w", shared.Name, err)
+		}
+		if v, ok := any(call.params).(Validator); ok {
+			if err := v.Validate(); err != nil {
+				return nil, err
+			}
+		}
+		return call, nil
+	}}
+}
+
+// Validator is implemented by parameter structs that have rules which a JSON
+// Schema cannot say. Lint calls it too, with parameters that have no templates.
+type Validator interface{ Validate() error }
+
+type typed[P Typed[I], I any] struct {
+	info   *Info
+	params P
+}
+
+func (c *typed[P, I]) Info() *Info { return c.info }
+
+func (c *typed[P, I]) Init(ctx context.Context, vars *Vars) (value.Value, error) {
+	input, err := c.params.Init(ctx, vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	v, err := value.Of(input)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("encoding the input of %s: %w", c.info.Name, err)
+	}
+	return v, nil
+}
+
+func (c *typed[P, I]) Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error] {
+	var in I
+	if err := value.Decode(input, &in); err != nil {
+		return Fail(Errorf(Internal, "decoding the input of %s: %w", c.info.Name, err))
+	}
+	return c.params.Exec(ctx, env, in)
+}

@@ -1,0 +1,53 @@
+package calls
+
+import (
+	"iter"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Chunk is one piece of a call's output: text, or data.
+//
+// The output of a step is its text chunks joined to {text: ...}, or its last
+// data chunk. Data after text wins; text after data is an error of the call.
+type Chunk struct {
+	// Text is the next piece of text; used when Data is nil.
+	Text string
+	// Data is an object.
+	Data *value.Value
+}
+
+// TextChunk is a piece of text.
+func TextChunk(text string) Chunk { return Chunk{Text: text} }
+
+// DataChunk is a piece of data made of a struct or a map.
+func DataChunk(data any) (Chunk, error) {
+	v, err := value.Of(data)
+	if err != nil {
+		return Chunk{}, Errorf(Internal, "encoding the output: %w", err)
+	}
+	return Chunk{Data: &v}, nil
+}
+
+// Data is the stream of a call that puts out one piece of data.
+func Data(data any) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) { yield(DataChunk(data)) }
+}
+
+// Fail is the stream of a call that fails at once.
+func Fail(err error) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) { yield(Chunk{}, err) }
+}
+
+// Do is the stream of a call that works for a while, then puts out one piece of
+// data or fails.
+func Do(work func() (data any, err error)) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		data, err := work()
+		if err != nil {
+			yield(Chunk{}, err)
+			return
+		}
+		yield(DataChunk(data))
+	}
+}

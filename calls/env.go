@@ -1,0 +1,119 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// Env is what a call may use. Every field has a working value: [NewEnv] gives
+// the quiet ones, the engine the real ones, callstest the fakes.
+type Env struct {
+	// LLM is the model provider of the flow. The engine meters it: what a call
+	// spends is counted for its step and against the flow's budget.
+	LLM llm.Provider
+	// Memory is the store of what was said before.
+	Memory Memory
+	// Functions finds importance functions and resolvers by name.
+	Functions Functions
+	// Flows runs sub-flows.
+	Flows Flows
+	// Clock is the run's clock; nothing else tells the time.
+	Clock func() time.Time
+	// Rand is seeded by the run and the step, so that a run can be replayed. It is
+	// not safe for concurrent use.
+	Rand *rand.Rand
+	// Tokens counts tokens by the vocabulary of the model in use.
+	Tokens llm.Counter
+	// Log is for people who look for a fault. Secrets do not belong there.
+	Log *slog.Logger
+	// Dir is the directory that relative paths of parameters start from: that of
+	// the flow file.
+	Dir string
+	// MediaRoots are directories, beside a call's own workspace, from which media
+	// files may be read.
+	MediaRoots []string
+	// Vars is what the step sees, the same as Init got.
+	Vars *Vars
+}
+
+// Memory is what calls need of a memory store; calls/memory has the whole.
+type Memory interface {
+	// Recent is the newest utterances of a scope, oldest first, at most limit.
+	Recent(ctx context.Context, scope Scope, limit int) ([]plugins.Turn, error)
+	// Retrieve is the memories of a scope that matter for query, best first, at
+	// most limit.
+	Retrieve(ctx context.Context, scope Scope, query string, limit int) ([]plugins.Recalled, error)
+}
+
+// Functions finds what is registered by name: a built-in one has a plain name,
+// that of a plugin is plugin.function.
+type Functions interface {
+	Importance(name string) (plugins.Importance, bool)
+	// Resolver is the one that gives values to that variable name.
+	Resolver(variable string) (plugins.Resolver, bool)
+	// Names lists what exists, sorted, for messages.
+	ImportanceNames() []string
+	VariableNames() []string
+}
+
+// Flows runs a flow inside a run.
+type Flows interface {
+	// RunFlow runs the flow file at path, relative to the running flow, and gives
+	// its outputs. Events of its steps belong to the outer run.
+	RunFlow(ctx context.Context, path string, inputs value.Value) (outputs value.Value, err error)
+}
+
+// NewEnv gives an Env in which nothing is there: no model, no memory, no
+// functions, no flows. The clock is the machine's, tokens are a quarter of the
+// bytes.
+func NewEnv() *Env {
+	return &Env{
+		LLM:       noLLM{},
+		Memory:    noMemory{},
+		Functions: (*Registry)(nil),
+		Flows:     noFlows{},
+		Clock:     time.Now,
+		Rand:      rand.New(rand.NewPCG(0, 0)),
+		Tokens:    byteCounter{},
+		Log:       slog.New(slog.DiscardHandler),
+		Dir:       ".",
+		Vars:      &Vars{},
+	}
+}
+
+type noLLM struct{}
+
+func (noLLM) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{}, &llm.Error{
+			Message: "no model provider is configured",
+			Hint:    "set llm.providers in scheduler.yaml, or keep a cassette beside the flow",
+		})
+	}
+}
+
+type noMemory struct{}
+
+func (noMemory) Recent(context.Context, Scope, int) ([]plugins.Turn, error) { return nil, nil }
+func (noMemory) Retrieve(context.Context, Scope, string, int) ([]plugins.Recalled, error) {
+	return nil, nil
+}
+
+type noFlows struct{}
+
+func (noFlows) RunFlow(context.Context, string, value.Value) (value.Value, error) {
+	return value.Value{}, Errorf(Invalid, "%w", errors.New("sub-flows run only inside a flow"))
+}
+
+// byteCounter over-estimates nothing and knows nothing: four bytes a token.
+type byteCounter struct{}
+
+func (byteCounter) Count(text string) int { return (len(text) + 3) / 4 }

@@ -1,0 +1,85 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// Kind is what sort of error happened; it decides whether a step is tried
+// again, and machines read it.
+type Kind string
+
+// The kinds of errors. Only Provider, Plugin and Timeout errors are retried.
+const (
+	Invalid  Kind = "invalid"  // what the caller gave is wrong
+	NotFound Kind = "notfound" // a named thing does not exist
+	Missing  Kind = "missing"  // required parameters are not known
+	Plugin   Kind = "plugin"   // a plugin failed
+	Provider Kind = "provider" // a model provider failed
+	Budget   Kind = "budget"   // a limit of tokens or steps is used up
+	Timeout  Kind = "timeout"  // the time allowed is over
+	Canceled Kind = "canceled" // somebody stopped the run
+	Internal Kind = "internal" // a fault of the program or of a call, a panic for one
+)
+
+// Error is the one error type of calls. The engine adds where it happened.
+type Error struct {
+	Kind Kind
+	// Hint says what to do next; "" where there is nothing to say.
+	Hint string
+	Err  error
+}
+
+// Error is the text of the error below; the hint is printed apart.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error below.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// WithHint is the error with a hint.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	return &Error{Kind: e.Kind, Hint: fmt.Sprintf(format, args...), Err: e.Err}
+}
+
+// KindOf classifies any error: that of the outermost [*Error] in its chain, a
+// context's end as Timeout or Canceled, a provider's as Provider, else Internal.
+func KindOf(err error) Kind {
+	var e *Error
+	var p *llm.Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	case errors.As(err, &p):
+		return Provider
+	}
+	return Internal
+}
+
+// HintOf is the hint of the outermost error in the chain that has one.
+func HintOf(err error) string {
+	for ; err != nil; err = errors.Unwrap(err) {
+		switch e := err.(type) { //nolint:errorlint // each link is looked at by itself
+		case *Error:
+			if e.Hint != "" {
+				return e.Hint
+			}
+		case *llm.Error:
+			if e.Hint != "" {
+				return e.Hint
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package calls
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/callnode/scheduler/plugins"
+)
+
+// Registry is everything a flow can name: calls, importance functions and
+// variables. Fill it before use; reading is then safe from many goroutines. A
+// nil Registry is an empty one.
+type Registry struct {
+	calls      map[string]Definition
+	importance map[string]plugins.Importance
+	resolvers  map[string]plugins.Resolver
+}
+
+// NewRegistry makes a Registry of calls. Two of one name are an error.
+func NewRegistry(defs ...Definition) (*Registry, error) {
+	r := &Registry{
+		calls:      make(map[string]Definition, len(defs)),
+		importance: map[string]plugins.Importance{},
+		resolvers:  map[string]plugins.Resolver{},
+	}
+	for _, def := range defs {
+		if err := add(r.calls, "call", def.Info.Name, def); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// AddImportance registers an importance function. A name that is taken is an
+// error.
+func (r *Registry) AddImportance(name string, f plugins.Importance) error {
+	return add(r.importance, "importance function", name, f)
+}
+
+// AddResolver registers a resolver for variable names. A name that is taken is
+// an error.
+func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
+	for _, name := range variables {
+		if err := add(r.resolvers, "variable", name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func add[T any](m map[string]T, what, name string, x T) error {
+	if _, taken := m[name]; taken {
+		return fmt.Errorf("the %s %q is registered twice", what, name)
+	}
+	m[name] = x
+	return nil
+}
+
+// Call finds a call by name.
+func (r *Registry) Call(name string) (Definition, bool) {
+	if r == nil {
+		return Definition{}, false
+	}
+	d, ok := r.calls[name]
+	return d, ok
+}
+
+// CallNames lists the calls, sorted.
+func (r *Registry) CallNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.calls))
+}
+
+// Importance finds an importance function by name.
+func (r *Registry) Importance(name string) (plugins.Importance, bool) {
+	if r == nil {
+		return nil, false
+	}
+	f, ok := r.importance[name]
+	return f, ok
+}
+
+// ImportanceNames lists the importance functions, sorted.
+func (r *Registry) ImportanceNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.importance))
+}
+
+// Resolver finds the resolver of a variable.
+func (r *Registry) Resolver(variable string) (plugins.Resolver, bool) {
+	if r == nil {
+		return nil, false
+	}
+	f, ok := r.resolvers[variable]
+	return f, ok
+}
+
+// VariableNames lists the variables that have a resolver, sorted.
+func (r *Registry) VariableNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.resolvers))
+}

@@ -1,0 +1,117 @@
+package calls
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Vars is what a step may see (CallVars in the originals). It is read-only and
+// shared.
+type Vars struct {
+	// Inputs are the inputs of the flow, an object.
+	Inputs value.Value
+	// Question is inputs.question, or "".
+	Question string
+	// Resolved are the values of variable resolvers that the step mentions, by
+	// name.
+	Resolved map[string]value.Value
+	// Run identifies the run.
+	Run Run
+	// Step is the step that is being run.
+	Step StepInfo
+	// Scope is the user and session of the flow.
+	Scope Scope
+	// Language is zh, en or another language's name; "" means en.
+	Language string
+	// Now is the time of the run's clock when the step started.
+	Now time.Time
+	// Upstream is what finished before. It may be nil.
+	Upstream Upstream
+}
+
+// Upstream gives what the finished upstream steps of a step left. It is asked
+// only by steps that want it: a step that does not costs the same in a flow of
+// any size.
+type Upstream interface {
+	// History is the finished upstream steps in file order.
+	History() []Record
+	// Summary is the text of the newest upstream summary step, else the input of
+	// that name, else "".
+	Summary() string
+	// Facts are those of the newest upstream facts step, else the input of that
+	// name, else none.
+	Facts() []string
+}
+
+// History is the finished upstream steps in file order.
+func (v *Vars) History() []Record {
+	if v.Upstream == nil {
+		return nil
+	}
+	return v.Upstream.History()
+}
+
+// Summary is the summary of what came before, or "".
+func (v *Vars) Summary() string {
+	if v.Upstream == nil {
+		return ""
+	}
+	return v.Upstream.Summary()
+}
+
+// Facts are the facts known from before.
+func (v *Vars) Facts() []string {
+	if v.Upstream == nil {
+		return nil
+	}
+	return v.Upstream.Facts()
+}
+
+// Past is an Upstream of known values.
+type Past struct {
+	Records  []Record
+	Abstract string
+	Known    []string
+}
+
+// History is p.Records.
+func (p Past) History() []Record { return p.Records }
+
+// Summary is p.Abstract.
+func (p Past) Summary() string { return p.Abstract }
+
+// Facts is p.Known.
+func (p Past) Facts() []string { return p.Known }
+
+// Record is one finished step.
+type Record struct {
+	ID          string      `json:"id"`
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Input       value.Value `json:"input"`
+	Output      value.Value `json:"output"`
+}
+
+// Run identifies a run.
+type Run struct {
+	// ID is unique; "" for a call that runs without a flow.
+	ID   string `json:"id"`
+	Flow string `json:"flow"`
+	// StartedAt is the time of the run's clock at its start.
+	StartedAt time.Time `json:"started_at"`
+}
+
+// StepInfo is what a call may know of the step it runs in.
+type StepInfo struct {
+	ID, Name, Description string
+	// Index is the item's index in a for_each step, else nil.
+	Index *int
+}
+
+// Scope is whose memory a call works in. User is a hard wall between people,
+// Session narrows within one.
+type Scope struct {
+	User    string `json:"user"`
+	Session string `json:"session"`
+}

@@ -1,0 +1,202 @@
+// Package yaml is the door to the YAML library: one document at a time, bounded,
+// with the place of every node, and turned into values with the order of keys and
+// the spelling of numbers kept.
+package yaml
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Node is a parsed piece of YAML with its Line and Column.
+type Node = yaml.Node
+
+// The kinds of nodes that a document has after [Parse]: aliases are still there.
+const (
+	Mapping  = yaml.MappingNode
+	Sequence = yaml.SequenceNode
+	Scalar   = yaml.ScalarNode
+	Alias    = yaml.AliasNode
+)
+
+// Limits of what is read, so that no text can take the program down.
+const (
+	MaxBytes = 8 << 20
+	maxDepth = 200
+	// maxNodes bounds what aliases unfold to.
+	maxNodes = 1_000_000
+)
+
+// Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
+// library does not tell it.
+type Error struct {
+	Line, Col int
+	Msg       string
+}
+
+// Error is line:col: message.
+func (e *Error) Error() string {
+	if e.Col == 0 {
+		return fmt.Sprintf("%d: %s", e.Line, e.Msg)
+	}
+	return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg)
+}
+
+var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
+
+// Parse reads exactly one document and gives its root node; nil for an empty
+// text. A second document, nesting that is too deep and aliases that unfold to
+// too much are errors. All errors are of type *[Error].
+func Parse(src []byte) (*Node, error) {
+	if len(src) > MaxBytes {
+		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), MaxBytes)}
+	}
+	dec := yaml.NewDecoder(strings.NewReader(string(src)))
+	var doc, second Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, wrap(err)
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, &Error{Line: second.Line, Col: second.Column, Msg: "a second YAML document starts here; only one is read"}
+	case !errors.Is(err, io.EOF):
+		return nil, wrap(err)
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	root := doc.Content[0]
+	budget := maxNodes
+	if err := bound(root, 0, &budget); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+func wrap(err error) *Error {
+	m := lineInMessage.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(m[1])
+	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
+}
+
+func bound(n *Node, depth int, budget *int) error {
+	if *budget--; *budget < 0 {
+		return &Error{n.Line, n.Column, "aliases unfold to too many nodes"}
+	}
+	if depth > maxDepth {
+		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
+	}
+	if n.Kind == Alias {
+		return bound(n.Alias, depth+1, budget)
+	}
+	for _, c := range n.Content {
+		if err := bound(c, depth+1, budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resolve follows an alias to the node it names.
+func Resolve(n *Node) *Node {
+	for n.Kind == Alias {
+		n = n.Alias
+	}
+	return n
+}
+
+// Value turns a node into a value. Mappings keep their order; a key that stands
+// twice, a key that is no scalar, a merge key and a tag of one's own are errors of
+// type *[Error].
+func Value(n *Node) (value.Value, error) {
+	n = Resolve(n)
+	switch n.Kind {
+	case Sequence:
+		items := make([]value.Value, len(n.Content))
+		for i, c := range n.Content {
+			item, err := Value(c)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = item
+		}
+		return value.OfList(items...), nil
+	case Mapping:
+		m := value.NewMap(len(n.Content) / 2)
+		for i := 0; i < len(n.Content); i += 2 {
+			key := Resolve(n.Content[i])
+			if key.Kind != Scalar {
+				return value.Value{}, &Error{key.Line, key.Column, "a key must be plain text"}
+			}
+			if key.Tag == "!!merge" {
+				return value.Value{}, &Error{key.Line, key.Column, "merge keys (<<) are not supported"}
+			}
+			if _, twice := m.Get(key.Value); twice {
+				return value.Value{}, &Error{key.Line, key.Column, fmt.Sprintf("the key %q stands twice", key.Value)}
+			}
+			member, err := Value(n.Content[i+1])
+			if err != nil {
+				return value.Value{}, err
+			}
+			m.Set(key.Value, member)
+		}
+		return value.OfMap(m), nil
+	}
+	return scalar(n)
+}
+
+func scalar(n *Node) (value.Value, error) {
+	switch n.ShortTag() {
+	case "!!null":
+		return value.Value{}, nil
+	case "!!bool":
+		var b bool
+		if err := n.Decode(&b); err == nil {
+			return value.OfBool(b), nil
+		}
+	case "!!int":
+		if v, err := value.OfNumber(n.Value); err == nil {
+			return v, nil
+		}
+		var i int64
+		if err := n.Decode(&i); err == nil {
+			return value.OfInt(i), nil
+		}
+		return value.OfString(n.Value), nil
+	case "!!float":
+		if v, err := value.OfNumber(n.Value); err == nil {
+			return v, nil
+		}
+		var f float64
+		if err := n.Decode(&f); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return value.OfFloat(f), nil
+		}
+		return value.Value{}, &Error{n.Line, n.Column, n.Value + " has no JSON form"}
+	case "!!str", "!!timestamp":
+		return value.OfString(n.Value), nil
+	case "!!binary":
+		return value.OfString(n.Value), nil
+	}
+	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("the tag %s is not known here", n.Tag)}
+}
+
+// ParseValue reads one document as a value; null for an empty text.
+func ParseValue(src []byte) (value.Value, error) {
+	n, err := Parse(src)
+	if err != nil || n == nil {
+		return value.Value{}, err
+	}
+	return Value(n)
+}

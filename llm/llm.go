@@ -1,0 +1,158 @@
+// Package llm is the contract of a model provider. It knows no provider: those
+// are in the folders below, and every one of them passes llmtest.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Provider answers chat requests.
+//
+// Chat yields the pieces of one answer as they arrive. An error ends the
+// sequence; what was yielded before it stays valid. A sequence that ends
+// without an error is a complete answer. Breaking out of the loop, or ending
+// ctx, closes the request. Errors are an [*Error] wherever the provider said
+// why. A Provider is safe for concurrent use.
+type Provider interface {
+	Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error]
+}
+
+// Request is one chat request in the shape of the OpenAI chat-completions API.
+// What other vendors need beyond it travels in Extra and inside the messages.
+type Request struct {
+	// Model is the vendor's name of the model; "" leaves the choice to the
+	// provider's setting.
+	Model string
+	// Messages are the objects of the conversation, oldest first: {role, content,
+	// ...}. They are passed on as they are, with every key they have.
+	Messages []Message
+	// Temperature, where given, is 0 to 2.
+	Temperature *float64
+	// MaxTokens bounds the answer; 0 leaves it to the vendor.
+	MaxTokens int
+	// Tools are tool definitions: {type: function, function: {name, description,
+	// parameters}}.
+	Tools []json.RawMessage
+	// ResponseSchema, where given, is a JSON Schema that the answer's text must
+	// fit.
+	ResponseSchema json.RawMessage
+	// Extra are further members of the request body. They win over the fields
+	// above.
+	Extra map[string]json.RawMessage
+}
+
+// Message is one message as a JSON object.
+type Message = json.RawMessage
+
+// TextMessage is the message {role, content} of plain text.
+func TextMessage(role, content string) Message {
+	b, err := json.Marshal(struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}{role, content})
+	if err != nil {
+		panic(err) // two strings always encode
+	}
+	return b
+}
+
+// Delta is one piece of an answer. Any of its fields may be empty.
+type Delta struct {
+	// Text is the next piece of the answer's text.
+	Text string
+	// Reasoning is the next piece of text that the model thought aloud
+	// (reasoning_content, reasoning).
+	Reasoning string
+	// ToolCalls are pieces of tool calls, to be joined by Index.
+	ToolCalls []ToolCallDelta
+	// FinishReason is given once, near the end: stop, length, tool_calls,
+	// content_filter or a vendor's own word.
+	FinishReason string
+	// Usage is given at most once.
+	Usage *Usage
+	// Extra are the vendor's fields of the message that this type does not name.
+	Extra map[string]json.RawMessage
+}
+
+// ToolCallDelta is a piece of a tool call: ID and Name come once, Arguments in
+// pieces of one JSON text.
+type ToolCallDelta struct {
+	Index     int
+	ID        string
+	Name      string
+	Arguments string
+}
+
+// Usage counts tokens as the vendor bills them.
+type Usage struct {
+	InputTokens  int `json:"input_tokens"`
+	OutputTokens int `json:"output_tokens"`
+	// CachedTokens is the part of InputTokens that came from the vendor's prompt
+	// cache.
+	CachedTokens int `json:"cached_tokens,omitempty"`
+}
+
+// Add adds o to u.
+func (u *Usage) Add(o Usage) {
+	u.InputTokens += o.InputTokens
+	u.OutputTokens += o.OutputTokens
+	u.CachedTokens += o.CachedTokens
+}
+
+// Total is all tokens, in and out.
+func (u Usage) Total() int { return u.InputTokens + u.OutputTokens }
+
+// Error is what a provider says when it does not answer.
+type Error struct {
+	// Provider is the provider's name in the configuration.
+	Provider string
+	// Status is the HTTP status, or 0 where there was none.
+	Status int
+	// Message is the vendor's own message, cut to a readable length.
+	Message string
+	// Temporary says that the same request may be answered later: 408, 409, 429,
+	// 5xx, a broken connection, a timeout.
+	Temporary bool
+	// RetryAfter is how long the vendor asked to wait; 0 where it did not say.
+	RetryAfter time.Duration
+	// Hint says what the user can do about it; "" where nobody knows.
+	Hint string
+	// Err is the error below, if there is one.
+	Err error
+}
+
+// Error says which provider, which status and the vendor's message.
+func (e *Error) Error() string {
+	s := "provider"
+	if e.Provider != "" {
+		s += " " + e.Provider
+	}
+	if e.Status != 0 {
+		s += fmt.Sprintf(": HTTP %d", e.Status)
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the error below.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Counter counts the tokens of a text. Implementations are in llm/tokens; all
+// are safe for concurrent use.
+type Counter interface {
+	// Count is the number of tokens of text; 0 for "".
+	Count(text string) int
+}
+
+// MessageOverhead is how many tokens a chat message costs beyond its text, by
+// the usual estimate for chat formats.
+const MessageOverhead = 4

@@ -1,0 +1,138 @@
+package value
+
+import "iter"
+
+// Map is an object: members in the order in which they were set. A nil *Map
+// reads as an empty one.
+type Map struct {
+	keys  []string
+	vals  []Value
+	index map[string]int // nil while the map is small enough to be searched
+}
+
+// searched is the size up to which a linear search beats a hash.
+const searched = 8
+
+// NewMap returns an empty map with room for n members.
+func NewMap(n int) *Map {
+	return &Map{keys: make([]string, 0, n), vals: make([]Value, 0, n)}
+}
+
+// Pairs returns a map of alternating keys and values that [Of] accepts. It
+// panics where a key is no string: it is for literals in code.
+func Pairs(kv ...any) *Map {
+	m := NewMap(len(kv) / 2)
+	for i := 0; i < len(kv); i += 2 {
+		v, err := Of(kv[i+1])
+		if err != nil {
+			panic(err)
+		}
+		m.Set(kv[i].(string), v)
+	}
+	return m
+}
+
+// Len is the number of members.
+func (m *Map) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.keys)
+}
+
+func (m *Map) find(key string) int {
+	if m == nil {
+		return -1
+	}
+	if m.index != nil {
+		if i, ok := m.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, k := range m.keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Get is the member of that key, or null and false.
+func (m *Map) Get(key string) (Value, bool) {
+	if i := m.find(key); i >= 0 {
+		return m.vals[i], true
+	}
+	return Value{}, false
+}
+
+// Set adds a member at the end, or replaces the value of the member of that key
+// in its place.
+func (m *Map) Set(key string, v Value) {
+	if i := m.find(key); i >= 0 {
+		m.vals[i] = v
+		return
+	}
+	m.keys = append(m.keys, key)
+	m.vals = append(m.vals, v)
+	switch {
+	case m.index != nil:
+		m.index[key] = len(m.keys) - 1
+	case len(m.keys) > searched:
+		m.index = make(map[string]int, 2*len(m.keys))
+		for i, k := range m.keys {
+			m.index[k] = i
+		}
+	}
+}
+
+// Delete takes a member out and keeps the order of the others.
+func (m *Map) Delete(key string) {
+	i := m.find(key)
+	if i < 0 {
+		return
+	}
+	m.keys = append(m.keys[:i], m.keys[i+1:]...)
+	m.vals = append(m.vals[:i], m.vals[i+1:]...)
+	if m.index != nil {
+		delete(m.index, key)
+		for j := i; j < len(m.keys); j++ {
+			m.index[m.keys[j]] = j
+		}
+	}
+}
+
+// Clone is a copy whose members can be set without changing m; the values are
+// shared.
+func (m *Map) Clone() *Map {
+	c := NewMap(m.Len() + 1)
+	for k, v := range m.All() {
+		c.Set(k, v)
+	}
+	return c
+}
+
+// Entry is the key and value at position i, 0 <= i < Len.
+func (m *Map) Entry(i int) (string, Value) { return m.keys[i], m.vals[i] }
+
+// Keys is the keys in order; the slice must not be changed.
+func (m *Map) Keys() []string {
+	if m == nil {
+		return nil
+	}
+	return m.keys
+}
+
+// All ranges over the members in order.
+func (m *Map) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if m == nil {
+			return
+		}
+		for i, k := range m.keys {
+			if !yield(k, m.vals[i]) {
+				return
+			}
+		}
+	}
+}

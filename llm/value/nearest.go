@@ -1,0 +1,59 @@
+package value
+
+import "strings"
+
+// Nearest is the key among keys that key was most likely meant to be, for "did
+// you mean" hints; "" where none is near. Near is at most one edit in three
+// characters (insertion, deletion, substitution, swap of neighbours), case and
+// the difference of - and _ not counted.
+func Nearest(key string, keys []string) string {
+	fold := strings.NewReplacer("_", "-").Replace
+	want := []rune(fold(strings.ToLower(key)))
+	best, bestDistance := "", max(1, len(want)/3)+1
+	for _, k := range keys {
+		if k == key {
+			continue
+		}
+		have := []rune(fold(strings.ToLower(k)))
+		if abs(len(want)-len(have)) >= bestDistance {
+			continue
+		}
+		if d := editDistance(want, have); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+func abs(i int) int {
+	if i < 0 {
+		return -i
+	}
+	return i
+}
+
+// editDistance is the optimal string alignment distance.
+func editDistance(a, b []rune) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64 // too long to be a mistyped name
+	}
+	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(b)]
+}

@@ -1,0 +1,354 @@
+// Package value is the one data type that parameters, template expressions,
+// chunks, events and the journal share: JSON with the order of keys and the
+// spelling of numbers kept.
+//
+// A [Value] is immutable once it has been handed to somebody else: lists and
+// maps are shared between steps and never copied. Build a map with [NewMap] and
+// [Map.Set], then stop changing it.
+package value
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Kind says which of the six JSON types a [Value] has. Integers and other
+// numbers are told apart, as Python and JSON Schema do: 3 is an Int, 3.0 and 3e0
+// are Floats.
+type Kind uint8
+
+// The kinds, in the order in which [Compare] sorts values of different kinds.
+const (
+	Null Kind = iota
+	Bool
+	Int
+	Float
+	String
+	List
+	Object
+)
+
+// String is the JSON Schema name of the kind: null, boolean, integer, number,
+// string, array or object.
+func (k Kind) String() string {
+	return [...]string{"null", "boolean", "integer", "number", "string", "array", "object"}[k]
+}
+
+// Value is one JSON value. The zero Value is null.
+type Value struct {
+	// v is nil, bool, int64, float64, raw, string, []Value or *Map.
+	v any
+}
+
+// raw is a number whose source text must be kept: 1.50, 1e3, or an integer
+// beyond int64.
+type raw string
+
+// OfString returns a JSON string. It is not checked to be UTF-8; encoding
+// replaces bytes that are not.
+func OfString(s string) Value { return Value{s} }
+
+// OfBool returns true or false.
+func OfBool(b bool) Value { return Value{b} }
+
+// OfInt returns an integer.
+func OfInt(i int64) Value { return Value{i} }
+
+// OfFloat returns a number that is a Float even when it is whole: 3 prints as
+// 3.0. NaN and the infinities have no JSON form and become null.
+func OfFloat(f float64) Value {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return Value{}
+	}
+	return Value{f}
+}
+
+// OfBig returns an integer of any size.
+func OfBig(i *big.Int) Value {
+	if i.IsInt64() {
+		return Value{i.Int64()}
+	}
+	return Value{raw(i.String())}
+}
+
+// OfNumber returns the number that the JSON text s spells, keeping the
+// spelling. The error says that s is not a JSON number.
+func OfNumber(s string) (Value, error) {
+	if !isNumber(s) {
+		return Value{}, fmt.Errorf("%q is not a JSON number", s)
+	}
+	return number(s), nil
+}
+
+// number is OfNumber for text that is known to be a JSON number.
+func number(s string) Value {
+	if len(s) <= 19 && !strings.ContainsAny(s, ".eE") && s != "-0" {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return Value{i}
+		}
+	}
+	return Value{raw(s)}
+}
+
+// OfList returns a list that shares items.
+func OfList(items ...Value) Value {
+	if items == nil {
+		items = []Value{}
+	}
+	return Value{items}
+}
+
+// OfMap returns an object; nil gives an empty one.
+func OfMap(m *Map) Value {
+	if m == nil {
+		m = NewMap(0)
+	}
+	return Value{m}
+}
+
+// Kind tells the type of the value.
+func (v Value) Kind() Kind {
+	switch x := v.v.(type) {
+	case nil:
+		return Null
+	case bool:
+		return Bool
+	case int64:
+		return Int
+	case float64:
+		return Float
+	case raw:
+		if strings.ContainsAny(string(x), ".eE") {
+			return Float
+		}
+		return Int
+	case string:
+		return String
+	case []Value:
+		return List
+	default:
+		return Object
+	}
+}
+
+// IsNull says whether the value is null.
+func (v Value) IsNull() bool { return v.v == nil }
+
+// Str is the text of a string; ok is false for any other kind.
+func (v Value) Str() (s string, ok bool) { s, ok = v.v.(string); return s, ok }
+
+// Bool is the truth value of a boolean; ok is false for any other kind.
+func (v Value) Bool() (b, ok bool) { b, ok = v.v.(bool); return b, ok }
+
+// Int is an integer that fits int64; a Float, even 3.0, is not one.
+func (v Value) Int() (i int64, ok bool) { i, ok = v.v.(int64); return i, ok }
+
+// Float is any number as float64, rounded where it must be. A number beyond
+// float64's range gives an infinity; ok is false for what is no number.
+func (v Value) Float() (f float64, ok bool) {
+	switch x := v.v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	case raw:
+		f, _ = strconv.ParseFloat(string(x), 64)
+		return f, true
+	}
+	return 0, false
+}
+
+// Big is an integer of any size; ok is false for Floats and other kinds.
+func (v Value) Big() (i *big.Int, ok bool) {
+	switch x := v.v.(type) {
+	case int64:
+		return big.NewInt(x), true
+	case raw:
+		return new(big.Int).SetString(string(x), 10)
+	}
+	return nil, false
+}
+
+// List is the elements of a list, which must not be changed; nil for any other
+// kind.
+func (v Value) List() []Value { l, _ := v.v.([]Value); return l }
+
+// Map is the members of an object; nil, which reads as empty, for any other
+// kind.
+func (v Value) Map() *Map { m, _ := v.v.(*Map); return m }
+
+// Get is the member of an object by key. It is null and false where the value
+// is no object or has no such key.
+func (v Value) Get(key string) (Value, bool) { return v.Map().Get(key) }
+
+// At is the element or member that the RFC 6901 pointer names: "" is v itself,
+// "/a/0" the first element of member a.
+func (v Value) At(pointer string) (Value, bool) {
+	if pointer == "" {
+		return v, true
+	}
+	if pointer[0] != '/' {
+		return Value{}, false
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		var ok bool
+		switch {
+		case v.Map() != nil:
+			v, ok = v.Get(unescape(token))
+		case v.List() != nil:
+			i, err := strconv.Atoi(token)
+			if ok = err == nil && i >= 0 && i < len(v.List()) && (token == "0" || token[0] != '0'); ok {
+				v = v.List()[i]
+			}
+		}
+		if !ok {
+			return Value{}, false
+		}
+	}
+	return v, true
+}
+
+var (
+	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// Escape makes one RFC 6901 reference token of a key: ~ becomes ~0, / becomes
+// ~1.
+func Escape(key string) string { return escaper.Replace(key) }
+
+func unescape(token string) string {
+	if !strings.Contains(token, "~") {
+		return token
+	}
+	return unescaper.Replace(token)
+}
+
+// Equal compares as JSON Schema does: numbers by their mathematical value
+// (1 equals 1.0), objects without regard to the order of keys.
+func Equal(a, b Value) bool {
+	ka, kb := a.Kind(), b.Kind()
+	if (ka == Int || ka == Float) && (kb == Int || kb == Float) {
+		return compareNumbers(a, b) == 0
+	}
+	if ka != kb {
+		return false
+	}
+	switch ka {
+	case List:
+		la, lb := a.List(), b.List()
+		if len(la) != len(lb) {
+			return false
+		}
+		for i := range la {
+			if !Equal(la[i], lb[i]) {
+				return false
+			}
+		}
+		return true
+	case Object:
+		ma, mb := a.Map(), b.Map()
+		if ma.Len() != mb.Len() {
+			return false
+		}
+		for k, x := range ma.All() {
+			if y, ok := mb.Get(k); !ok || !Equal(x, y) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.v == b.v
+	}
+}
+
+// Compare orders numbers by value and strings by code point; values of
+// different kinds by [Kind]. Lists compare element by element. Objects have no
+// order: two of them give 0.
+func Compare(a, b Value) int {
+	ka, kb := a.Kind(), b.Kind()
+	if (ka == Int || ka == Float) && (kb == Int || kb == Float) {
+		return compareNumbers(a, b)
+	}
+	if ka != kb {
+		return int(ka) - int(kb)
+	}
+	switch ka {
+	case String:
+		x, _ := a.Str()
+		y, _ := b.Str()
+		return strings.Compare(x, y)
+	case Bool:
+		x, _ := a.Bool()
+		y, _ := b.Bool()
+		switch {
+		case x == y:
+			return 0
+		case y:
+			return -1
+		}
+		return 1
+	case List:
+		la, lb := a.List(), b.List()
+		for i := range min(len(la), len(lb)) {
+			if c := Compare(la[i], lb[i]); c != 0 {
+				return c
+			}
+		}
+		return len(la) - len(lb)
+	}
+	return 0
+}
+
+func compareNumbers(a, b Value) int {
+	if x, ok := a.v.(int64); ok {
+		if y, ok := b.v.(int64); ok {
+			switch {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		}
+	}
+	x, xok := exact(a)
+	y, yok := exact(b)
+	if xok && yok {
+		return x.Cmp(y)
+	}
+	f, _ := a.Float()
+	g, _ := b.Float()
+	switch {
+	case f < g:
+		return -1
+	case f > g:
+		return 1
+	}
+	return 0
+}
+
+// maxExponent bounds the numbers that are compared exactly: 1e999999999 must
+// not become a rational of a billion digits.
+const maxExponent = 400
+
+func exact(v Value) (*big.Rat, bool) {
+	switch x := v.v.(type) {
+	case int64:
+		return new(big.Rat).SetInt64(x), true
+	case float64:
+		return new(big.Rat).SetFloat64(x), true
+	case raw:
+		s := string(x)
+		if i := strings.IndexAny(s, "eE"); i >= 0 {
+			if e, err := strconv.Atoi(s[i+1:]); err != nil || e > maxExponent || e < -maxExponent {
+				return nil, false
+			}
+		}
+		return new(big.Rat).SetString(s)
+	}
+	return nil, false
+}

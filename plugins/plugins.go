@@ -1,0 +1,117 @@
+// Package plugins is the contract of what can be plugged in beside calls:
+// importance functions and variable resolvers. Built-in ones and those of
+// out-of-process plugins satisfy the same interfaces; the engine cannot tell
+// them apart.
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// State is what an importance function or a resolver may know about the
+// dialogue it is asked in.
+type State struct {
+	// Input is the user's current words.
+	Input string `json:"input"`
+	// History is the dialogue so far, oldest first.
+	History []Turn `json:"history,omitempty"`
+	// Vars are the values that the caller knows by name.
+	Vars map[string]json.RawMessage `json:"vars,omitempty"`
+	// User and Session are the scope of the dialogue; "" where nobody said.
+	User    string `json:"user,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Language is zh, en or another language's name.
+	Language string `json:"language,omitempty"`
+	// Now is the time of the run's clock.
+	Now time.Time `json:"now"`
+	// Retrieve gives the memories found for Input, best first. It is called at
+	// most when somebody wants them, and fetched once however often it is called.
+	// It may be nil: nothing can be retrieved.
+	Retrieve func(context.Context) ([]Recalled, error) `json:"-"`
+}
+
+// Turn is one utterance of a dialogue.
+type Turn struct {
+	// Role is user, assistant, system or another chat role; "" where unknown.
+	Role string `json:"role,omitempty"`
+	// Content is the text.
+	Content string `json:"content"`
+	// Timestamp is when it was said; zero where unknown.
+	Timestamp time.Time `json:"timestamp,omitzero"`
+}
+
+// Recalled is one retrieved memory.
+type Recalled struct {
+	Text string `json:"text"`
+	// Score is the relevance, 0 to 1.
+	Score float64 `json:"score"`
+}
+
+// Item is one candidate that an importance function judges.
+type Item struct {
+	// Name tells items apart in messages: a module's name, an entry's id.
+	Name string `json:"name"`
+	// Text is the candidate's text; "" where it is not rendered yet.
+	Text string `json:"text,omitempty"`
+	// Data is what else is known of it.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Verdict is the judgement of one item.
+type Verdict struct {
+	// Include says whether the item belongs into the prompt.
+	Include bool `json:"include"`
+	// Score, where given, ranks items, 0 to 1.
+	Score *float64 `json:"score,omitempty"`
+	// Reason says why, for people.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Importance judges whether items matter in a state. The answer has one verdict
+// per item, in their order. Implementations are safe for concurrent use.
+type Importance interface {
+	Judge(ctx context.Context, state State, items []Item) ([]Verdict, error)
+}
+
+// ImportanceFunc makes an [Importance] of a function that judges one item.
+type ImportanceFunc func(ctx context.Context, state State, item Item) (Verdict, error)
+
+// Judge calls f for each item and stops at the first error.
+func (f ImportanceFunc) Judge(ctx context.Context, state State, items []Item) ([]Verdict, error) {
+	verdicts := make([]Verdict, len(items))
+	for i, item := range items {
+		v, err := f(ctx, state, item)
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i] = v
+	}
+	return verdicts, nil
+}
+
+// Resolver gives values to names. Implementations are safe for concurrent use.
+type Resolver interface {
+	// Resolve gives the JSON value of each name. A name that is missing in the
+	// answer has no value now, which is an error of the one who asked.
+	Resolve(ctx context.Context, state State, names []string) (map[string]json.RawMessage, error)
+}
+
+// ResolverFunc makes a [Resolver] of a function that gives one value.
+type ResolverFunc func(ctx context.Context, state State, name string) (any, error)
+
+// Resolve calls f for each name, and encodes what it gives.
+func (f ResolverFunc) Resolve(ctx context.Context, state State, names []string) (map[string]json.RawMessage, error) {
+	values := make(map[string]json.RawMessage, len(names))
+	for _, name := range names {
+		v, err := f(ctx, state, name)
+		if err != nil {
+			return nil, err
+		}
+		if values[name], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}

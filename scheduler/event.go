@@ -1,0 +1,90 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// EventType says what happened.
+type EventType string
+
+// The types of events. Those of a step carry its id.
+const (
+	FlowStarted   EventType = "flow.started"
+	StepReady     EventType = "step.ready"
+	StepStarted   EventType = "step.started"
+	StepInput     EventType = "step.input"
+	StepDelta     EventType = "step.delta"
+	StepRetrying  EventType = "step.retrying"
+	StepWaiting   EventType = "step.waiting"
+	StepSkipped   EventType = "step.skipped"
+	StepFailed    EventType = "step.failed"
+	StepFinished  EventType = "step.finished"
+	FlowWaiting   EventType = "flow.waiting"
+	FlowFailed    EventType = "flow.failed"
+	FlowCancelled EventType = "flow.cancelled"
+	FlowFinished  EventType = "flow.finished"
+)
+
+// Event is one thing that happened in a run. The command line prints events, the
+// journal stores them, a server streams them: one type for all.
+type Event struct {
+	// Seq counts from 1 without gaps.
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Run  string    `json:"run"`
+	Type EventType `json:"type"`
+	// Step is the step's id; steps of a sub-flow are outer/inner.
+	Step string `json:"step,omitempty"`
+	// Index is the item's index in a for_each step.
+	Index *int `json:"index,omitempty"`
+	Data  *Data `json:"data,omitempty"`
+}
+
+// Data is what an event says beyond its type. Which fields are set depends on the
+// type.
+type Data struct {
+	// Flow and Inputs: flow.started.
+	Flow   string       `json:"flow,omitempty"`
+	Inputs *value.Value `json:"inputs,omitempty"`
+	// Call: step.started.
+	Call string `json:"call,omitempty"`
+	// ToUser: step.started of a step whose text is for the user.
+	ToUser bool `json:"to_user,omitempty"`
+	// Params and Input: step.input, the rendered parameters and the call's input.
+	Params *value.Value `json:"params,omitempty"`
+	Input  *value.Value `json:"input,omitempty"`
+	// Text: step.delta.
+	Text string `json:"text,omitempty"`
+	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
+	// from 1. What the attempt streamed is void.
+	Attempt int   `json:"attempt,omitempty"`
+	DelayMS int64 `json:"delay_ms,omitempty"`
+	// Reason: step.skipped, and warnings.
+	Reason string `json:"reason,omitempty"`
+	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step
+	// that goes on after its error.
+	Error *ErrorInfo `json:"error,omitempty"`
+	// Output, Usage and DurationMS: step.finished; Outputs, Usage and DurationMS:
+	// flow.finished.
+	Output     *value.Value `json:"output,omitempty"`
+	Outputs    *value.Value `json:"outputs,omitempty"`
+	Usage      *llm.Usage   `json:"usage,omitempty"`
+	DurationMS *float64     `json:"duration_ms,omitempty"`
+	// RemainingSchema: step.waiting and flow.waiting.
+	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
+}
+
+// ErrorInfo is an error as events carry it.
+type ErrorInfo struct {
+	Kind    calls.Kind `json:"kind"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+	// Position is file:line:col of what failed in the flow; "" where unknown.
+	Position string `json:"position,omitempty"`
+	// Step is the step that failed, in flow.failed.
+	Step string `json:"step,omitempty"`
+}

@@ -1,0 +1,175 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Position is a place in a flow file. Line and Col count from 1, Col in
+// characters.
+type Position struct {
+	File      string
+	Line, Col int
+}
+
+// String is file:line:col.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
+
+// Problem is something wrong in a flow, found before anything runs.
+type Problem struct {
+	Pos     Position
+	Warning bool
+	Message string
+	// Hint says what to do about it; "" where the message says it all.
+	Hint string
+}
+
+// String is file:line:col: message (hint), the form that editors jump by.
+func (p Problem) String() string {
+	s := p.Pos.String() + ": "
+	if p.Warning {
+		s += "warning: "
+	}
+	s += p.Message
+	if p.Hint != "" {
+		s += " (" + p.Hint + ")"
+	}
+	return s
+}
+
+// Flow is a parsed, linted and compiled flow file. It is immutable and safe for
+// concurrent runs.
+type Flow struct {
+	File        string
+	Source      []byte
+	Name        string
+	Description string
+	// Language is zh, en, another language, or "" where the flow does not say.
+	Language string
+	// Inputs is the schema of the inputs, an object; never nil.
+	Inputs *schema.Schema
+	// User and Session are templates of the memory scope; nil where not given.
+	User, Session *Param
+	Steps         []*Step
+	// Outputs is a map of templates; nil where the flow has none.
+	Outputs *Param
+	// OnError is the reply template over error; nil where the flow has none.
+	OnError *Param
+	// MaxTokens is the budget; 0 is none.
+	MaxTokens int
+	// LLM is the name of the provider; "" leaves it to the configuration.
+	LLM string
+	// Plugins are the names of the plugins that the flow wants.
+	Plugins []string
+}
+
+// Step is one use of a call in a flow.
+type Step struct {
+	// Index is the position in Flow.Steps.
+	Index       int
+	Pos         Position
+	ID          string
+	Call        string
+	Name        string
+	Description string
+	Def         calls.Definition
+	// Needs are the steps that must be over before this one; Implicit says that
+	// the flow did not write them: it is the step before.
+	Needs    []int
+	Implicit bool
+	// Next are the steps that need this one.
+	Next []int
+	When *Param // nil: always
+	With *Param // nil: no parameters
+	// ForEach gives the list of items; nil: the step runs once.
+	ForEach     *Param
+	MaxParallel int
+	// Resolve are the names of the variables (vars.NAME) that the step mentions.
+	Resolve       []string
+	EnableFilling bool
+	OverrideInput value.Value
+	OnMissing     string // ask, fail, return
+	ToUser        bool
+	Timeout       time.Duration // 0: none
+	Retry         Retry
+	// Continue says that a failure becomes the output {error: ...}.
+	Continue bool
+	// Sub is the flow that a step of call flow runs, when its path is literal.
+	Sub *Flow
+}
+
+// Retry says how often and when a failed step is tried again.
+type Retry struct {
+	// MaxAttempts counts the first; at least 1.
+	MaxAttempts     int
+	InitialInterval time.Duration
+	Multiplier      float64
+	MaxInterval     time.Duration
+}
+
+// Param is a compiled value of a flow file: a literal, a template, an expression,
+// or a map or list of such.
+type Param struct {
+	Pos Position
+	// Exactly one of these is set; with none of them Literal counts.
+	Expr    *prompt.Expr
+	Text    *prompt.Template
+	Map     []Member
+	List    []*Param
+	Literal value.Value
+}
+
+// Member is a member of a map.
+type Member struct {
+	Key string
+	Pos Position
+	*Param
+}
+
+// Render gives the value. A whole {{ expression }} keeps its type.
+func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	switch {
+	case p == nil:
+		return value.Value{}, nil
+	case p.Expr != nil:
+		return p.Expr.Eval(ctx, scope)
+	case p.Text != nil:
+		text, err := p.Text.Render(ctx, scope)
+		return value.OfString(text), err
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			v, err := member.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			m.Set(member.Key, v)
+		}
+		return value.OfMap(m), nil
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			v, err := item.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = v
+		}
+		return value.OfList(items...), nil
+	}
+	return p.Literal, nil
+}
+
+// Static is the value of a param that has nothing to render.
+func (p *Param) Static() (value.Value, bool) {
+	if p == nil {
+		return value.Value{}, true
+	}
+	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
+}
