@@ -40,7 +40,7 @@ type Event struct {
 	// Step is the step's id; steps of a sub-flow are outer/inner.
 	Step string `json:"step,omitempty"`
 	// Index is the item's index in a for_each step.
-	Index *int `json:"index,omitempty"`
+	Index *int  `json:"index,omitempty"`
 	Data  *Data `json:"data,omitempty"`
 }
 

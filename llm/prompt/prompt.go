@@ -53,9 +53,16 @@ type Ref struct {
 // Expr is a compiled expression. It is immutable and safe for concurrent use.
 type Expr struct{}
 
-// ParseExpr compiles an expression without its braces. Errors are of type
-// *[Error].
-func ParseExpr(src Source) (*Expr, error) { panic("later") }
+// Func is a function that the program offers to expressions.
+type Func func(ctx context.Context, args []value.Value) (value.Value, error)
+
+// ParseExpr compiles an expression without its braces. funcs are functions that
+// it may call beside the built-in ones; nil is none. Errors are of type *[Error].
+func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) { panic("later") }
+
+// Text is what a template prints for a value: strings as they are, the rest as
+// Python does (True, None, 3.0, ['a']).
+func Text(v value.Value) string { panic("later") }
 
 // Whole says whether text is one {{ expression }} with nothing but white space
 // around it, and gives the expression and its offset in text.
