@@ -1,0 +1,191 @@
+// Package jsonc is the door to the hujson library: JSON as people write it by
+// hand, with a byte order mark, // and /* */ comments and trailing commas, turned
+// into a value that remembers where everything stood.
+package jsonc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxDepth bounds nesting before the library, which recurses, sees the text.
+const maxDepth = 1000
+
+// Document is a parsed text.
+type Document struct {
+	// Value is the content: keys in order, numbers as they were spelt.
+	Value value.Value
+
+	text string // without the byte order mark
+	tree hujson.Value
+}
+
+// Error is a fault in the text. Line and Col count from 1, Col in characters.
+type Error struct {
+	Line, Col int
+	Msg       string
+}
+
+// Error is line:col: message.
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
+
+// Parse reads exactly one value. A key that stands twice in an object is an
+// error. All errors are of type *[Error].
+func Parse(data []byte) (*Document, error) {
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	d := &Document{text: string(data)}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, d.fault(0, "the text is empty")
+	}
+	if i := invalidUTF8(data); i >= 0 {
+		return nil, d.fault(i, "the text is not UTF-8")
+	}
+	if i := tooDeep(data); i >= 0 {
+		return nil, d.fault(i, fmt.Sprintf("nested deeper than %d", maxDepth))
+	}
+	var err error
+	data = append(bytes.Clone(data), '\n') // the library wants an end after the last // comment
+	if d.tree, err = hujson.Parse(data); err != nil {
+		return nil, d.libraryError(err)
+	}
+	if err := d.unique(&d.tree); err != nil {
+		return nil, err
+	}
+	plain := d.tree.Clone()
+	plain.Standardize() // puts spaces in place of comments, so that offsets stay
+	if d.Value, err = value.ParseJSON(plain.Pack()); err != nil {
+		return nil, &Error{Line: 1, Col: 1, Msg: err.Error()}
+	}
+	return d, nil
+}
+
+// At is the line and column where the element or member that an RFC 6901 pointer
+// names begins; for one that does not exist, those of the nearest container.
+func (d *Document) At(pointer string) (line, col int) {
+	for {
+		if found := d.tree.Find(pointer); found != nil {
+			return value.LineCol(d.text, found.StartOffset)
+		}
+		i := strings.LastIndexByte(pointer, '/')
+		if i < 0 {
+			return 1, 1
+		}
+		pointer = pointer[:i]
+	}
+}
+
+func (d *Document) fault(offset int, msg string) *Error {
+	line, col := value.LineCol(d.text, offset)
+	return &Error{Line: line, Col: col, Msg: msg}
+}
+
+// libraryError takes the place out of the library's message, whose columns are
+// bytes.
+func (d *Document) libraryError(err error) *Error {
+	msg := err.Error()
+	var line, col int
+	if _, scanErr := fmt.Sscanf(msg, "hujson: line %d, column %d:", &line, &col); scanErr != nil {
+		return &Error{Line: 1, Col: 1, Msg: msg}
+	}
+	offset := col - 1
+	rest := d.text
+	for range line - 1 {
+		i := strings.IndexByte(rest, '\n') + 1
+		rest = rest[i:]
+		offset += i
+	}
+	if below := errors.Unwrap(err); below != nil {
+		msg = below.Error()
+	}
+	return d.fault(offset, strings.Replace(msg, "unexpected EOF", "the text ends too early", 1))
+}
+
+// unique refuses objects that have a key twice.
+func (d *Document) unique(v *hujson.Value) *Error {
+	switch x := v.Value.(type) {
+	case *hujson.Object:
+		seen := make(map[string]bool, len(x.Members))
+		for i := range x.Members {
+			m := &x.Members[i]
+			name, ok := m.Name.Value.(hujson.Literal)
+			if !ok {
+				continue
+			}
+			if seen[name.String()] {
+				return d.fault(m.Name.StartOffset, fmt.Sprintf("the key %q stands twice", name.String()))
+			}
+			seen[name.String()] = true
+			if err := d.unique(&m.Value); err != nil {
+				return err
+			}
+		}
+	case *hujson.Array:
+		for i := range x.Elements {
+			if err := d.unique(&x.Elements[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func invalidUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// tooDeep is the offset where nesting passes maxDepth, or -1. Brackets in strings
+// and comments do not count.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '[', '{':
+			if depth++; depth > maxDepth {
+				return i
+			}
+		case ']', '}':
+			depth--
+		case '"':
+			for i++; i < len(data) && data[i] != '"' && data[i] != '\n'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			i += comment(data[i:])
+		}
+	}
+	return -1
+}
+
+// comment is the length of the comment that text begins with, less one; 0 where
+// it begins with none.
+func comment(text []byte) int {
+	end := ""
+	switch {
+	case bytes.HasPrefix(text, []byte("//")):
+		end = "\n"
+	case bytes.HasPrefix(text, []byte("/*")):
+		end = "*/"
+	default:
+		return 0
+	}
+	if i := bytes.Index(text[2:], []byte(end)); i >= 0 {
+		return 2 + i + len(end) - 1
+	}
+	return len(text)
+}
