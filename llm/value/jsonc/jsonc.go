@@ -95,11 +95,13 @@ func (d *Document) libraryError(err error) *Error {
 		return &Error{Line: 1, Col: 1, Msg: msg}
 	}
 	offset := col - 1
-	rest := d.text
 	for range line - 1 {
-		i := strings.IndexByte(rest, '\n') + 1
-		rest = rest[i:]
-		offset += i
+		i := strings.IndexByte(d.text[offset-(col-1):], '\n')
+		if i < 0 {
+			offset = len(d.text)
+			break
+		}
+		offset += i + 1
 	}
 	if below := errors.Unwrap(err); below != nil {
 		msg = below.Error()
