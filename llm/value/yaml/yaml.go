@@ -28,6 +28,17 @@ const (
 	Alias    = yaml.AliasNode
 )
 
+// The styles of nodes, as bits of Node.Style: how a scalar is written, whether a
+// collection stands in brackets, and whether a tag is written out.
+const (
+	DoubleQuoted = yaml.DoubleQuotedStyle
+	SingleQuoted = yaml.SingleQuotedStyle
+	Literal      = yaml.LiteralStyle
+	Folded       = yaml.FoldedStyle
+	Flow         = yaml.FlowStyle
+	Tagged       = yaml.TaggedStyle
+)
+
 // Limits of what is read, so that no text can take the program down.
 const (
 	MaxBytes = 8 << 20

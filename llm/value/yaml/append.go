@@ -1,0 +1,215 @@
+package yaml
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// step is how far each level is indented.
+const step = 2
+
+// maxPlainKey keeps keys below the length that YAML allows in front of a colon;
+// longer ones are written behind a question mark.
+const maxPlainKey = 200
+
+// Append appends v as one YAML document that people can read and compare: a line
+// per member and element, keys in their order, numbers as they were spelt, text
+// of several lines as a block. [ParseValue] reads back an equal value, as long as
+// it keeps within its limits; bytes that are not UTF-8 become U+FFFD.
+func Append(b []byte, v value.Value) []byte {
+	w := writer{b: b}
+	if isCollection(v) {
+		w.collection(v, 0)
+	} else {
+		w.scalar(v, step)
+		w.b = append(w.b, '\n')
+	}
+	return w.b
+}
+
+type writer struct{ b []byte }
+
+func (w *writer) text(s string) { w.b = append(w.b, s...) }
+
+func (w *writer) indent(n int) {
+	for range n {
+		w.b = append(w.b, ' ')
+	}
+}
+
+// isCollection says whether v takes lines of its own.
+func isCollection(v value.Value) bool { return len(v.List()) > 0 || v.Map().Len() > 0 }
+
+// collection writes a list or an object that is not empty, every entry in column
+// indent; the first begins where the text ends.
+func (w *writer) collection(v value.Value, indent int) {
+	for i, item := range v.List() {
+		if i > 0 {
+			w.indent(indent)
+		}
+		w.text("-")
+		w.entry(item, indent, true)
+	}
+	for i := range v.Map().Len() {
+		if i > 0 {
+			w.indent(indent)
+		}
+		key, member := v.Map().Entry(i)
+		if len(key) > maxPlainKey {
+			w.text("? ")
+			w.line(key)
+			w.text("\n")
+			w.indent(indent)
+		} else {
+			w.line(key)
+		}
+		w.text(":")
+		w.entry(member, indent, false)
+	}
+}
+
+// entry writes what stands behind a dash or a colon in column indent.
+func (w *writer) entry(v value.Value, indent int, dash bool) {
+	switch {
+	case isCollection(v) && dash:
+		w.text(" ")
+		w.collection(v, indent+step)
+	case isCollection(v):
+		w.text("\n")
+		w.indent(indent + step)
+		w.collection(v, indent+step)
+	default:
+		w.text(" ")
+		w.scalar(v, indent+step)
+		w.text("\n")
+	}
+}
+
+// scalar writes what is no collection, the lines of a block in column indent.
+func (w *writer) scalar(v value.Value, indent int) {
+	s, isString := v.Str()
+	switch {
+	case isString && fitsBlock(s):
+		w.block(s, indent)
+	case isString:
+		w.line(s)
+	case v.Kind() == value.Int || v.Kind() == value.Float:
+		// YAML takes a number beyond float64 for a string, unless it is told.
+		if f, _ := v.Float(); math.IsInf(f, 0) {
+			w.text("!!float ")
+		}
+		w.b = v.AppendJSON(w.b)
+	default:
+		w.b = v.AppendJSON(w.b)
+	}
+}
+
+// fitsBlock says whether s has several lines that a block keeps as they are.
+func fitsBlock(s string) bool {
+	return strings.Contains(s, "\n") && strings.Trim(s, " \t\n") != "" &&
+		isPrintable(strings.ReplaceAll(s, "\n", ""))
+}
+
+// block writes a literal block. A block that begins with white space must say how
+// far it is indented.
+func (w *writer) block(s string, indent int) {
+	w.text("|")
+	if strings.ContainsRune(" \t\n", rune(s[0])) {
+		w.b = strconv.AppendInt(w.b, step, 10)
+	}
+	body := strings.TrimSuffix(s, "\n")
+	switch {
+	case body == s:
+		w.text("-")
+	case strings.HasSuffix(body, "\n"):
+		w.text("+")
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		w.text("\n")
+		if line != "" {
+			w.indent(indent)
+			w.text(line)
+		}
+	}
+}
+
+// line writes s on one line: plain where that is safe, else in the quotes that
+// need fewer escapes.
+func (w *writer) line(s string) {
+	switch {
+	case isPlain(s):
+		w.text(s)
+	case isPrintable(s) && strings.ContainsAny(s, `"\`):
+		w.text("'")
+		w.text(strings.ReplaceAll(s, "'", "''"))
+		w.text("'")
+	default:
+		w.doubleQuoted(s)
+	}
+}
+
+// doubleQuoted writes a JSON string, in which YAML wants some more characters
+// escaped than JSON does.
+func (w *writer) doubleQuoted(s string) {
+	quoted := value.AppendQuoted(nil, s)
+	for len(quoted) > 0 {
+		r, size := utf8.DecodeRune(quoted)
+		if isPrintableRune(r) {
+			w.b = append(w.b, quoted[:size]...)
+		} else {
+			w.text(`\u`)
+			hex := strconv.FormatInt(int64(r), 16)
+			w.b = append(append(w.b, bytes.Repeat([]byte("0"), 4-len(hex))...), hex...)
+		}
+		quoted = quoted[size:]
+	}
+}
+
+// isPrintable says whether s may stand in YAML without escapes, on one line.
+func isPrintable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !isPrintableRune(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func isPrintableRune(r rune) bool {
+	switch {
+	case r == '\t':
+		return true
+	case r < ' ', r >= 0x7f && r < 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
+		return false
+	}
+	return true
+}
+
+// words are plain scalars that some reader of YAML takes for something else than
+// a string.
+var words = map[string]bool{
+	"true": true, "false": true, "null": true, "yes": true, "no": true,
+	"on": true, "off": true, "y": true, "n": true,
+}
+
+// isPlain says whether s reads as a string without quotes. It errs on the side of
+// quotes: what begins with a letter and has no mark of YAML's own.
+func isPlain(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	if !unicode.IsLetter(first) && first != '_' && first != '/' || words[strings.ToLower(s)] {
+		return false
+	}
+	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") || strings.Contains(s, ": ") || strings.Contains(s, " #") {
+		return false
+	}
+	return !strings.Contains(s, "\t") && isPrintable(s)
+}
