@@ -1,0 +1,99 @@
+# A bare `make` prints what there is. Needed: Go, git and make. A C compiler adds
+# the race detector, python3-jinja2 adds a comparison to `make bench`.
+
+SHELL         := /bin/bash
+.SHELLFLAGS   := -eu -o pipefail -c
+MAKEFLAGS     += --no-print-directory
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo dev)
+MODULE  := github.com/callnode/scheduler
+BIN     := bin/scheduler
+TOOLS   := $(CURDIR)/bin/tools
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+
+# The tests run under the race detector where a C compiler is there.
+RACE     := $(if $(shell command -v gcc || command -v clang),-race,)
+# How long each fuzz target runs.
+FUZZTIME ?= 1m
+# Each of these trees must have that share of its statements covered by tests.
+COVERED   := scheduler calls llm/prompt
+COVER_MIN := 85
+# Modules of their own below this one, for what needs heavy dependencies.
+NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
+
+.PHONY: help run build test race lint fmt generate check bench fuzz cover \
+        check-fmt check-generate check-modules check-nested install-lint
+
+help: ## Print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Build, run the quickstart flow, then show where every piece of its prompt comes from
+	./$(BIN) run flows/quickstart.yaml
+	./$(BIN) run flows/quickstart.yaml --explain
+
+build: ## Build the static binary ./bin/scheduler
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/scheduler
+
+test: ## Run the tests (with the race detector where a C compiler is there)
+	@[ -n "$(RACE)" ] || echo 'no C compiler: running without the race detector'
+	go test $(RACE) ./...
+
+lint: install-lint ## Run go vet and golangci-lint
+	go vet ./...
+	$(GOLANGCI) run
+
+fmt: ## Format the Go code
+	gofmt -l -w $(shell git ls-files -co --exclude-standard '*.go')
+
+generate: ## Write the generated files again
+	go generate ./...
+
+check: check-fmt check-modules lint check-generate cover check-nested ## All that must hold before a merge
+	@$(MAKE) fuzz FUZZTIME=10s
+
+bench: ## Run the benchmarks and print the ratios
+	go test -run '^$$' -bench . -benchmem ./...
+	@for dir in $(NESTED); do echo "$$dir:"; (cd "$$dir" && go test -run '^$$' -bench . -benchmem -v ./...); done
+
+fuzz: ## Fuzz every target for FUZZTIME (1m)
+	@git grep -hoE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sort | uniq -d | sed 's/^func /two fuzz targets are called /'
+	@git grep -oE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sed -E 's|/[^/]*:func | |' | \
+	while read -r dir target; do \
+		echo "fuzzing $$target in ./$$dir for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" < /dev/null; \
+	done
+
+cover: ## Run the tests and hold the coverage of the trees that must be covered
+	@mkdir -p bin
+	@[ -n "$(RACE)" ] || echo 'no C compiler: running without the race detector'
+	go test $(RACE) -covermode atomic -coverprofile bin/cover.out \
+		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
+	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
+
+check-fmt:
+	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	[ -z "$$files" ] || { echo 'not formatted (run make fmt):'; echo "$$files"; exit 1; }
+
+check-modules:
+	go mod tidy -diff
+	go mod verify
+
+# Generating again must change nothing, committed or not.
+check-generate:
+	@sums() { git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null || true; }; \
+	before=$$(sums); $(MAKE) generate; \
+	stale=$$(diff <(echo "$$before") <(sums) | awk '/^[<>]/ { print $$3 }' | sort -u) || true; \
+	[ -z "$$stale" ] || { echo 'generated files were stale (they are written now, commit them):'; echo "$$stale"; exit 1; }
+
+check-nested:
+	@for dir in $(NESTED); do echo "$$dir: vet and build"; (cd "$$dir" && go vet ./... && go build ./...); done
+
+install-lint: $(GOLANGCI)
+
+$(GOLANGCI):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(TOOLS)/golangci-lint $@
