@@ -85,6 +85,9 @@ type ToolCallDelta struct {
 	ID        string
 	Name      string
 	Arguments string
+	// Extra are the vendor's fields of the tool call that this type does not name;
+	// some vendors want them back with the next request.
+	Extra map[string]json.RawMessage
 }
 
 // Usage counts tokens as the vendor bills them.
