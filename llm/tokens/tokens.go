@@ -1,0 +1,91 @@
+// Package tokens counts tokens as models do, offline: with the vocabulary that
+// OpenAI's models use, times a factor for the models of others, and with an
+// estimate of what images cost.
+package tokens
+
+import (
+	"math"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// factors are by how much the models of a family split text finer than o200k, by
+// the prefix of the model's name; the longest that fits counts. Only OpenAI
+// publishes its vocabulary: the others lie on the safe side of what was measured.
+var factors = []struct {
+	prefix string
+	factor float64
+}{
+	{"", 1.1},
+	{"gpt-", 1}, {"o1", 1}, {"o3", 1}, {"o4", 1}, {"chatgpt", 1}, {"codex", 1}, {"text-embedding", 1.2},
+	{"gpt-3.5", 1.2}, {"gpt-4", 1.2}, {"gpt-4o", 1}, {"gpt-4.1", 1}, {"gpt-4.5", 1},
+	{"claude", 1.1},
+	{"llama", 1.2}, {"meta-llama", 1.2}, {"mistral", 1.2}, {"mixtral", 1.2}, {"codestral", 1.2}, {"ministral", 1.2},
+}
+
+// For gives the counter of a model by its name, with or without the vendor in
+// front (anthropic/claude-sonnet-4). "" is a model of which nothing is known but
+// that it most likely counts as OpenAI's do. The vocabulary is loaded at the first
+// Count that is not of "".
+func For(model string) llm.Counter {
+	if model == "" {
+		return scaled{1}
+	}
+	name, best := baseName(model), 0
+	for i, f := range factors {
+		if strings.HasPrefix(name, f.prefix) && len(f.prefix) >= len(factors[best].prefix) {
+			best = i
+		}
+	}
+	return scaled{factors[best].factor}
+}
+
+// baseName is a model's name in lower case without vendor or folder.
+func baseName(model string) string { return strings.ToLower(path.Base(model)) }
+
+// O200k counts exactly what OpenAI's models since gpt-4o count. Text that spells
+// a special token counts as the text it is.
+func O200k() llm.Counter { return scaled{1} }
+
+// vocabulary takes some 20 ms and 7 MB to load: it is done when somebody counts.
+var vocabulary = sync.OnceValue(codec.NewO200kBase)
+
+// scaled counts with o200k, times a factor.
+type scaled struct{ factor float64 }
+
+func (s scaled) Count(text string) int {
+	if text == "" {
+		return 0
+	}
+	n, err := vocabulary().Count(text)
+	if err != nil { // the splitting pattern ran into its limit
+		n = estimate(text)
+	}
+	return int(math.Ceil(float64(n) * s.factor))
+}
+
+// Estimate counts without a vocabulary: three ASCII characters or one other
+// character a token, which is more than models use for most text. It costs no
+// time to load.
+func Estimate() llm.Counter { return estimator{} }
+
+type estimator struct{}
+
+func (estimator) Count(text string) int { return estimate(text) }
+
+func estimate(text string) int {
+	ascii, other := 0, 0
+	for _, r := range text {
+		if r < 0x80 {
+			ascii++
+		} else {
+			other++
+		}
+	}
+	return (ascii+2)/3 + other
+}
