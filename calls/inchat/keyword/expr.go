@@ -1,0 +1,383 @@
+package keyword
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of one condition. They are far above what people write and keep what
+// is generated from taking the program down.
+const (
+	maxBytes = 64 << 10
+	maxDepth = 100
+)
+
+// Expr is a parsed keyword condition. It is immutable.
+type Expr struct {
+	root     node
+	words    []string
+	warnings []string
+}
+
+type op uint8
+
+const (
+	opWord  op = iota // the word occurs
+	opAnd             // all of kids; none is true
+	opOr              // any of kids; none is false
+	opXor             // an odd number of kids
+	opOne             // exactly one of kids
+	opNot             // not the only kid
+	opTrue            // always
+	opFalse           // never
+)
+
+type node struct {
+	op   op
+	word string
+	kids []node
+}
+
+// Parse reads the parameter of a keywords macro. It is one of
+//
+//	any::a,b   some::a,b   all::a,b   none::a,b   xor::a,b (exactly one)
+//	include::a,b::exclude::c,d
+//	expr::E, or E alone, where E is made of words, & | ^ ! ( ) and the comma,
+//	which means or; ^ binds tighter than !, that tighter than &, that tighter
+//	than |
+//
+// Words may contain spaces, and anything else when they are quoted. The
+// full-width forms of the operators mean the same. An empty parameter is never
+// true. What is odd but has a meaning is told by [Expr.Warnings].
+func Parse(param string) (*Expr, error) {
+	if len(param) > maxBytes {
+		return nil, fmt.Errorf("the keywords take %d bytes, more than %d", len(param), maxBytes)
+	}
+	e := &Expr{}
+	if strings.TrimSpace(param) == "" {
+		e.root = node{op: opFalse}
+		return e, nil
+	}
+	if mode, rest, ok := strings.Cut(param, "::"); ok {
+		mode = strings.ToLower(strings.TrimSpace(mode))
+		if mode == "expr" {
+			param = rest
+		} else if known, err := e.list(mode, rest); err != nil {
+			return nil, err
+		} else if known {
+			return e, nil
+		} else {
+			e.warn("%q is no mode of keywords; the whole is taken as an expression", mode)
+		}
+	}
+	p := &parser{expr: e, text: param}
+	e.root = p.or(0)
+	if p.err == nil && p.rest() != "" {
+		p.fail("unexpected %q", p.next())
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return e, nil
+}
+
+func (e *Expr) warn(format string, args ...any) {
+	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
+}
+
+// Words are the words that the condition asks for, in its order.
+func (e *Expr) Words() []string { return e.words }
+
+// Warnings tell what in the condition was ignored or is probably not meant.
+func (e *Expr) Warnings() []string { return e.warnings }
+
+// Eval is the truth of the condition where has tells which words occur. Words
+// that cannot change the result any more are not asked for.
+func (e *Expr) Eval(has func(word string) bool) bool { return e.root.eval(has) }
+
+func (n *node) eval(has func(string) bool) bool {
+	switch n.op {
+	case opWord:
+		return has(n.word)
+	case opAnd:
+		for i := range n.kids {
+			if !n.kids[i].eval(has) {
+				return false
+			}
+		}
+		return true
+	case opOr:
+		for i := range n.kids {
+			if n.kids[i].eval(has) {
+				return true
+			}
+		}
+		return false
+	case opXor, opOne:
+		count := 0
+		for i := range n.kids {
+			if n.kids[i].eval(has) {
+				count++
+			}
+		}
+		return count == 1 || n.op == opXor && count%2 == 1
+	case opNot:
+		return !n.kids[0].eval(has)
+	case opTrue:
+		return true
+	case opFalse:
+		return false
+	}
+	return false
+}
+
+// list reads the modes that take lists; known is false for any other mode.
+func (e *Expr) list(mode, rest string) (known bool, err error) {
+	switch mode {
+	case "any", "some":
+		e.root, err = e.items(mode, rest, opOr)
+	case "all":
+		e.root, err = e.items(mode, rest, opAnd)
+	case "xor":
+		e.root, err = e.items(mode, rest, opOne)
+	case "none":
+		var any node
+		any, err = e.items(mode, rest, opOr)
+		e.root = node{op: opNot, kids: []node{any}}
+	case "include", "exclude":
+		e.root, err = e.includeExclude(mode, rest)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func (e *Expr) includeExclude(mode, rest string) (node, error) {
+	root := node{op: opAnd}
+	for {
+		list, more, again := strings.Cut(rest, "::")
+		if mode == "include" {
+			kid, err := e.items(mode, list, opAnd)
+			if err != nil {
+				return root, err
+			}
+			root.kids = append(root.kids, kid)
+		} else if strings.TrimSpace(list) == "" {
+			e.warn("exclude has no words; nothing is excluded")
+		} else {
+			kid, err := e.items(mode, list, opOr)
+			if err != nil {
+				return root, err
+			}
+			root.kids = append(root.kids, node{op: opNot, kids: []node{kid}})
+		}
+		if !again {
+			return root, nil
+		}
+		next, list, _ := strings.Cut(more, "::")
+		mode = strings.ToLower(strings.TrimSpace(next))
+		if mode != "include" && mode != "exclude" {
+			return root, fmt.Errorf("%q stands where include or exclude should", next)
+		}
+		rest = list
+	}
+}
+
+// items reads a list of words. A list without any word matches every text.
+func (e *Expr) items(mode, list string, how op) (node, error) {
+	n := node{op: how}
+	if strings.TrimSpace(list) == "" {
+		e.warn("%s has no words; it is taken to match every text", mode)
+		return node{op: opTrue}, nil
+	}
+	p := &parser{expr: e, text: list}
+	for p.err == nil {
+		comma, _ := p.separated(len(n.kids) == 0)
+		switch c := p.next(); {
+		case c == "" && len(n.kids) == 0:
+			return node{op: opTrue}, nil
+		case c == "":
+			return n, nil
+		case len(n.kids) > 0 && !comma:
+			p.fail("unexpected %q after a quoted keyword", c)
+		}
+		n.kids = append(n.kids, p.word(commas))
+	}
+	return n, p.err
+}
+
+const (
+	commas    = ",，、"
+	operators = commas + "&＆|｜^＾()（）"
+)
+
+// parser reads an expression. The first error stops it: from then on all methods
+// do nothing.
+type parser struct {
+	expr *Expr
+	text string
+	at   int
+	err  error
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
+// rest skips blanks and gives what is left.
+func (p *parser) rest() string {
+	left := strings.TrimLeft(p.text[p.at:], " \t\r\n\u3000")
+	p.at = len(p.text) - len(left)
+	return left
+}
+
+// next is the next character after blanks, without taking it; "" at the end.
+func (p *parser) next() string {
+	left := p.rest()
+	_, size := utf8.DecodeRuneInString(left)
+	return left[:size]
+}
+
+// accept takes the operator if one of its forms comes next; a doubled && or ||
+// counts once.
+func (p *parser) accept(forms string) bool {
+	c := p.next()
+	if p.err != nil || c == "" || !strings.Contains(forms, c) {
+		return false
+	}
+	p.at += len(c)
+	if (c == "&" || c == "|") && strings.HasPrefix(p.text[p.at:], c) {
+		p.at += len(c)
+	}
+	return true
+}
+
+// separated takes the commas before an item, and says whether there were any and
+// whether no item follows. Commas with nothing between them, or beside the end,
+// are told once.
+func (p *parser) separated(first bool) (comma, end bool) {
+	count := 0
+	for c := p.next(); c != "" && strings.Contains(commas, c); c = p.next() {
+		p.at += len(c)
+		count++
+	}
+	c := p.next()
+	end = c == "" || strings.Contains(")）", c)
+	if count > 1 || count == 1 && (first || end) {
+		p.expr.warn("a comma without a word beside it is ignored")
+	}
+	return count > 0, end
+}
+
+func (p *parser) or(depth int) node {
+	n := node{op: opOr}
+	for p.err == nil {
+		first := len(n.kids) == 0
+		comma, end := p.separated(first)
+		if !first && (end || !comma && !p.accept("|｜")) {
+			break
+		}
+		n.kids = append(n.kids, p.and(depth))
+	}
+	return n.lone()
+}
+
+// lone replaces a node of one kid by the kid.
+func (n node) lone() node {
+	if len(n.kids) == 1 {
+		return n.kids[0]
+	}
+	return n
+}
+
+func (p *parser) and(depth int) node {
+	n := node{op: opAnd, kids: []node{p.not(depth)}}
+	for p.accept("&＆") {
+		n.kids = append(n.kids, p.not(depth))
+	}
+	return n.lone()
+}
+
+func (p *parser) not(depth int) node {
+	negate := false
+	for p.accept("!！") {
+		negate = !negate
+	}
+	n := p.xor(depth)
+	if negate {
+		return node{op: opNot, kids: []node{n}}
+	}
+	return n
+}
+
+func (p *parser) xor(depth int) node {
+	n := node{op: opXor, kids: []node{p.atom(depth)}}
+	for p.accept("^＾") {
+		n.kids = append(n.kids, p.atom(depth))
+	}
+	return n.lone()
+}
+
+func (p *parser) atom(depth int) node {
+	if depth > maxDepth {
+		p.fail("the parentheses are nested deeper than %d", maxDepth)
+		return node{}
+	}
+	if p.accept("(（") {
+		n := p.or(depth + 1)
+		if !p.accept(")）") {
+			p.fail("a closing parenthesis is missing")
+		}
+		return n
+	}
+	switch c := p.next(); {
+	case c == "":
+		p.fail("a keyword is missing at the end")
+		return node{}
+	case strings.Contains(operators+"!！", c):
+		p.fail("a keyword is missing before %q (put a keyword that contains %q in quotes)", c, c)
+		return node{}
+	}
+	return p.word(operators)
+}
+
+var errQuote = errors.New("a quotation mark is not closed")
+
+// word reads a keyword, quoted or up to one of the characters of end.
+func (p *parser) word(end string) node {
+	rest := p.rest()
+	var word string
+	if c := p.next(); c == `"` || c == `'` || c == "“" {
+		closing := c
+		if c == "“" {
+			closing = "”"
+		}
+		inner, _, ok := strings.Cut(rest[len(c):], closing)
+		if !ok {
+			p.err = errQuote
+			return node{}
+		}
+		p.at += len(c) + len(inner) + len(closing)
+		word = inner
+	} else {
+		stop := strings.IndexAny(rest, end)
+		if stop < 0 {
+			stop = len(rest)
+		}
+		word = strings.TrimRight(rest[:stop], " \t\r\n\u3000")
+		p.at += stop
+		if end == operators && strings.Contains(word, "!") {
+			p.fail("! stands before a keyword, not in it (put a keyword that contains ! in quotes)")
+			return node{}
+		}
+	}
+	if word == "" {
+		return node{op: opTrue} // "" occurs in every text
+	}
+	p.expr.words = append(p.expr.words, word)
+	return node{op: opWord, word: word}
+}
