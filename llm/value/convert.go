@@ -1,17 +1,14 @@
 package value
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 )
-
-// Decoder lets a type read itself from a Value; [Decode] calls it on the
-// pointer.
-type Decoder interface{ DecodeValue(Value) error }
 
 // Encoder lets a type write itself as a Value; [Of] calls it.
 type Encoder interface{ EncodeValue() (Value, error) }
@@ -28,7 +25,8 @@ func Must(x any) Value {
 // Of makes a Value of Go data: nil, booleans, numbers, strings, slices, maps
 // with string keys (sorted, for Go maps have no order), structs by their json
 // tags, pointers, json.Number, json.RawMessage, [Value], *[Map] and types with
-// their own JSON or text form. The error names the place as a JSON pointer.
+// their own JSON or text form. A nil slice becomes an empty list, a nil map an
+// empty object. The error names the place as a JSON pointer.
 func Of(x any) (Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -50,99 +48,139 @@ func Of(x any) (Value, error) {
 	case []Value:
 		return OfList(x...), nil
 	}
-	return encode(reflect.ValueOf(x), "", 0)
+	return encode(reflect.ValueOf(x), 0)
 }
 
-func encode(rv reflect.Value, path string, depth int) (Value, error) {
-	if depth > maxDepth {
-		return Value{}, fmt.Errorf("%s: nested deeper than %d", path, maxDepth)
+// placed is an error with the JSON pointer of the place where it happened. The
+// pointer is put together on the way out, so that what works pays nothing for it.
+type placed struct {
+	pointer string
+	err     error
+}
+
+func (p *placed) Error() string { return p.pointer + ": " + p.err.Error() }
+func (p *placed) Unwrap() error { return p.err }
+
+// within says that err happened inside the member or element of that name.
+func within(name string, err error) error {
+	token := "/" + Escape(name)
+	if p, ok := err.(*placed); ok { //nolint:errorlint // only what was returned right here
+		p.pointer = token + p.pointer
+		return p
 	}
-	if !rv.IsValid() {
+	return &placed{token, err}
+}
+
+func encode(rv reflect.Value, depth int) (Value, error) {
+	if depth > maxDepth {
+		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	if !rv.IsValid() || isNil(rv) {
 		return Value{}, nil
 	}
-	switch rv.Kind() { //nolint:exhaustive // the rest is below
-	case reflect.Pointer, reflect.Interface:
-		if rv.IsNil() {
-			return Value{}, nil
-		}
+	if v, done, err := encodeOwn(rv); done {
+		return v, err
 	}
-	if rv.CanInterface() {
-		switch x := rv.Interface().(type) {
-		case Value:
-			return x, nil
-		case *Map:
-			return OfMap(x), nil
-		case Encoder:
-			return x.EncodeValue()
-		case json.Number:
-			return OfNumber(string(x))
-		case json.RawMessage:
-			if len(x) == 0 {
-				return Value{}, nil
-			}
-			return ParseJSON(x)
-		case json.Marshaler:
-			data, err := x.MarshalJSON()
-			if err != nil {
-				return Value{}, fmt.Errorf("%s: %w", path, err)
-			}
-			return ParseJSON(data)
-		}
-	}
-	switch rv.Kind() { //nolint:exhaustive // the default refuses the rest
+	switch rv.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return encode(rv.Elem(), path, depth+1)
+		return encode(rv.Elem(), depth+1)
 	case reflect.Bool:
 		return OfBool(rv.Bool()), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return OfInt(rv.Int()), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return number(fmt.Sprint(rv.Uint())), nil
-	case reflect.Float32, reflect.Float64:
+		return number(strconv.FormatUint(rv.Uint(), 10)), nil
+	case reflect.Float32:
+		// The shortest decimal that names it: 0.1, not 0.10000000149011612.
+		f, _ := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, 32), 64)
+		return OfFloat(f), nil
+	case reflect.Float64:
 		return OfFloat(rv.Float()), nil
 	case reflect.String:
 		return OfString(rv.String()), nil
 	case reflect.Slice, reflect.Array:
 		items := make([]Value, rv.Len())
 		for i := range items {
-			item, err := encode(rv.Index(i), fmt.Sprintf("%s/%d", path, i), depth+1)
+			item, err := encode(rv.Index(i), depth+1)
 			if err != nil {
-				return Value{}, err
+				return Value{}, within(strconv.Itoa(i), err)
 			}
 			items[i] = item
 		}
 		return OfList(items...), nil
 	case reflect.Map:
-		return encodeMap(rv, path, depth)
+		return encodeMap(rv, depth)
 	case reflect.Struct:
-		m := NewMap(8)
-		for _, f := range fieldsOf(rv.Type()) {
-			fv, err := rv.FieldByIndexErr(f.index)
-			if err != nil || f.omit && isEmpty(fv) {
-				continue
-			}
-			member, err := encode(fv, path+"/"+f.name, depth+1)
-			if err != nil {
-				return Value{}, err
-			}
-			m.Set(f.name, member)
-		}
-		return OfMap(m), nil
+		return encodeStruct(rv, depth)
 	}
-	return Value{}, fmt.Errorf("%s: a %s has no JSON form", path, rv.Type())
+	return Value{}, fmt.Errorf("a %s has no JSON form", rv.Type())
 }
 
-func encodeMap(rv reflect.Value, path string, depth int) (Value, error) {
+func isNil(rv reflect.Value) bool {
+	return (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Interface) && rv.IsNil()
+}
+
+// encodeOwn handles the types that have a form of their own.
+func encodeOwn(rv reflect.Value) (v Value, done bool, err error) {
+	if !rv.CanInterface() {
+		return Value{}, false, nil
+	}
+	switch x := rv.Interface().(type) {
+	case Value:
+		return x, true, nil
+	case *Map:
+		return OfMap(x), true, nil
+	case Encoder:
+		v, err = x.EncodeValue()
+	case json.Number:
+		v, err = OfNumber(string(x))
+	case json.RawMessage:
+		if len(x) > 0 {
+			v, err = ParseJSON(x)
+		}
+	case json.Marshaler:
+		var data []byte
+		if data, err = x.MarshalJSON(); err == nil {
+			v, err = ParseJSON(data)
+		}
+	case encoding.TextMarshaler:
+		var text []byte
+		text, err = x.MarshalText()
+		v = OfString(string(text))
+	default:
+		return Value{}, false, nil
+	}
+	return v, true, err
+}
+
+func encodeStruct(rv reflect.Value, depth int) (Value, error) {
+	fields := fieldsOf(rv.Type())
+	m := NewMap(len(fields))
+	for _, f := range fields {
+		fv := rv.FieldByIndex(f.index)
+		if f.omit && isEmpty(fv) {
+			continue
+		}
+		member, err := encode(fv, depth+1)
+		if err != nil {
+			return Value{}, within(f.name, err)
+		}
+		m.Set(f.name, member)
+	}
+	return OfMap(m), nil
+}
+
+func encodeMap(rv reflect.Value, depth int) (Value, error) {
 	if rv.Type().Key().Kind() != reflect.String {
-		return Value{}, fmt.Errorf("%s: the keys of a %s are no strings", path, rv.Type())
+		return Value{}, fmt.Errorf("the keys of a %s are no strings", rv.Type())
 	}
 	keys := rv.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	m := NewMap(len(keys))
 	for _, k := range keys {
-		member, err := encode(rv.MapIndex(k), path+"/"+Escape(k.String()), depth+1)
+		member, err := encode(rv.MapIndex(k), depth+1)
 		if err != nil {
-			return Value{}, err
+			return Value{}, within(k.String(), err)
 		}
 		m.Set(k.String(), member)
 	}
@@ -150,160 +188,11 @@ func encodeMap(rv reflect.Value, path string, depth int) (Value, error) {
 }
 
 func isEmpty(rv reflect.Value) bool {
-	switch rv.Kind() { //nolint:exhaustive // the default is the zero test
+	switch rv.Kind() {
 	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
 		return rv.Len() == 0
 	}
 	return rv.IsZero()
-}
-
-// Decode fills the Go data that target points to, as encoding/json would, from
-// a Value, without a detour over text: fields of type [Value] share, numbers
-// keep their spelling. Keys that no field names are ignored (a schema refuses
-// them before). The error names the place as a JSON pointer.
-func Decode(v Value, target any) error {
-	rv := reflect.ValueOf(target)
-	if rv.Kind() != reflect.Pointer || rv.IsNil() {
-		return fmt.Errorf("decoding into a %T: want a pointer", target)
-	}
-	return decodeInto(v, rv.Elem(), "")
-}
-
-func decodeInto(v Value, rv reflect.Value, path string) error {
-	if rv.CanAddr() {
-		switch t := rv.Addr().Interface().(type) {
-		case *Value:
-			*t = v
-			return nil
-		case Decoder:
-			return t.DecodeValue(v)
-		case *json.RawMessage:
-			*t = v.AppendJSON(nil)
-			return nil
-		case json.Unmarshaler:
-			if err := t.UnmarshalJSON(v.AppendJSON(nil)); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			return nil
-		case **Map:
-			if v.Kind() == Object {
-				*t = v.Map()
-				return nil
-			}
-		}
-	}
-	if v.IsNull() {
-		rv.SetZero()
-		return nil
-	}
-	mismatch := func(want string) error {
-		return fmt.Errorf("%s: want %s, got %s", path, want, v.Kind())
-	}
-	switch rv.Kind() { //nolint:exhaustive // the default refuses the rest
-	case reflect.Pointer:
-		if rv.IsNil() {
-			rv.Set(reflect.New(rv.Type().Elem()))
-		}
-		return decodeInto(v, rv.Elem(), path)
-	case reflect.Interface:
-		if rv.NumMethod() == 0 {
-			rv.Set(reflect.ValueOf(v.Any()))
-			return nil
-		}
-	case reflect.Bool:
-		b, ok := v.Bool()
-		if !ok {
-			return mismatch("boolean")
-		}
-		rv.SetBool(b)
-		return nil
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		i, ok := v.wholeInt()
-		if !ok || rv.OverflowInt(i) {
-			return mismatch("integer")
-		}
-		rv.SetInt(i)
-		return nil
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		i, ok := v.wholeInt()
-		if !ok || i < 0 || rv.OverflowUint(uint64(i)) {
-			return mismatch("non-negative integer")
-		}
-		rv.SetUint(uint64(i))
-		return nil
-	case reflect.Float32, reflect.Float64:
-		f, ok := v.Float()
-		if !ok {
-			return mismatch("number")
-		}
-		rv.SetFloat(f)
-		return nil
-	case reflect.String:
-		s, ok := v.Str()
-		if !ok {
-			return mismatch("string")
-		}
-		rv.SetString(s)
-		return nil
-	case reflect.Slice:
-		if v.Kind() != List {
-			return mismatch("array")
-		}
-		s := reflect.MakeSlice(rv.Type(), len(v.List()), len(v.List()))
-		for i, item := range v.List() {
-			if err := decodeInto(item, s.Index(i), fmt.Sprintf("%s/%d", path, i)); err != nil {
-				return err
-			}
-		}
-		rv.Set(s)
-		return nil
-	case reflect.Map:
-		return decodeMapInto(v, rv, path)
-	case reflect.Struct:
-		if v.Kind() != Object {
-			return mismatch("object")
-		}
-		for _, f := range fieldsOf(rv.Type()) {
-			member, ok := v.Get(f.name)
-			if !ok {
-				continue
-			}
-			if err := decodeInto(member, rv.FieldByIndex(f.index), path+"/"+f.name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("%s: a %s cannot be read from JSON", path, rv.Type())
-}
-
-func decodeMapInto(v Value, rv reflect.Value, path string) error {
-	if v.Kind() != Object || rv.Type().Key().Kind() != reflect.String {
-		return fmt.Errorf("%s: want object, got %s", path, v.Kind())
-	}
-	m := reflect.MakeMapWithSize(rv.Type(), v.Map().Len())
-	for k, member := range v.Map().All() {
-		elem := reflect.New(rv.Type().Elem()).Elem()
-		if err := decodeInto(member, elem, path+"/"+Escape(k)); err != nil {
-			return err
-		}
-		m.SetMapIndex(reflect.ValueOf(k).Convert(rv.Type().Key()), elem)
-	}
-	rv.Set(m)
-	return nil
-}
-
-// wholeInt is an int64 of an Int or of a Float without a fraction, as JSON
-// Schema counts integers.
-func (v Value) wholeInt() (int64, bool) {
-	if i, ok := v.Int(); ok {
-		return i, true
-	}
-	f, ok := v.Float()
-	if !ok || f != float64(int64(f)) || f >= 1<<63 || f < -1<<63 {
-		return 0, false
-	}
-	return int64(f), true
 }
 
 // Any is the value as the types that other libraries know: nil, bool, string,
@@ -326,40 +215,4 @@ func (v Value) Any() any {
 		return m
 	}
 	return v.v
-}
-
-type field struct {
-	name  string
-	index []int
-	omit  bool
-}
-
-var fieldCache sync.Map // reflect.Type -> []field
-
-// fieldsOf lists the exported fields of a struct by their json names, those of
-// embedded structs in their place.
-func fieldsOf(t reflect.Type) []field {
-	if cached, ok := fieldCache.Load(t); ok {
-		return cached.([]field)
-	}
-	var fields []field
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		tag, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if tag == "-" && opts == "" || !sf.IsExported() && !sf.Anonymous {
-			continue
-		}
-		if sf.Anonymous && tag == "" && sf.Type.Kind() == reflect.Struct {
-			for _, f := range fieldsOf(sf.Type) {
-				fields = append(fields, field{f.name, append([]int{i}, f.index...), f.omit})
-			}
-			continue
-		}
-		if tag == "" {
-			tag = sf.Name
-		}
-		fields = append(fields, field{tag, []int{i}, strings.Contains(opts, "omit")})
-	}
-	cached, _ := fieldCache.LoadOrStore(t, fields)
-	return cached.([]field)
 }

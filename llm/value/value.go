@@ -77,7 +77,7 @@ func OfBig(i *big.Int) Value {
 // OfNumber returns the number that the JSON text s spells, keeping the
 // spelling. The error says that s is not a JSON number.
 func OfNumber(s string) (Value, error) {
-	if !isNumber(s) {
+	if s == "" || numberLen(s) != len(s) {
 		return Value{}, fmt.Errorf("%q is not a JSON number", s)
 	}
 	return number(s), nil
@@ -85,7 +85,7 @@ func OfNumber(s string) (Value, error) {
 
 // number is OfNumber for text that is known to be a JSON number.
 func number(s string) Value {
-	if len(s) <= 19 && !strings.ContainsAny(s, ".eE") && s != "-0" {
+	if len(s) <= 20 && !strings.ContainsAny(s, ".eE") && s != "-0" {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return Value{i}
 		}
@@ -144,7 +144,13 @@ func (v Value) Str() (s string, ok bool) { s, ok = v.v.(string); return s, ok }
 func (v Value) Bool() (b, ok bool) { b, ok = v.v.(bool); return b, ok }
 
 // Int is an integer that fits int64; a Float, even 3.0, is not one.
-func (v Value) Int() (i int64, ok bool) { i, ok = v.v.(int64); return i, ok }
+func (v Value) Int() (i int64, ok bool) {
+	i, ok = v.v.(int64)
+	if !ok && v.v == raw("-0") {
+		return 0, true
+	}
+	return i, ok
+}
 
 // Float is any number as float64, rounded where it must be. A number beyond
 // float64's range gives an infinity; ok is false for what is no number.
@@ -155,7 +161,7 @@ func (v Value) Float() (f float64, ok bool) {
 	case float64:
 		return x, true
 	case raw:
-		f, _ = strconv.ParseFloat(string(x), 64)
+		f, _ = strconv.ParseFloat(string(x), 64) // out of range: an infinity, as said
 		return f, true
 	}
 	return 0, false
@@ -199,9 +205,11 @@ func (v Value) At(pointer string) (Value, bool) {
 		case v.Map() != nil:
 			v, ok = v.Get(unescape(token))
 		case v.List() != nil:
-			i, err := strconv.Atoi(token)
-			if ok = err == nil && i >= 0 && i < len(v.List()) && (token == "0" || token[0] != '0'); ok {
+			var i int
+			if i, ok = index(token); ok && i < len(v.List()) {
 				v = v.List()[i]
+			} else {
+				ok = false
 			}
 		}
 		if !ok {
@@ -209,6 +217,15 @@ func (v Value) At(pointer string) (Value, bool) {
 		}
 	}
 	return v, true
+}
+
+// index reads an array index as RFC 6901 has it: digits, without leading zeros.
+func index(token string) (int, bool) {
+	if token == "" || len(token) > 1 && token[0] == '0' || strings.Trim(token, "0123456789") != "" {
+		return 0, false
+	}
+	i, err := strconv.Atoi(token)
+	return i, err == nil
 }
 
 var (
@@ -301,54 +318,4 @@ func Compare(a, b Value) int {
 		return len(la) - len(lb)
 	}
 	return 0
-}
-
-func compareNumbers(a, b Value) int {
-	if x, ok := a.v.(int64); ok {
-		if y, ok := b.v.(int64); ok {
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		}
-	}
-	x, xok := exact(a)
-	y, yok := exact(b)
-	if xok && yok {
-		return x.Cmp(y)
-	}
-	f, _ := a.Float()
-	g, _ := b.Float()
-	switch {
-	case f < g:
-		return -1
-	case f > g:
-		return 1
-	}
-	return 0
-}
-
-// maxExponent bounds the numbers that are compared exactly: 1e999999999 must
-// not become a rational of a billion digits.
-const maxExponent = 400
-
-func exact(v Value) (*big.Rat, bool) {
-	switch x := v.v.(type) {
-	case int64:
-		return new(big.Rat).SetInt64(x), true
-	case float64:
-		return new(big.Rat).SetFloat64(x), true
-	case raw:
-		s := string(x)
-		if i := strings.IndexAny(s, "eE"); i >= 0 {
-			if e, err := strconv.Atoi(s[i+1:]); err != nil || e > maxExponent || e < -maxExponent {
-				return nil, false
-			}
-		}
-		return new(big.Rat).SetString(s)
-	}
-	return nil, false
 }

@@ -1,0 +1,284 @@
+package value
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxDepth bounds the nesting of parsed JSON, so that nothing that walks a
+// value can run out of stack.
+const maxDepth = 1000
+
+// ParseJSON reads exactly one JSON value, by the grammar of RFC 8259. Keys keep
+// their order (of a repeated key the last value counts), numbers their spelling.
+// What is not UTF-8 in a string becomes U+FFFD, as with encoding/json. Errors
+// begin with line:column.
+//
+// It is written out because encoding/json forgets the order of keys, and its
+// token stream, which does not, takes three times as long.
+func ParseJSON(data []byte) (Value, error) {
+	p := parser{text: string(data)}
+	v, err := p.value(0)
+	if err == nil {
+		if p.space(); p.pos < len(p.text) {
+			err = errors.New("more than one JSON value")
+		}
+	}
+	if err != nil {
+		line, col := LineCol(p.text, p.pos)
+		return Value{}, fmt.Errorf("%d:%d: %w", line, col, err)
+	}
+	return v, nil
+}
+
+// LineCol turns a byte offset in text into a line and a column, both from 1,
+// the column counted in characters.
+func LineCol(text string, offset int) (line, col int) {
+	before := text[:max(0, min(offset, len(text)))]
+	line = 1 + strings.Count(before, "\n")
+	return line, 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+}
+
+var errEnds = errors.New("the JSON text ends too early")
+
+// parser reads text from pos on. After an error pos is the place of the fault.
+type parser struct {
+	text string
+	pos  int
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\n', '\r', '\t':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek skips white space and gives the byte after it; 0 at the end.
+func (p *parser) peek() byte {
+	p.space()
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+// wanted is the error for what stands at pos.
+func (p *parser) wanted(what string) error {
+	if p.pos >= len(p.text) {
+		return errEnds
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return fmt.Errorf("want %s, found %q", what, r)
+}
+
+func (p *parser) value(depth int) (Value, error) {
+	if depth > maxDepth {
+		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	switch c := p.peek(); {
+	case c == '"':
+		s, err := p.str()
+		return Value{s}, err
+	case c == '{':
+		return p.object(depth)
+	case c == '[':
+		return p.list(depth)
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	}
+	for _, word := range [...]struct {
+		text string
+		v    any
+	}{{"null", nil}, {"true", true}, {"false", false}} {
+		if strings.HasPrefix(p.text[p.pos:], word.text) {
+			p.pos += len(word.text)
+			return Value{word.v}, nil
+		}
+	}
+	return Value{}, p.wanted("a JSON value")
+}
+
+func (p *parser) list(depth int) (Value, error) {
+	p.pos++
+	if p.peek() == ']' {
+		p.pos++
+		return OfList(), nil
+	}
+	items := make([]Value, 0, 4)
+	for {
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return Value{}, err
+		}
+		items = append(items, item)
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case ']':
+			p.pos++
+			return Value{items}, nil
+		default:
+			return Value{}, p.wanted("a comma or the end of the array")
+		}
+	}
+}
+
+func (p *parser) object(depth int) (Value, error) {
+	p.pos++
+	if p.peek() == '}' {
+		p.pos++
+		return OfMap(nil), nil
+	}
+	m := NewMap(4)
+	for {
+		if p.peek() != '"' {
+			return Value{}, p.wanted("a key in double quotes")
+		}
+		key, err := p.str()
+		if err != nil {
+			return Value{}, err
+		}
+		if p.peek() != ':' {
+			return Value{}, p.wanted("a colon after the key")
+		}
+		p.pos++
+		member, err := p.value(depth + 1)
+		if err != nil {
+			return Value{}, err
+		}
+		m.Set(key, member)
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case '}':
+			p.pos++
+			return Value{m}, nil
+		default:
+			return Value{}, p.wanted("a comma or the end of the object")
+		}
+	}
+}
+
+func (p *parser) number() (Value, error) {
+	n := numberLen(p.text[p.pos:])
+	if n == 0 {
+		p.pos++ // the minus sign, or the zero before a digit
+		return Value{}, p.wanted("a digit")
+	}
+	text := p.text[p.pos : p.pos+n]
+	p.pos += n
+	return number(text), nil
+}
+
+// str reads a string. One without escapes is a piece of the text, not a copy.
+func (p *parser) str() (string, error) {
+	start := p.pos + 1
+	ascii := true
+	for i := start; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == '"':
+			p.pos = i + 1
+			s := p.text[start:i]
+			if !ascii && !utf8.ValidString(s) {
+				s = validUTF8(s)
+			}
+			return s, nil
+		case c == '\\':
+			return p.escaped(start, i)
+		case c < ' ':
+			p.pos = i
+			return "", fmt.Errorf("the control character %q in a string must be escaped", rune(c))
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	p.pos = len(p.text)
+	return "", errEnds
+}
+
+// escaped reads the string that began at start and has its first escape at i.
+func (p *parser) escaped(start, i int) (string, error) {
+	b := append(make([]byte, 0, 2*(i-start)+16), p.text[start:i]...)
+	for i < len(p.text) {
+		c := p.text[i]
+		switch {
+		case c == '"':
+			p.pos = i + 1
+			if !utf8.Valid(b) {
+				return validUTF8(string(b)), nil
+			}
+			return string(b), nil
+		case c < ' ':
+			p.pos = i
+			return "", fmt.Errorf("the control character %q in a string must be escaped", rune(c))
+		case c != '\\':
+			b = append(b, c)
+			i++
+			continue
+		}
+		r, n := unescapeJSON(p.text[i:])
+		if n == 0 {
+			if p.pos = i; len(p.text)-i < 6 {
+				p.pos = len(p.text)
+				return "", errEnds
+			}
+			return "", fmt.Errorf("the escape %.6q does not exist", p.text[i:])
+		}
+		b = utf8.AppendRune(b, r)
+		i += n
+	}
+	p.pos = len(p.text)
+	return "", errEnds
+}
+
+// unescapeJSON is the character that the escape at the start of s stands for, and
+// the length of the escape; 0 where there is none. Half a surrogate pair is
+// U+FFFD.
+func unescapeJSON(s string) (rune, int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	const short, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if i := strings.IndexByte(short, s[1]); i >= 0 {
+		return rune(meant[i]), 2
+	}
+	r, ok := unicodeEscape(s)
+	if !ok {
+		return 0, 0
+	}
+	if utf16.IsSurrogate(r) {
+		if low, ok := unicodeEscape(s[6:]); ok {
+			if whole := utf16.DecodeRune(r, low); whole != utf8.RuneError {
+				return whole, 12
+			}
+		}
+		return utf8.RuneError, 6
+	}
+	return r, 6
+}
+
+func unicodeEscape(s string) (rune, bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
+}
+
+// validUTF8 puts U+FFFD in the place of every byte that belongs to no character.
+func validUTF8(s string) string {
+	b := make([]byte, 0, len(s)+8)
+	for _, r := range s {
+		b = utf8.AppendRune(b, r)
+	}
+	return string(b)
+}
