@@ -121,12 +121,24 @@ func Define[P Typed[I], I, O any](info Info) Definition {
 // Schema cannot say. Lint calls it too, with parameters that have no templates.
 type Validator interface{ Validate() error }
 
+// Checker is implemented by parameter structs that name importance functions or
+// variables, and by every call made with [Define]: lint asks it which of them
+// nobody gives. The error is a [schema.Problems] in an [*Error] of kind NotFound.
+type Checker interface{ Check(functions Functions) error }
+
 type typed[P Typed[I], I any] struct {
 	info   *Info
 	params P
 }
 
 func (c *typed[P, I]) Info() *Info { return c.info }
+
+func (c *typed[P, I]) Check(functions Functions) error {
+	if params, ok := any(c.params).(Checker); ok {
+		return params.Check(functions)
+	}
+	return nil
+}
 
 func (c *typed[P, I]) Init(ctx context.Context, vars *Vars) (value.Value, error) {
 	input, err := c.params.Init(ctx, vars)
