@@ -124,7 +124,9 @@ type Validator interface{ Validate() error }
 // Checker is implemented by parameter structs that name importance functions or
 // variables, and by every call made with [Define]: lint asks it which of them
 // nobody gives. The error is a [schema.Problems] in an [*Error] of kind NotFound.
-type Checker interface{ Check(functions Functions) error }
+type Checker interface {
+	Check(functions Functions) error
+}
 
 type typed[P Typed[I], I any] struct {
 	info   *Info
