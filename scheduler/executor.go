@@ -1,0 +1,160 @@
+package scheduler
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// StepExecutor runs flows. Its zero value works: it has no model, no memory and
+// no functions, and tells the machine's time. Set the fields before the first
+// Run; many runs may share one StepExecutor.
+type StepExecutor struct {
+	// Env is the template of what calls may use; nil is [calls.NewEnv]. Every step
+	// gets a copy with a metered LLM, the random numbers of its own, its Vars, the
+	// directory of its flow file and a runner of sub-flows.
+	Env *calls.Env
+	// Registry finds the call slot for steps that fill their parameters.
+	Registry *calls.Registry
+	// Load reads the flow file at path for sub-flows that were not loaded with the
+	// flow; nil refuses them.
+	Load func(ctx context.Context, path string) (*Flow, error)
+	// Provider finds the model provider that a flow names under llm; nil gives all
+	// flows that of Env.
+	Provider func(name string) (llm.Provider, error)
+	// Secrets gives the value of secrets.NAME, and says whether the configuration
+	// allows it. nil allows none. Values never appear in events.
+	Secrets func(name string) (string, bool)
+	// Language is the language of flows that name none.
+	Language string
+	// NewRunID makes the id of a run; nil makes a UUID of version 7.
+	NewRunID func() string
+	// Seed, the run's id, the step's id and the item's index seed the random numbers
+	// that a call sees.
+	Seed uint64
+	// MaxParallel bounds how many steps and items of one flow run at once; 0 is 64.
+	MaxParallel int
+	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
+	// Whoever has not stopped then is left behind with a warning in the log.
+	CancelGrace time.Duration
+	// Sleep waits between attempts, or until ctx ends; nil is a timer.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+const (
+	defaultParallel = 64
+	defaultGrace    = 5 * time.Second
+)
+
+// Run runs the flow and yields every event in order. The inputs are an object; they
+// get the defaults of the flow's schema. When the run fails, the error comes
+// last, after flow.failed or flow.cancelled, as a *[Failure]; an error before
+// the first event says that nothing was started: the inputs are wrong. Ending ctx
+// or breaking out of the loop cancels the run, and waits for its steps at most
+// CancelGrace.
+func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		s := newStream(e.env().Clock)
+		r, err := e.newRun(ctx, flow, inputs, s)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.shutdown()
+		r.start()
+		if !s.drain(yield) {
+			return
+		}
+		if r.failure != nil {
+			yield(nil, r.failure)
+		}
+	}
+}
+
+func (e *StepExecutor) env() *calls.Env {
+	if e.Env == nil {
+		return calls.NewEnv()
+	}
+	return e.Env
+}
+
+func (e *StepExecutor) parallel() int {
+	if e.MaxParallel > 0 {
+		return e.MaxParallel
+	}
+	return defaultParallel
+}
+
+func (e *StepExecutor) grace() time.Duration {
+	if e.CancelGrace > 0 {
+		return e.CancelGrace
+	}
+	return defaultGrace
+}
+
+func (e *StepExecutor) runID() string {
+	if e.NewRunID != nil {
+		return e.NewRunID()
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+func (e *StepExecutor) sleep(ctx context.Context, d time.Duration) error {
+	if e.Sleep != nil {
+		return e.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Result is what is left of a run when all its events have been seen.
+type Result struct {
+	// Run is the run's id; "" where nothing was started.
+	Run string
+	// Outputs are those of flow.finished, with secrets masked as in all events.
+	Outputs value.Value
+	// Reply is the text that the flow's on_error made of a failure; "" without one.
+	Reply  string
+	Usage  llm.Usage
+	Events []*Event
+}
+
+// Collect drains a run. The result holds what there was until the error.
+func Collect(events iter.Seq2[*Event, error]) (*Result, error) {
+	r := &Result{}
+	for ev, err := range events {
+		if err != nil {
+			return r, err
+		}
+		r.Run = ev.Run
+		r.Events = append(r.Events, ev)
+		if ev.Data == nil {
+			continue
+		}
+		switch ev.Type { //nolint:exhaustive // only the end of the flow matters
+		case FlowFinished:
+			r.Outputs = *ev.Data.Outputs
+		case FlowFailed:
+			r.Reply = ev.Data.Text
+		case FlowCancelled:
+		default:
+			continue
+		}
+		if ev.Data.Usage != nil {
+			r.Usage = *ev.Data.Usage
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,76 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// noop is a call that does nothing, as an author would write it.
+type noop struct{}
+
+func (noop) Init(context.Context, *calls.Vars) (struct{}, error) { return struct{}{}, nil }
+
+func (noop) Exec(context.Context, *calls.Env, struct{}) iter.Seq2[calls.Chunk, error] {
+	return calls.Data(struct{}{})
+}
+
+func noopDefinition() calls.Definition {
+	return calls.Define[noop, struct{}, struct{}](calls.Info{Name: "noop", Summary: calls.Text{En: "Does nothing."}})
+}
+
+// chain is a flow of n steps, one after the other.
+func chain(n int) *Flow {
+	def := noopDefinition()
+	f := &Flow{File: "chain.yaml", Name: "chain", Steps: make([]*Step, n)}
+	for i := range f.Steps {
+		s := &Step{Index: i, ID: fmt.Sprint("s", i), Call: "noop", Def: def, Implicit: i > 0}
+		if i > 0 {
+			s.Needs = []int{i - 1}
+			f.Steps[i-1].Next = []int{i}
+		}
+		f.Steps[i] = s
+	}
+	return f
+}
+
+// fan is a flow of n steps: one, then n-2 side by side, then one.
+func fan(n int) *Flow {
+	f := chain(n)
+	first, last := f.Steps[0], f.Steps[n-1]
+	first.Next, last.Needs = nil, nil
+	for i := 1; i < n-1; i++ {
+		f.Steps[i].Needs, f.Steps[i].Next = []int{0}, []int{n - 1}
+		first.Next = append(first.Next, i)
+		last.Needs = append(last.Needs, i)
+	}
+	return f
+}
+
+func BenchmarkRun(b *testing.B) {
+	for name, build := range map[string]func(int) *Flow{"chain": chain, "fan": fan} {
+		for _, n := range []int{10, 100, 1000, 10000} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				flow, exec := build(n), &StepExecutor{}
+				b.ReportAllocs()
+				for b.Loop() {
+					events := 0
+					for _, err := range exec.Run(context.Background(), flow, value.Value{}) {
+						if err != nil {
+							b.Fatal(err)
+						}
+						events++
+					}
+					if events != 4*n+2 {
+						b.Fatal(events)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/step")
+			})
+		}
+	}
+}

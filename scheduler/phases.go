@@ -1,0 +1,338 @@
+package scheduler
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// task is one step, or one item of it, being run.
+type task struct {
+	run  *run
+	step *Step
+	item int // -1: the step itself
+	id   string
+	vars calls.Vars
+	env  calls.Env
+	// metered is env.LLM, random the source of env.Rand; both live here to save
+	// allocations.
+	metered metered
+	random  source
+	meter   meter
+	names   scope
+
+	params   value.Value
+	prepared bool // params are rendered and checked
+	input    value.Value
+	shown    bool // step.input was pushed
+	mute     bool // left behind: guarded by the stream's lock
+}
+
+// outcome is how a task ended. The worker that gets it settles it.
+type outcome struct {
+	status  status
+	event   EventType
+	data    *Data
+	input   value.Value
+	output  value.Value
+	reason  string
+	failure *Failure
+	fan     *each // the step goes on as these items
+}
+
+// newTask is cheap: it is made under the stream's lock.
+func (r *run) newTask(j job, now time.Time) *task {
+	step := r.flow.Steps[j.step]
+	t := &task{run: r, step: step, item: j.item, id: step.ID}
+	if r.prefix != "" {
+		t.id = r.prefix + step.ID
+	}
+	t.meter.outer = &r.meter
+	t.vars.Now = now
+	if j.item >= 0 {
+		e := r.states[j.step].each
+		t.meter.outer = &e.meter
+		t.vars.Resolved = e.resolved
+		t.names.item = &e.items[j.item]
+	}
+	return t
+}
+
+// announce says that the step, or an item of it, starts. The stream is locked.
+func (t *task) announce(now time.Time) {
+	t.vars.Now = now
+	t.run.event(StepStarted, t.id, t.item, now, &Data{Call: t.step.Call, ToUser: t.toUser()})
+}
+
+// toUser: what a sub-flow says to the user reaches them if the step around it
+// talks to them too.
+func (t *task) toUser() bool {
+	return t.step.ToUser && (t.run.outer == nil || t.run.outer.toUser())
+}
+
+// open fills in what the step may see and use.
+func (t *task) open() {
+	now, resolved := t.vars.Now, t.vars.Resolved
+	t.vars = t.run.vars
+	t.vars.Now, t.vars.Resolved = now, resolved
+	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description}
+	if t.item >= 0 {
+		t.vars.Step.Index = &t.item
+	}
+	t.vars.Upstream = past{t.run, t.step.Index}
+	t.env = t.run.env
+	t.metered = metered{t.env.LLM, t}
+	t.env.LLM = &t.metered
+	t.random = source{seed: t.run.exec.Seed, task: t}
+	t.env.Rand = rand.New(&t.random)
+	t.env.Flows = subflows{t}
+	t.env.Vars = &t.vars
+	t.names.run, t.names.vars = t.run, &t.vars
+}
+
+// scope is what the step's templates see.
+func (t *task) scope(ctx context.Context) *scope {
+	t.names.ctx = ctx
+	if t.names.params == nil {
+		t.names.params = []*Param{t.step.When, t.step.ForEach, t.step.With}
+	}
+	return &t.names
+}
+
+// perform runs the task to its end. It never panics.
+func (t *task) perform() (o outcome) {
+	var crash error
+	defer func() {
+		if crash != nil {
+			o = t.failed(crash)
+		}
+	}()
+	defer t.run.recovered(&crash, "step "+t.id)
+	t.open()
+	if t.item < 0 && (t.step.When != nil || t.step.ForEach != nil) {
+		if o, done := t.decide(t.run.ctx); done {
+			return o
+		}
+	}
+	output, err := t.attempts(t.run.ctx)
+	if err != nil {
+		return t.failed(err)
+	}
+	return t.finished(output)
+}
+
+// decide asks the step's condition and its list of items; done says that the step
+// does not go on as a single task.
+func (t *task) decide(ctx context.Context) (o outcome, done bool) {
+	if t.step.When != nil {
+		v, err := t.step.When.Render(ctx, t.scope(ctx))
+		if err != nil {
+			return t.failed(err), true
+		}
+		if !prompt.Truthy(v) {
+			const reason = "its condition (when) is false"
+			return outcome{status: statusSkipped, event: StepSkipped, data: &Data{Reason: reason}, reason: reason}, true
+		}
+	}
+	t.run.stream.acquire()
+	t.announce(t.run.stream.clock())
+	t.run.stream.Unlock()
+	if t.step.ForEach != nil {
+		return t.fanOut(ctx), true
+	}
+	return outcome{}, false
+}
+
+// attempt goes once through the phases of a step.
+func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
+	defer t.run.recovered(&err, "step "+t.id)
+	if !t.prepared {
+		if err := t.prepare(ctx); err != nil {
+			return value.Value{}, err
+		}
+		t.prepared = true
+	}
+	output, err = t.use(ctx, t.step.Def, t.params, true)
+	if err != nil {
+		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
+	}
+	return output, err
+}
+
+// use runs a call from its construction to its output. The step's own call is
+// shown: its input and its text become events.
+func (t *task) use(ctx context.Context, def calls.Definition, params value.Value, shown bool) (output value.Value, err error) {
+	call, err := def.New(params)
+	if err != nil {
+		return value.Value{}, err
+	}
+	input, err := call.Init(ctx, &t.vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if shown {
+		t.showInput(input)
+	}
+	f := fold{call: def.Info.Name}
+	mask := textMask{secrets: t.run.secrets}
+	for chunk, err := range call.Exec(ctx, &t.env, input) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = f.add(chunk)
+		}
+		if err != nil {
+			return value.Value{}, err
+		}
+		if shown {
+			t.stream(mask.next(chunk.Text))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return value.Value{}, err // the call stopped without a word because it was told to
+	}
+	if shown {
+		t.stream(mask.rest())
+	}
+	output = f.output(def.Info.Output)
+	if problems := def.Info.Output.Check(output); problems != nil {
+		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
+	}
+	return output, nil
+}
+
+// showInput keeps the input for the history. Only the first attempt shows it: the
+// later ones have the same.
+func (t *task) showInput(input value.Value) {
+	t.input = input
+	if t.shown {
+		return
+	}
+	t.shown = true
+	masked := &struct{ params, input value.Value }{t.run.secrets.mask(t.params), t.run.secrets.mask(input)}
+	t.emit(StepInput, &Data{Params: &masked.params, Input: &masked.input})
+}
+
+// prepare resolves variables, renders the parameters, fills and checks them.
+func (t *task) prepare(ctx context.Context) error {
+	if len(t.step.Resolve) > 0 {
+		if err := t.scope(ctx).resolve(ctx); err != nil {
+			return err
+		}
+	}
+	static, isStatic := t.step.With.Static()
+	t.params = static
+	if !isStatic {
+		var err error
+		if t.params, err = t.step.With.Render(ctx, t.scope(ctx)); err != nil {
+			return err
+		}
+	}
+	if t.params.IsNull() {
+		t.params = value.OfMap(nil)
+	}
+	if t.step.EnableFilling {
+		if err := t.fill(ctx); err != nil {
+			return err
+		}
+	}
+	if isStatic && !t.step.EnableFilling {
+		return nil // lint has checked them
+	}
+	if problems := t.step.Def.Info.Params.Check(t.params); problems != nil {
+		return t.misfit(problems)
+	}
+	return nil
+}
+
+// misfit places what is wrong with the parameters where the flow gives them.
+func (t *task) misfit(problems schema.Problems) error {
+	err := calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", t.step.Call, problems)
+	pos := t.step.Pos
+	if t.step.With != nil {
+		pos = t.step.With.at(problems[0].Pointer)
+	}
+	return &placedError{pos, err}
+}
+
+func (t *task) stream(text string) {
+	if text != "" {
+		t.emit(StepDelta, &Data{Text: text})
+	}
+}
+
+// emit pushes an event of the task.
+func (t *task) emit(event EventType, data *Data) {
+	s := t.run.stream
+	s.acquire()
+	defer s.Unlock()
+	if !t.mute && !t.run.ending {
+		t.run.event(event, t.id, t.item, s.clock(), data)
+	}
+}
+
+// finished is the outcome of a task that went well.
+func (t *task) finished(output value.Value) outcome {
+	shown := t.run.secrets.mask(output)
+	return outcome{
+		status: statusFinished, event: StepFinished, input: t.input, output: output,
+		data: &Data{Output: &shown, Usage: t.meter.spent()},
+	}
+}
+
+// failed is the outcome of a task that did not; with on_error: continue, its
+// error is its output.
+func (t *task) failed(err error) outcome {
+	f := t.run.failureOf(err, t.step.Pos)
+	if f.Info.Step == "" {
+		f.Info.Step = t.path()
+	}
+	info := f.Info
+	info.Step = ""
+	if t.step.Continue && t.run.ctx.Err() == nil {
+		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
+		o := t.finished(output)
+		o.data.Error = &info
+		return o
+	}
+	return outcome{
+		status: statusFailed, event: StepFailed, failure: f,
+		data: &Data{Error: &info, Usage: t.meter.spent()},
+	}
+}
+
+// path is the step in messages: outer[3]/inner.
+func (t *task) path() string {
+	if t.item < 0 {
+		return t.id
+	}
+	return t.id + "[" + strconv.Itoa(t.item) + "]"
+}
+
+// source is a source of random numbers that is seeded when the first is wanted.
+type source struct {
+	seed uint64
+	task *task
+	pcg  *rand.PCG
+}
+
+// Uint64 is the next number.
+func (s *source) Uint64() uint64 {
+	if s.pcg == nil {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(s.task.run.vars.Run.ID + "\x00" + s.task.path()))
+		s.pcg = rand.NewPCG(s.seed, h.Sum64())
+	}
+	return s.pcg.Uint64()
+}
+
+var _ llm.Provider = (*metered)(nil)

@@ -1,0 +1,116 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// attempts tries the step until it succeeds, fails for good, or has used its
+// attempts up. The intervals have no jitter: a run can be replayed.
+func (t *task) attempts(ctx context.Context) (value.Value, error) {
+	r := t.step.Retry
+	intervals := backoff.ExponentialBackOff{
+		InitialInterval: r.InitialInterval, Multiplier: r.Multiplier, MaxInterval: r.MaxInterval,
+	}
+	for n := 1; ; n++ {
+		output, err := t.attemptInTime(ctx)
+		if err == nil || n >= r.MaxAttempts || ctx.Err() != nil || !retriable(err) {
+			return output, err
+		}
+		delay := max(intervals.NextBackOff(), retryAfter(err))
+		info := t.run.failureOf(err, t.step.Pos).Info
+		t.emit(StepRetrying, &Data{Attempt: n, DelayMS: delay.Milliseconds(), Error: &info})
+		if err := t.run.exec.sleep(ctx, delay); err != nil {
+			return value.Value{}, err
+		}
+	}
+}
+
+// retriable says whether the same step may succeed later.
+func retriable(err error) bool {
+	var left *leftBehind
+	if errors.As(err, &left) {
+		return false // it may still be at work
+	}
+	switch calls.KindOf(err) { //nolint:exhaustive // the others do not pass by themselves
+	case calls.Provider, calls.Plugin, calls.Timeout:
+		var p *llm.Error
+		return !errors.As(err, &p) || p.Temporary
+	}
+	return false
+}
+
+// retryAfter is how long the provider asked to wait.
+func retryAfter(err error) time.Duration {
+	var p *llm.Error
+	if errors.As(err, &p) {
+		return p.RetryAfter
+	}
+	return 0
+}
+
+// leftBehind is a call that did not stop when its time was over.
+type leftBehind struct{ err error }
+
+func (l *leftBehind) Error() string { return l.err.Error() }
+func (l *leftBehind) Unwrap() error { return l.err }
+
+// attemptInTime is one attempt within the step's timeout. It needs a goroutine of
+// its own, so that a call that does not stop can be left behind.
+func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
+	if t.step.Timeout <= 0 {
+		return t.attempt(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, t.step.Timeout)
+	defer cancel()
+	type result struct {
+		output value.Value
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		res := result{err: calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)}
+		defer func() { done <- res }()
+		res.output, res.err = t.attempt(limited)
+	}()
+	var res result
+	select {
+	case res = <-done:
+	case <-limited.Done():
+		runtime.Gosched() // a call that does stop does it now
+		grace := time.NewTimer(t.run.patience)
+		defer grace.Stop()
+		select {
+		case res = <-done:
+		case <-grace.C:
+			return value.Value{}, t.leave(ctx)
+		}
+	}
+	if res.err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return value.Value{}, calls.Errorf(calls.Timeout, "the step took longer than %s: %w", t.step.Timeout, res.err).
+			WithHint("raise its timeout, or let it be tried again with retry")
+	}
+	return res.output, res.err
+}
+
+// leave leaves the attempt behind: nothing that it still says is heard.
+func (t *task) leave(ctx context.Context) error {
+	t.run.stream.Lock()
+	t.mute = true
+	t.run.stream.Unlock()
+	t.run.env.Log.Warn("a call did not stop when its time was over and is left behind",
+		"run", t.run.vars.Run.ID, "step", t.path(), "call", t.step.Call, "timeout", t.step.Timeout)
+	kind := calls.Timeout
+	if ctx.Err() != nil {
+		kind = calls.Canceled
+	}
+	return &leftBehind{calls.Errorf(kind, "the call %s did not stop within %s after its timeout of %s and was left behind", t.step.Call, t.run.patience, t.step.Timeout)}
+}

@@ -1,0 +1,436 @@
+package scheduler
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// run is one flow being run: the whole run, or a sub-flow inside it. All fields
+// below stream are guarded by its lock.
+type run struct {
+	exec *StepExecutor
+	flow *Flow
+	// outer is the step that runs this flow as a sub-flow; nil for the whole run.
+	outer *task
+	// prefix stands before the ids of steps in events: "" or "outer/".
+	prefix  string
+	depth   int
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	parent  context.Context
+	unwatch func() bool
+	env     calls.Env
+	vars    calls.Vars
+	meter   meter
+	secrets *secrets
+	ids     func() map[string]int
+
+	stream  *stream
+	states  []state
+	ready   queue
+	workers int
+	running int
+	failure *Failure
+	// stopping: no further step starts. ending: the last worker is at the end of
+	// the flow. over: done is closed.
+	stopping, ending, over bool
+	cancelled              bool
+	// patience is how long steps may take to stop, shorter in a sub-flow so that it
+	// is over before the step around it is left behind.
+	patience time.Duration
+	grace    *time.Timer
+	outputs  value.Value
+	done     chan struct{}
+}
+
+// state is what a run knows of a step.
+type state struct {
+	status status
+	// pending counts the needs that are not over; ran says that one of them was
+	// not skipped.
+	pending int32
+	ran     bool
+	input   value.Value
+	output  value.Value
+	reason  string // why it was skipped
+	each    *each
+}
+
+type status uint8
+
+const (
+	statusPending status = iota
+	statusReady
+	statusRunning
+	statusSkipped
+	statusFailed
+	statusFinished
+)
+
+// job is a step, or one item of it, that can run.
+type job struct {
+	step int
+	item int // -1: the step itself
+}
+
+// queue is a first-in-first-out queue of jobs.
+type queue struct {
+	jobs []job
+	head int
+}
+
+func (q *queue) push(j job) { q.jobs = append(q.jobs, j) }
+func (q *queue) len() int   { return len(q.jobs) - q.head }
+
+func (q *queue) pop() job {
+	j := q.jobs[q.head]
+	if q.head++; q.head == len(q.jobs) {
+		q.jobs, q.head = q.jobs[:0], 0
+	}
+	return j
+}
+
+// newRun prepares a run. The error is a *[Failure]: nothing was started.
+func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Value, s *stream) (*run, error) {
+	r := &run{exec: e, flow: flow, parent: ctx, env: *e.env(), stream: s, secrets: &secrets{}, patience: e.grace()}
+	r.vars = calls.Vars{
+		Run:      calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: e.env().Clock()},
+		Language: e.Language,
+	}
+	return r, r.prepare(inputs)
+}
+
+// newSubRun prepares the run of a flow inside the step t.
+func (t *task) newSubRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
+	o := t.run
+	r := &run{
+		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", parent: ctx,
+		env: o.env, vars: o.vars, stream: o.stream, secrets: o.secrets,
+		depth: o.depth + 1, patience: o.patience * 3 / 4,
+	}
+	r.meter.outer = &t.meter
+	r.vars.Run.Flow = flow.Name
+	return r, r.prepare(inputs)
+}
+
+func (r *run) prepare(inputs value.Value) error {
+	checked, err := r.flow.checkInputs(inputs)
+	if err != nil {
+		return err
+	}
+	r.vars.Inputs = checked
+	question, _ := checked.Get("question")
+	r.vars.Question, _ = question.Str()
+	if r.flow.Language != "" {
+		r.vars.Language = r.flow.Language
+	}
+	r.env.Dir = filepath.Dir(r.flow.File)
+	r.meter.limit = int64(r.flow.MaxTokens)
+	if r.flow.LLM != "" && r.exec.Provider != nil {
+		if r.env.LLM, err = r.exec.Provider(r.flow.LLM); err != nil {
+			return r.failureOf(err, Position{File: r.flow.File, Line: 1, Col: 1})
+		}
+	}
+	if err := r.scopeOfMemory(); err != nil {
+		return err
+	}
+	r.ids = sync.OnceValue(r.flow.stepsByID)
+	r.done = make(chan struct{})
+	r.ctx, r.cancel = context.WithCancelCause(r.parent)
+	return nil
+}
+
+// scopeOfMemory renders whose memory the flow works in.
+func (r *run) scopeOfMemory() error {
+	for _, target := range []struct {
+		param *Param
+		text  *string
+	}{{r.flow.User, &r.vars.Scope.User}, {r.flow.Session, &r.vars.Scope.Session}} {
+		if target.param == nil {
+			continue
+		}
+		v, err := target.param.Render(r.parent, r.scope(r.parent, target.param))
+		if err != nil {
+			return r.failureOf(err, target.param.Pos)
+		}
+		*target.text = prompt.Text(v)
+	}
+	return nil
+}
+
+// start begins the run in goroutines of its own.
+func (r *run) start() {
+	r.unwatch = context.AfterFunc(r.parent, func() {
+		r.stream.Lock()
+		defer r.stream.Unlock()
+		r.stop()
+	})
+	r.stream.acquire()
+	defer r.stream.Unlock()
+	now := r.stream.clock()
+	if r.outer == nil {
+		inputs := r.secrets.mask(r.vars.Inputs)
+		r.event(FlowStarted, "", -1, now, &Data{Flow: r.flow.Name, Inputs: &inputs})
+	}
+	r.states = make([]state, len(r.flow.Steps))
+	for i, step := range r.flow.Steps {
+		r.states[i].pending = int32(len(step.Needs))
+		if len(step.Needs) == 0 {
+			r.enqueue(i, now)
+		}
+	}
+	r.spawn()
+}
+
+// event pushes an event of this run. The stream is locked.
+func (r *run) event(t EventType, id string, item int, now time.Time, data *Data) {
+	ev := &Event{Run: r.vars.Run.ID, Type: t, Step: id, Data: data}
+	if item >= 0 {
+		index := item // so that only events of items allocate one
+		ev.Index = &index
+	}
+	r.stream.push(ev, now)
+}
+
+// enqueue makes a step ready. The stream is locked.
+func (r *run) enqueue(step int, now time.Time) {
+	r.states[step].status = statusReady
+	r.event(StepReady, r.prefix+r.flow.Steps[step].ID, -1, now, nil)
+	r.ready.push(job{step, -1})
+}
+
+// spawn starts a worker when there may be work for one. The stream is locked.
+func (r *run) spawn() {
+	if r.workers < r.exec.parallel() && (r.ready.len() > 0 || r.workers == 0) {
+		r.workers++
+		go r.work(nil, outcome{})
+	}
+}
+
+// work runs one job after the other until none is left. The worker that finishes
+// a step goes on with one that became ready by it: a chain of steps needs one
+// goroutine.
+func (r *run) work(t *task, last outcome) {
+	defer func() {
+		if t != nil { // the call ended the goroutine (runtime.Goexit)
+			err := calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)
+			go r.work(t, t.failed(err))
+		}
+	}()
+	for {
+		if t = r.turn(t, last); t == nil {
+			return
+		}
+		last = t.perform()
+	}
+}
+
+// turn settles the outcome of the last task and takes the next one; nil tells
+// the worker to go.
+func (r *run) turn(t *task, o outcome) *task {
+	r.stream.acquire()
+	now := r.stream.clock()
+	if t != nil {
+		r.settle(t, o, now)
+	}
+	if next := r.take(now); next != nil {
+		r.spawn()
+		r.stream.Unlock()
+		return next
+	}
+	r.workers--
+	last := r.running == 0 && !r.ending && !r.over
+	r.ending = r.ending || last
+	r.stream.Unlock()
+	if last {
+		r.end()
+	}
+	return nil
+}
+
+// take is the next job that can run, as a task. The stream is locked.
+func (r *run) take(now time.Time) *task {
+	if r.stopping || r.ready.len() == 0 {
+		return nil
+	}
+	j := r.ready.pop()
+	r.running++
+	st := &r.states[j.step]
+	st.status = statusRunning
+	t := r.newTask(j, now)
+	if t.step.When == nil && t.step.ForEach == nil || j.item >= 0 {
+		t.announce(now)
+	}
+	return t
+}
+
+// settle records how a task ended and makes ready what waited for it. The stream
+// is locked.
+func (r *run) settle(t *task, o outcome, now time.Time) {
+	r.running--
+	if r.ending { // the run has left this step behind
+		return
+	}
+	if o.data != nil {
+		if o.status != statusSkipped {
+			o.data.DurationMS = millis(now.Sub(t.vars.Now))
+		}
+		r.event(o.event, t.id, t.item, now, o.data)
+	}
+	st := &r.states[t.step.Index]
+	switch {
+	case o.status == statusFailed:
+		st.status = statusFailed
+		r.fail(o.failure)
+	case o.fan != nil:
+		st.each = o.fan
+		o.fan.begin(r, t)
+		return
+	case t.item >= 0:
+		st.each.settle(r, t, o, now)
+	default:
+		r.complete(t.step.Index, o, now)
+	}
+}
+
+// complete records the end of a step that did not fail, and goes on to those that
+// need it. The stream is locked.
+func (r *run) complete(step int, o outcome, now time.Time) {
+	st := &r.states[step]
+	st.status, st.input, st.output, st.reason = o.status, o.input, o.output, o.reason
+	for skippedNow := []int(nil); ; {
+		ran := r.states[step].status == statusFinished
+		for _, n := range r.flow.Steps[step].Next {
+			next, ns := r.flow.Steps[n], &r.states[n]
+			ns.ran = ns.ran || ran || next.Implicit
+			if ns.pending--; ns.pending > 0 {
+				continue
+			}
+			if ns.ran {
+				r.enqueue(n, now)
+				continue
+			}
+			ns.status, ns.reason = statusSkipped, "every step that it needs was skipped"
+			r.event(StepSkipped, r.prefix+next.ID, -1, now, &Data{Reason: ns.reason})
+			skippedNow = append(skippedNow, n)
+		}
+		if len(skippedNow) == 0 {
+			return
+		}
+		step, skippedNow = skippedNow[0], skippedNow[1:]
+	}
+}
+
+// fail ends the run because of a step. The stream is locked.
+func (r *run) fail(f *Failure) {
+	if r.parent.Err() == nil && r.failure == nil && !r.stopping {
+		r.failure = f
+	}
+	r.stop()
+}
+
+// stop lets no further step start, and tells those that run to stop. Without a
+// failure it cancels the run. The stream is locked.
+func (r *run) stop() {
+	if r.stopping || r.ending || r.over {
+		return
+	}
+	r.stopping = true
+	r.cancelled = r.failure == nil
+	cause := context.Canceled
+	if r.cancelled {
+		cause = context.Cause(r.parent)
+	}
+	r.cancel(cause)
+	r.grace = time.AfterFunc(r.patience, r.giveUp)
+}
+
+// giveUp leaves the steps behind that did not stop in time.
+func (r *run) giveUp() {
+	r.stream.Lock()
+	if r.ending || r.over {
+		r.stream.Unlock()
+		return
+	}
+	r.ending = true
+	now := r.stream.clock()
+	for i := range r.states {
+		if st := &r.states[i]; st.status == statusRunning {
+			st.status = statusFailed
+			r.abandon(r.flow.Steps[i], now)
+		}
+	}
+	r.stream.Unlock()
+	r.end()
+}
+
+func (r *run) abandon(step *Step, now time.Time) {
+	r.env.Log.Warn("a step did not stop and is left behind", "run", r.vars.Run.ID, "step", r.prefix+step.ID, "call", step.Call, "grace", r.patience)
+	err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", step.Call, r.patience)
+	f := r.failureOf(err, step.Pos)
+	r.event(StepFailed, r.prefix+step.ID, -1, now, &Data{Error: &f.Info})
+}
+
+// end renders the outputs, or the reply to a failure, and says how the run ended.
+func (r *run) end() {
+	data := &Data{}
+	if r.failure == nil && !r.cancelled {
+		r.outputs, r.failure = r.render()
+	}
+	event := FlowFinished
+	switch {
+	case r.failure != nil:
+		event, data.Error, data.Text = FlowFailed, &r.failure.Info, r.reply()
+	case r.cancelled:
+		event = FlowCancelled
+		r.failure = r.failureOf(cancellation(r.parent), Position{})
+	default:
+		outputs := r.secrets.mask(r.outputs)
+		data.Outputs = &outputs
+	}
+	r.unwatch()
+	r.cancel(nil)
+	r.stream.acquire()
+	defer r.stream.Unlock()
+	if r.grace != nil {
+		r.grace.Stop()
+	}
+	if r.outer == nil {
+		now := r.stream.clock()
+		usage := r.meter.usage()
+		data.Usage, data.DurationMS = &usage, millis(now.Sub(r.vars.Run.StartedAt))
+		r.event(event, "", -1, now, data)
+		r.stream.close()
+	}
+	r.over = true
+	close(r.done)
+}
+
+// shutdown waits until the run is over, after it has cancelled what still runs.
+func (r *run) shutdown() {
+	r.stream.Lock()
+	r.stream.deafen()
+	r.stop()
+	r.stream.Unlock()
+	<-r.done
+}
+
+func millis(d time.Duration) *float64 {
+	ms := float64(d) / float64(time.Millisecond)
+	return &ms
+}
+
+// stepsByID is the index of each step by its id.
+func (f *Flow) stepsByID() map[string]int {
+	ids := make(map[string]int, len(f.Steps))
+	for i, step := range f.Steps {
+		ids[step.ID] = i
+	}
+	return ids
+}

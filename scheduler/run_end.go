@@ -1,0 +1,75 @@
+package scheduler
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// checkInputs gives the inputs with the defaults of their schema, or a *[Failure]
+// of kind Invalid.
+func (f *Flow) checkInputs(inputs value.Value) (value.Value, error) {
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	err := calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind())
+	if inputs.Kind() == value.Object {
+		if f.Inputs == nil {
+			return inputs, nil
+		}
+		inputs = f.Inputs.ApplyDefaults(inputs)
+		problems := f.Inputs.Check(inputs)
+		if len(problems) == 0 {
+			return inputs, nil
+		}
+		err = calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems)
+	}
+	return value.Value{}, &Failure{
+		Info: ErrorInfo{Kind: calls.Invalid, Message: err.Error()},
+		Err:  err,
+	}
+}
+
+// render gives the outputs of a flow whose steps are all over. A flow without
+// outputs has those of the steps that talk to the user, and of those that no
+// other step needs, by their ids.
+func (r *run) render() (outputs value.Value, failure *Failure) {
+	p := r.flow.Outputs
+	if p == nil {
+		m := value.NewMap(1)
+		for i, step := range r.flow.Steps {
+			if st := &r.states[i]; st.status == statusFinished && (step.ToUser || len(step.Next) == 0) {
+				m.Set(step.ID, st.output)
+			}
+		}
+		return value.OfMap(m), nil
+	}
+	outputs, err := r.renderSafely(p, r.scope(r.ctx, p))
+	if err != nil {
+		return value.Value{}, r.failureOf(err, p.Pos)
+	}
+	return outputs, nil
+}
+
+// reply is what the flow's on_error says to the user about the failure; "" where
+// the flow has none.
+func (r *run) reply() string {
+	p := r.flow.OnError
+	if p == nil {
+		return ""
+	}
+	s := r.scope(r.parent, p)
+	s.failure = r.failure
+	v, err := r.renderSafely(p, s)
+	if err != nil {
+		r.env.Log.Warn("the reply of on_error cannot be rendered", "run", r.vars.Run.ID, "error", r.secrets.text(err.Error()))
+		return ""
+	}
+	return r.secrets.text(prompt.Text(v))
+}
+
+// renderSafely makes an error of a panic in a resolver.
+func (r *run) renderSafely(p *Param, s *scope) (v value.Value, err error) {
+	defer r.recovered(&err, "rendering "+p.Pos.String())
+	return p.Render(s.ctx, s)
+}

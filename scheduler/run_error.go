@@ -1,0 +1,158 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Failure is why a run failed or was cancelled.
+type Failure struct {
+	// Info is the error as flow.failed carries it, secrets masked.
+	Info ErrorInfo
+	// Err is the error itself; its text may hold secrets.
+	Err error
+}
+
+// Error is file:line:col: step ID: message (hint).
+func (f *Failure) Error() string {
+	var b strings.Builder
+	if f.Info.Position != "" {
+		b.WriteString(f.Info.Position + ": ")
+	}
+	if f.Info.Step != "" {
+		b.WriteString("step " + f.Info.Step + ": ")
+	}
+	b.WriteString(f.Info.Message)
+	if f.Info.Hint != "" {
+		b.WriteString(" (" + f.Info.Hint + ")")
+	}
+	return b.String()
+}
+
+// Unwrap gives the error of the call.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// failureOf turns any error into a Failure. pos is where it stands unless the
+// error knows better: a template knows its own place, a sub-flow its own step.
+func (r *run) failureOf(err error, pos Position) *Failure {
+	var inner *Failure
+	if errors.As(err, &inner) {
+		return inner
+	}
+	info := ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
+	if pos.Line > 0 {
+		info.Position = pos.String()
+	}
+	var placed *placedError
+	if errors.As(err, &placed) {
+		info.Position = placed.pos.String()
+	}
+	var t *prompt.Error
+	if errors.As(err, &t) {
+		r.explain(&info, t, err)
+	}
+	info.Message, info.Hint = r.secrets.text(info.Message), r.secrets.text(info.Hint)
+	return &Failure{Info: info, Err: err}
+}
+
+// explain says of a template's error where it is, what sort it is, and why a name
+// may be unknown.
+func (r *run) explain(info *ErrorInfo, t *prompt.Error, err error) {
+	if t.File == r.flow.File && t.File != "" {
+		info.Position = Position{t.File, t.Line, t.Col}.String()
+		info.Message = t.Msg
+	}
+	var known *calls.Error
+	if info.Kind == calls.Internal && !errors.As(err, &known) {
+		info.Kind = calls.Invalid
+	}
+	if info.Hint == "" {
+		info.Hint = t.Hint
+	}
+	if t.Class == prompt.Undefined {
+		if hint := r.hintFor(t.Name); hint != "" {
+			info.Hint = hint
+		}
+	}
+}
+
+// hintFor says why the dotted name is undefined; "" where there is nothing to
+// add.
+func (r *run) hintFor(name string) string {
+	first, rest, _ := strings.Cut(name, ".")
+	switch first {
+	case "secrets":
+		return fmt.Sprintf("allow the secret %s in the configuration", rest)
+	case "vars":
+		return fmt.Sprintf("no resolver gave a value to %s", rest)
+	}
+	i, ok := r.ids()[first]
+	if !ok {
+		return ""
+	}
+	r.stream.Lock()
+	defer r.stream.Unlock()
+	if st := &r.states[i]; st.status == statusSkipped {
+		return fmt.Sprintf("the step %s was skipped: %s; give a default, or ask whether it is defined", first, st.reason)
+	}
+	return ""
+}
+
+// placedError is an error with its place in the flow file.
+type placedError struct {
+	pos Position
+	err error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
+
+// recovered makes an error of a panic, deferred. The stack goes to the log only.
+func (r *run) recovered(err *error, where string) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	r.env.Log.Error("a panic", "run", r.vars.Run.ID, "where", where,
+		"panic", r.secrets.text(fmt.Sprint(p)), "stack", string(debug.Stack()))
+	*err = calls.Errorf(calls.Internal, "%s: panic: %v", where, p).
+		WithHint("this is a fault of the program, not of the flow; the log has the stack")
+}
+
+// cancellation is why ctx ended, as an error of kind Canceled.
+func cancellation(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		return calls.Errorf(calls.Canceled, "the run was cancelled")
+	}
+	return calls.Errorf(calls.Canceled, "the run was cancelled: %w", cause)
+}
+
+// at is where the param gives the value at a JSON pointer, or the nearest around
+// it.
+func (p *Param) at(pointer string) Position {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		next := (*Param)(nil)
+		for i := range p.Map {
+			if value.Escape(p.Map[i].Key) == token {
+				next = p.Map[i].Param
+			}
+		}
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(p.List) {
+			next = p.List[i]
+		}
+		if next == nil {
+			break
+		}
+		p = next
+	}
+	return p.Pos
+}

@@ -1,0 +1,100 @@
+package scheduler
+
+import (
+	"sync"
+	"time"
+)
+
+// maxBacklog bounds how many events wait for a slow reader before steps wait for
+// it too.
+const maxBacklog = 4096
+
+// stream carries the events of a run, and of its sub-flows, from the goroutines
+// of steps to the one that reads. Its lock guards the state of the runs as well:
+// an event and the change that it tells of happen at once.
+type stream struct {
+	sync.Mutex
+	clock func() time.Time
+	seq   int64
+	queue []*Event
+	spare []*Event
+	// arrived wakes the reader, room the steps that wait for it.
+	arrived, room sync.Cond
+	// closed: there will be no more events. deaf: nobody reads.
+	closed, deaf bool
+	waiting      bool
+}
+
+func newStream(clock func() time.Time) *stream {
+	s := &stream{clock: clock}
+	s.arrived.L, s.room.L = s, s
+	return s
+}
+
+// acquire locks the stream once it has room.
+func (s *stream) acquire() {
+	s.Lock()
+	for len(s.queue) >= maxBacklog && !s.deaf && !s.closed {
+		s.room.Wait()
+	}
+}
+
+// push adds an event. The stream is locked.
+func (s *stream) push(ev *Event, now time.Time) {
+	if s.closed || s.deaf {
+		return
+	}
+	s.seq++
+	ev.Seq, ev.Time = s.seq, now
+	s.queue = append(s.queue, ev)
+	if s.waiting {
+		s.waiting = false
+		s.arrived.Signal()
+	}
+}
+
+// close says that the last event was pushed. The stream is locked.
+func (s *stream) close() {
+	s.closed = true
+	s.arrived.Signal()
+	s.room.Broadcast()
+}
+
+// next takes the events that have arrived; none at the end of the run.
+func (s *stream) next() []*Event {
+	s.Lock()
+	defer s.Unlock()
+	for len(s.queue) == 0 && !s.closed {
+		s.waiting = true
+		s.arrived.Wait()
+	}
+	batch := s.queue
+	s.queue, s.spare = s.spare[:0], batch
+	if len(batch) >= maxBacklog {
+		s.room.Broadcast()
+	}
+	return batch
+}
+
+// drain yields all events; false says that the reader has had enough.
+func (s *stream) drain(yield func(*Event, error) bool) bool {
+	for {
+		batch := s.next()
+		if len(batch) == 0 {
+			return true
+		}
+		for i, ev := range batch {
+			batch[i] = nil // the reader may keep events; the queue must not
+			if !yield(ev, nil) {
+				return false
+			}
+		}
+	}
+}
+
+// deafen drops all further events. The stream is locked.
+func (s *stream) deafen() {
+	s.deaf = true
+	s.queue = nil
+	s.room.Broadcast()
+}

@@ -1,0 +1,240 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// scope is what the templates of a step, or of the flow itself, may name. Nothing
+// in it is computed before a template asks.
+type scope struct {
+	ctx    context.Context
+	run    *run
+	vars   *calls.Vars
+	params []*Param // whose references tell the variables and secrets to fetch
+	item   *value.Value
+	// failure is what the flow's on_error sees as error.
+	failure *Failure
+}
+
+var _ prompt.Scope = (*scope)(nil)
+
+// scope is that of the flow's own templates: the outputs, the reply to an error,
+// the scope of the memory. It sees every step.
+func (r *run) scope(ctx context.Context, params ...*Param) *scope {
+	vars := r.vars
+	vars.Now = r.env.Clock()
+	vars.Upstream = past{r, -1}
+	return &scope{ctx: ctx, run: r, vars: &vars, params: params}
+}
+
+// Lookup finds the names of a flow file.
+func (s *scope) Lookup(name string) (value.Value, bool, error) {
+	switch name {
+	case "inputs":
+		return s.vars.Inputs, true, nil
+	case "question":
+		return value.OfString(s.vars.Question), true, nil
+	case "history":
+		v, err := value.Of(s.vars.History())
+		return v, true, err
+	case "summary":
+		return value.OfString(s.vars.Summary()), true, nil
+	case "facts":
+		v, err := value.Of(s.vars.Facts())
+		return v, true, err
+	case "run":
+		v, err := value.Of(s.vars.Run)
+		return v, true, err
+	case "vars":
+		if err := s.resolve(s.ctx); err != nil {
+			return value.Value{}, false, err
+		}
+		v, err := value.Of(s.vars.Resolved)
+		return v, true, err
+	case "secrets":
+		return s.secrets(), true, nil
+	case "item":
+		if s.item != nil {
+			return *s.item, true, nil
+		}
+		return value.Value{}, false, nil
+	case "index":
+		if i := s.vars.Step.Index; i != nil {
+			return value.OfInt(int64(*i)), true, nil
+		}
+		return value.Value{}, false, nil
+	case "error":
+		if s.failure == nil {
+			return value.Value{}, false, nil
+		}
+		v, err := value.Of(s.failure.Info)
+		return v, true, err
+	}
+	v, ok := s.run.outputOf(name)
+	return v, ok, nil
+}
+
+// outputOf is the output of a finished step.
+func (r *run) outputOf(id string) (value.Value, bool) {
+	i, ok := r.ids()[id]
+	if !ok || r.states == nil {
+		return value.Value{}, false
+	}
+	r.stream.Lock()
+	defer r.stream.Unlock()
+	st := &r.states[i]
+	return st.output, st.status == statusFinished
+}
+
+// members lists the constant members of name that the templates mention:
+// secrets.KEY gives KEY.
+func (s *scope) members(name string) []string {
+	var found []string
+	for _, p := range s.params {
+		p.eachRef(func(ref prompt.Ref) {
+			if len(ref.Path) > 1 && ref.Path[0] == name && !slices.Contains(found, ref.Path[1]) {
+				found = append(found, ref.Path[1])
+			}
+		})
+	}
+	return found
+}
+
+// eachRef visits the outer names that a param mentions.
+func (p *Param) eachRef(visit func(prompt.Ref)) {
+	if p == nil {
+		return
+	}
+	var refs []prompt.Ref
+	switch {
+	case p.Expr != nil:
+		refs = p.Expr.Refs()
+	case p.Text != nil:
+		refs = p.Text.Refs()
+	}
+	for _, ref := range refs {
+		visit(ref)
+	}
+	for i := range p.Map {
+		p.Map[i].eachRef(visit)
+	}
+	for _, item := range p.List {
+		item.eachRef(visit)
+	}
+}
+
+// secrets are the allowed ones that the templates mention. From here on no event
+// shows their values.
+func (s *scope) secrets() value.Value {
+	m := value.NewMap(1)
+	if lookup := s.run.exec.Secrets; lookup != nil {
+		for _, name := range s.members("secrets") {
+			if secret, ok := lookup(name); ok {
+				s.run.secrets.add(secret)
+				m.Set(name, value.OfString(secret))
+			}
+		}
+	}
+	return value.OfMap(m)
+}
+
+// resolve gives values to the variables that the templates mention, in one batch
+// per resolver. It asks once.
+func (s *scope) resolve(ctx context.Context) error {
+	if s.vars.Resolved != nil {
+		return nil
+	}
+	type batch struct {
+		resolver plugins.Resolver
+		names    []string
+	}
+	var batches []batch
+	for _, name := range s.members("vars") {
+		resolver, ok := s.run.env.Functions.Resolver(name)
+		if !ok {
+			continue // the template says that it is undefined, or has a default
+		}
+		i := slices.IndexFunc(batches, func(b batch) bool { return sameResolver(b.resolver, resolver) })
+		if i < 0 {
+			i = len(batches)
+			batches = append(batches, batch{resolver: resolver})
+		}
+		batches[i].names = append(batches[i].names, name)
+	}
+	resolved := map[string]value.Value{}
+	for _, b := range batches {
+		state, err := s.state(ctx)
+		if err != nil {
+			return err
+		}
+		answers, err := b.resolver.Resolve(ctx, state, b.names)
+		if err != nil {
+			return resolving(err, b.names)
+		}
+		for _, name := range b.names {
+			answer, ok := answers[name]
+			if !ok {
+				continue
+			}
+			v, err := value.ParseJSON(answer)
+			if err != nil {
+				return calls.Errorf(calls.Plugin, "the resolver of %s gave no JSON: %w", name, err)
+			}
+			resolved[name] = v
+		}
+	}
+	s.vars.Resolved = resolved
+	return nil
+}
+
+// sameResolver compares resolvers; those of a type that cannot be compared, a
+// function for one, are never the same.
+func sameResolver(a, b plugins.Resolver) (same bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
+// resolving says which variables failed. An error of no kind is the plugin's.
+func resolving(err error, names []string) error {
+	kind := calls.KindOf(err)
+	if kind == calls.Internal {
+		kind = calls.Plugin
+	}
+	return calls.Errorf(kind, "resolving the variables %v: %w", names, err).WithHint("%s", calls.HintOf(err))
+}
+
+// state is what a resolver may know.
+func (s *scope) state(ctx context.Context) (plugins.State, error) {
+	inputs := make(map[string]json.RawMessage, s.vars.Inputs.Map().Len())
+	for k, v := range s.vars.Inputs.Map().All() {
+		inputs[k] = v.AppendJSON(nil)
+	}
+	const turns, memories = 50, 10
+	memory, scope, question := s.run.env.Memory, s.vars.Scope, s.vars.Question
+	history, err := memory.Recent(ctx, scope, turns)
+	if err != nil {
+		return plugins.State{}, err
+	}
+	var found []plugins.Recalled
+	var asked bool
+	return plugins.State{
+		Input: question, History: history, Vars: inputs,
+		User: scope.User, Session: scope.Session, Language: s.vars.Language, Now: s.vars.Now,
+		Retrieve: func(ctx context.Context) ([]plugins.Recalled, error) {
+			if asked {
+				return found, nil
+			}
+			var err error
+			found, err = memory.Retrieve(ctx, scope, question, memories)
+			asked = err == nil
+			return found, err
+		},
+	}, nil
+}

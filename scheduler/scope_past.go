@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// past is what a step's finished ancestors left; of step -1, what all steps left.
+type past struct {
+	run  *run
+	step int
+}
+
+var _ calls.Upstream = past{}
+
+// History is the finished upstream steps in file order.
+func (p past) History() []calls.Record {
+	var records []calls.Record
+	for _, i := range p.finished() {
+		step, st := p.run.flow.Steps[i], &p.run.states[i]
+		records = append(records, calls.Record{
+			ID: step.ID, Name: step.Name, Description: step.Description, Input: st.input, Output: st.output,
+		})
+	}
+	return records
+}
+
+// Summary is the text of the newest upstream summary, else the input summary.
+func (p past) Summary() string {
+	output, ok := p.newest("summary")
+	if !ok {
+		v, _ := p.run.vars.Inputs.Get("summary")
+		text, _ := v.Str()
+		return text
+	}
+	for _, key := range []string{"summary", "text"} {
+		v, _ := output.Get(key)
+		if text, ok := v.Str(); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// Facts are those of the newest upstream facts step, else the input facts.
+func (p past) Facts() []string {
+	output, ok := p.newest("facts")
+	if !ok {
+		output = p.run.vars.Inputs
+	}
+	v, _ := output.Get("facts")
+	var facts []string
+	for _, item := range v.List() {
+		if text, ok := item.Str(); ok {
+			facts = append(facts, text)
+		}
+	}
+	return facts
+}
+
+// newest is the output of the last finished upstream step of a call.
+func (p past) newest(call string) (value.Value, bool) {
+	for _, i := range slices.Backward(p.finished()) {
+		if p.run.flow.Steps[i].Call == call {
+			return p.run.states[i].output, true
+		}
+	}
+	return value.Value{}, false
+}
+
+// finished lists the finished upstream steps in file order. They are settled, so
+// that their states can be read without the lock.
+func (p past) finished() []int {
+	if p.run.states == nil {
+		return nil
+	}
+	steps := p.run.flow.Steps
+	seen := make([]bool, len(steps))
+	var todo []int
+	if p.step < 0 {
+		for i := range steps {
+			seen[i] = true
+		}
+	} else {
+		todo = append(todo, steps[p.step].Needs...)
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !seen[i] {
+			seen[i] = true
+			todo = append(todo, steps[i].Needs...)
+		}
+	}
+	var found []int
+	for i := range steps {
+		if seen[i] && p.run.states[i].status == statusFinished {
+			found = append(found, i)
+		}
+	}
+	return found
+}

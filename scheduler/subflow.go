@@ -1,0 +1,61 @@
+package scheduler
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxDepth bounds how deep flows run inside flows: one that runs itself must
+// come to an end.
+const maxDepth = 16
+
+// subflows runs flows inside a step.
+type subflows struct{ task *task }
+
+var _ calls.Flows = subflows{}
+
+// RunFlow runs the flow file at path, relative to the flow of the step. Its steps
+// appear in the events of the run as STEP/INNER, its tokens count for the step.
+func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
+	r := s.task.run
+	if r.depth+1 >= maxDepth {
+		return value.Value{}, calls.Errorf(calls.Invalid, "flows run %d deep inside each other", maxDepth).
+			WithHint("does %s run itself without an end?", path)
+	}
+	flow, err := s.load(ctx, path)
+	if err != nil {
+		return value.Value{}, err
+	}
+	sub, err := s.task.newSubRun(ctx, flow, inputs)
+	if err != nil {
+		return value.Value{}, err
+	}
+	sub.start()
+	<-sub.done // at most its patience after ctx ends
+	if sub.failure != nil {
+		return value.Value{}, sub.failure
+	}
+	return sub.outputs, nil
+}
+
+func (s subflows) load(ctx context.Context, path string) (*Flow, error) {
+	file := path
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(s.task.env.Dir, path)
+	}
+	if sub := s.task.step.Sub; sub != nil && filepath.Clean(sub.File) == filepath.Clean(file) {
+		return sub, nil
+	}
+	if s.task.run.exec.Load == nil {
+		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
+			WithHint("write its path without a template")
+	}
+	flow, err := s.task.run.exec.Load(ctx, file)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
+	}
+	return flow, nil
+}
