@@ -23,6 +23,8 @@ type Answer struct {
 // ToolCall is a whole tool call. Arguments is the JSON text as the model wrote it,
 // which need not be valid.
 type ToolCall struct {
+	// Index is the number that its pieces had.
+	Index     int
 	ID        string
 	Name      string
 	Arguments string
@@ -54,10 +56,10 @@ func (a *Answer) Add(d Delta) {
 	}
 	a.Extra = join(a.Extra, d.Extra)
 	for _, piece := range d.ToolCalls {
-		// A gap in the numbers closes: calls are told apart, not counted.
-		i := min(max(piece.Index, 0), len(a.ToolCalls))
-		if i == len(a.ToolCalls) {
-			a.ToolCalls = append(a.ToolCalls, ToolCall{ID: fmt.Sprintf("call_%d", i)})
+		i := slices.IndexFunc(a.ToolCalls, func(c ToolCall) bool { return c.Index == piece.Index })
+		if i < 0 {
+			i = len(a.ToolCalls)
+			a.ToolCalls = append(a.ToolCalls, ToolCall{Index: piece.Index, ID: fmt.Sprintf("call_%d", i)})
 		}
 		call := &a.ToolCalls[i]
 		if piece.ID != "" {

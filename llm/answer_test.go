@@ -19,13 +19,14 @@ func TestCollect(t *testing.T) {
 		{Text: "lo", Extra: fields{"note": json.RawMessage(`"b"`), "list": json.RawMessage(`[2, 3]`), "n": json.RawMessage(`2`)}},
 		{ToolCalls: []llm.ToolCallDelta{{Index: 0, Name: "f", Arguments: `{"a"`}, {Index: 7, ID: "x", Name: "g"}}},
 		{ToolCalls: []llm.ToolCallDelta{{Index: 0, Arguments: `:1}`, Extra: fields{"sig": json.RawMessage(`"s"`)}}}},
+		{ToolCalls: []llm.ToolCallDelta{{Index: 7, Arguments: "{}"}}},
 		{FinishReason: "stop", Usage: &llm.Usage{InputTokens: 3, OutputTokens: 4}},
 	}
 	want := llm.Answer{
 		Text: "Hello", Reasoning: "hmm", FinishReason: "stop", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4},
 		ToolCalls: []llm.ToolCall{
 			{ID: "call_0", Name: "f", Arguments: `{"a":1}`, Extra: fields{"sig": json.RawMessage(`"s"`)}},
-			{ID: "x", Name: "g"},
+			{Index: 7, ID: "x", Name: "g", Arguments: "{}"},
 		},
 		Extra: fields{"note": json.RawMessage(`"ab"`), "list": json.RawMessage(`[1,2,3]`), "n": json.RawMessage(`2`)},
 	}
