@@ -1,0 +1,179 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// answer turns the chunks of one answer into deltas.
+type answer struct {
+	provider *Provider
+	emit     func(llm.Delta) bool
+	// begun says that a chunk had a choice.
+	begun  bool
+	finish string
+	usage  *llm.Usage
+	tools  toolCalls
+}
+
+type chunk struct {
+	Choices []choice        `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index   int                        `json:"index"`
+	Delta   map[string]json.RawMessage `json:"delta"`
+	Message map[string]json.RawMessage `json:"message"`
+	Finish  string                     `json:"finish_reason"`
+	// Usage stands here with some vendors.
+	Usage json.RawMessage `json:"usage"`
+}
+
+// chunk takes a chunk of a stream or a whole body, which differ only in how they
+// call the message.
+func (a *answer) chunk(data []byte) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return a.provider.invalid(data)
+	}
+	if !isNull(c.Error) {
+		return a.provider.reported(data)
+	}
+	a.count(c.Usage)
+	for _, choice := range c.Choices {
+		if choice.Index != 0 { // n > 1: the contract has room for one answer
+			continue
+		}
+		a.begun = true
+		a.count(choice.Usage)
+		if choice.Finish != "" && a.finish == "" {
+			a.finish = choice.Finish
+		}
+		message := choice.Delta
+		if message == nil {
+			message = choice.Message
+		}
+		d, err := a.delta(message)
+		if err != nil {
+			return a.provider.invalid(data)
+		}
+		if isEmpty(d) {
+			continue
+		}
+		if !a.emit(d) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// end passes on what is known only when the answer is complete.
+func (a *answer) end() error {
+	d := llm.Delta{FinishReason: a.finish, Usage: a.usage}
+	if !isEmpty(d) && !a.emit(d) {
+		return errStopped
+	}
+	return nil
+}
+
+func isEmpty(d llm.Delta) bool {
+	return d.Text == "" && d.Reasoning == "" && len(d.ToolCalls) == 0 && d.FinishReason == "" &&
+		d.Usage == nil && len(d.Extra) == 0
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// delta reads the members of a message: those that [llm.Delta] names, the rest as
+// they are.
+func (a *answer) delta(message map[string]json.RawMessage) (llm.Delta, error) {
+	var d llm.Delta
+	for name, raw := range message {
+		if isNull(raw) {
+			continue
+		}
+		var err error
+		switch name {
+		case "role":
+		case "content":
+			err = readContent(raw, &d)
+		case "tool_calls":
+			d.ToolCalls, err = a.tools.read(raw)
+		case "reasoning_content", "reasoning":
+			if name == "reasoning" && !isNull(message["reasoning_content"]) {
+				continue // servers that send both send the same text twice
+			}
+			var thought string
+			if json.Unmarshal(raw, &thought) != nil {
+				d.Extra = with(d.Extra, name, raw)
+			}
+			d.Reasoning += thought
+		default:
+			d.Extra = with(d.Extra, name, raw)
+		}
+		if err != nil {
+			return llm.Delta{}, err
+		}
+	}
+	return d, nil
+}
+
+func with(extra map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
+	if extra == nil {
+		extra = map[string]json.RawMessage{}
+	}
+	extra[name] = raw
+	return extra
+}
+
+// readContent reads text, or the list of parts that some vendors give: text, and
+// thoughts as a list of texts.
+func readContent(raw json.RawMessage, d *llm.Delta) error {
+	if json.Unmarshal(raw, &d.Text) == nil {
+		return nil
+	}
+	var parts []struct {
+		Text     string `json:"text"`
+		Thinking []struct {
+			Text string `json:"text"`
+		} `json:"thinking"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		d.Text += part.Text
+		for _, thought := range part.Thinking {
+			d.Reasoning += thought.Text
+		}
+	}
+	return nil
+}
+
+// usage has the names that vendors use for the same counts.
+type usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	InputTokens      int `json:"input_tokens"`
+	OutputTokens     int `json:"output_tokens"`
+	CacheHitTokens   int `json:"prompt_cache_hit_tokens"`
+	Details          struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// count keeps the newest usage: servers that send it with every chunk send the
+// sum so far. A usage of another shape is no reason to refuse the answer.
+func (a *answer) count(raw json.RawMessage) {
+	var u usage
+	if isNull(raw) || json.Unmarshal(raw, &u) != nil {
+		return
+	}
+	a.usage = &llm.Usage{
+		InputTokens:  max(u.PromptTokens, u.InputTokens, 0),
+		OutputTokens: max(u.CompletionTokens, u.OutputTokens, 0),
+		CachedTokens: max(u.Details.CachedTokens, u.CacheHitTokens, 0),
+	}
+}
