@@ -1,0 +1,122 @@
+package context
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// appended brings what follows the user's message into the shape that providers
+// take. Assistant messages and tool results get their members in the usual order;
+// members of their own, such as reasoning_content, stay. Other roles are passed on
+// as they are.
+func appended(i int, m *value.Map) (*value.Map, error) {
+	_, answersCall := m.Get("tool_call_id")
+	switch r := role(m); {
+	case r == "tool" || r == "" && answersCall:
+		if !answersCall {
+			return nil, calls.Errorf(calls.Invalid, "append[%d]: a tool result needs tool_call_id", i).
+				WithHint("give it the id of the tool call that it answers")
+		}
+		return toolResult(m), nil
+	case r == "assistant":
+		return assistant(m), nil
+	case r == "":
+		return nil, calls.Errorf(calls.Invalid, "append[%d] has no role", i).
+			WithHint("role is assistant or tool")
+	}
+	return m, nil
+}
+
+// toolResult is {role, tool_call_id, name, content}. tool_name and result are
+// other words for name and content. A result that is no text is given as JSON.
+func toolResult(m *value.Map) *value.Map {
+	out := value.Pairs("role", "tool", "tool_call_id", member(m, "tool_call_id"))
+	if name := either(m, "name", "tool_name"); !name.IsNull() {
+		out.Set("name", name)
+	}
+	content := either(m, "content", "result")
+	switch {
+	case content.IsNull():
+		content = value.OfString("")
+	case content.Kind() != value.String && !isParts(content):
+		content = value.OfString(content.JSON())
+	}
+	out.Set("content", content)
+	return addRest(out, m, "tool_name", "result")
+}
+
+// assistant is {role, content, tool_calls}: no content is empty text, no calls
+// are no member.
+func assistant(m *value.Map) *value.Map {
+	content := member(m, "content")
+	if content.IsNull() {
+		content = value.OfString("")
+	}
+	out := value.Pairs("role", "assistant", "content", content)
+	if list := member(m, "tool_calls").List(); len(list) > 0 {
+		normal := make([]value.Value, len(list))
+		for i, call := range list {
+			normal[i] = toolCall(call)
+		}
+		out.Set("tool_calls", value.OfList(normal...))
+	}
+	return addRest(out, m, "tool_calls")
+}
+
+// toolCall is {id, type, function: {name, arguments}} with the arguments as JSON
+// text. A flat {id, name, arguments} is brought into that shape.
+func toolCall(call value.Value) value.Value {
+	m := call.Map()
+	function := member(m, "function").Map()
+	if function == nil {
+		if _, flat := m.Get("name"); !flat {
+			return call
+		}
+		function = value.Pairs("name", member(m, "name"), "arguments", member(m, "arguments"))
+	}
+	if arguments := member(function, "arguments"); arguments.Kind() != value.String {
+		function = function.Clone()
+		text := "{}"
+		if !arguments.IsNull() {
+			text = arguments.JSON()
+		}
+		function.Set("arguments", value.OfString(text))
+	}
+	out := value.Pairs("id", member(m, "id"), "type", "function", "function", function)
+	return value.OfMap(addRest(out, m, "name", "arguments"))
+}
+
+// addRest adds the members of m that out does not have, but for some.
+func addRest(out, m *value.Map, but ...string) *value.Map {
+	for _, key := range but {
+		if _, has := out.Get(key); !has {
+			m = m.Clone()
+			m.Delete(key)
+		}
+	}
+	for key, v := range m.All() {
+		if _, has := out.Get(key); !has {
+			out.Set(key, v)
+		}
+	}
+	return out
+}
+
+func either(m *value.Map, keys ...string) value.Value {
+	for _, key := range keys {
+		if v, ok := m.Get(key); ok {
+			return v
+		}
+	}
+	return value.Value{}
+}
+
+// isParts says whether content is a list of content parts.
+func isParts(content value.Value) bool {
+	for _, part := range content.List() {
+		if _, ok := part.Get("type"); !ok {
+			return false
+		}
+	}
+	return len(content.List()) > 0
+}

@@ -1,0 +1,115 @@
+// Package context is the call that builds what an agent says to a model: the
+// system prompt of a workspace (identity, instruction files, memory, skills) and
+// the messages around it (history, the user's words, images, tool results), cut to
+// a token budget, with the source of every byte.
+package context
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Workspace      string        `json:"workspace,omitempty" doc:"Directory with AGENTS.md and the like, memory/ and skills/. ~ is the home directory; relative paths start at the flow file. Without it only the identity is there."`
+	BootstrapFiles []string      `json:"bootstrap_files,omitempty" doc:"Files of the workspace that the system prompt quotes, in this order. Default: AGENTS.md SOUL.md USER.md TOOLS.md IDENTITY.md, those that exist."`
+	WorkDir        string        `json:"work_dir,omitempty" doc:"Directory inside the workspace that the work is about. Then every AGENTS.md (or AGENTS.override.md) from the workspace down to it is quoted, nearest last, 32 KiB in all."`
+	Memories       []value.Value `json:"memories,omitempty" doc:"Recalled memories, best first: texts, or objects with text or content, as memory-retrieve gives them."`
+	History        []*value.Map  `json:"history,omitempty" doc:"Messages before this one, oldest first. They are passed on as they are, with every key."`
+	CurrentMessage *string       `json:"current_message,omitempty" doc:"What the user says now. $name in it loads that skill. Without it, and without media, there is no user message."`
+	SkillNames     []string      `json:"skill_names,omitempty" doc:"Skills whose instructions are loaded whole."`
+	Media          []string      `json:"media,omitempty" doc:"Image files in the workspace, or in a directory that the setting media.roots allows."`
+	Channel        string        `json:"channel,omitempty" doc:"Where the message came from; shown to the model together with chat_id."`
+	ChatID         string        `json:"chat_id,omitempty" doc:"The conversation within the channel."`
+	BuiltinSkills  string        `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name."`
+	Identity       string        `json:"identity,omitempty" doc:"Replaces the built-in text that the system prompt begins with."`
+	SkillsIntro    string        `json:"skills_intro,omitempty" doc:"Replaces the built-in sentences before the list of skills."`
+	SkillsFormat   string        `json:"skills_format,omitempty" enum:"nanobot|agent-skills" default:"nanobot" doc:"How skills are listed: with what is missing for those that cannot be used (nanobot), or only the usable ones in the form of the Agent Skills standard."`
+	RuntimeContext string        `json:"runtime_context,omitempty" enum:"system|message" default:"system" doc:"Where the clock, the channel and $name skills go: into the system prompt, or after the user's words, so that the system prompt stays the same and providers can cache it."`
+	Append         []*value.Map  `json:"append,omitempty" doc:"Messages after the user's: assistant messages {role, content, tool_calls} and tool results {role, tool_call_id, name, content}."`
+	MaxTokens      int           `json:"max_tokens,omitempty" min:"0" doc:"Budget of the whole prompt. Skills, files, history and memories are cut to fit; the identity, the current message with its media, and append never. 0: no limit."`
+	Model          string        `json:"model,omitempty" doc:"Name of the model that the prompt is for, to estimate what images cost."`
+}
+
+// Input is what the step sees that is no parameter.
+type Input struct {
+	Now            time.Time `json:"now"`
+	Language       string    `json:"language"`
+	CurrentMessage string    `json:"current_message"`
+}
+
+// Output is the prompt.
+type Output struct {
+	System   string       `json:"system" doc:"The text of the first message."`
+	Messages []*value.Map `json:"messages" doc:"The messages in the OpenAI shape: system, history, user, append."`
+	Parts    []calls.Part `json:"parts" doc:"Where every piece comes from. The texts of the included parts of message 0, joined, are the system text."`
+	Warnings []string     `json:"warnings" doc:"Every source that could not be used and everything that was cut."`
+	Tokens   int          `json:"tokens" doc:"What the whole prompt costs, estimated."`
+}
+
+// Definition is the call context.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "context",
+		Summary: calls.Text{
+			En: "Builds the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
+			Zh: "由工作目录构建智能体的系统提示词与消息：身份、说明文件、记忆、技能、历史与图片。",
+		},
+		Examples: examples(),
+	})
+}
+
+// Init notes the time and the language.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{Now: vars.Now, Language: vars.Language}
+	if p.CurrentMessage != nil {
+		in.CurrentMessage = *p.CurrentMessage
+	}
+	return in, nil
+}
+
+// Exec reads the workspace and puts the prompt together.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		if in.Now.IsZero() {
+			in.Now = env.Clock()
+		}
+		return build(ctx, env, &p, in)
+	})
+}
+
+func examples() []calls.Example {
+	return []calls.Example{{
+		Title: "A workspace with instructions, memory and a skill",
+		With: `workspace: ./desk
+identity: You are the assistant of a small bakery.
+current_message: Is the rye bread ready? Use $prices.
+history:
+  - {role: user, content: Good morning}
+  - {role: assistant, content: Good morning! What can I do for you?}
+memories: [The user likes rye bread.]
+channel: shop
+chat_id: counter
+`,
+		Files: map[string]string{
+			"desk/AGENTS.md":                "Answer in one sentence.\n",
+			"desk/memory/MEMORY.md":         "- Closed on Mondays.\n",
+			"desk/skills/prices/SKILL.md":   "---\nname: prices\ndescription: What bread costs.\n---\n\nRye bread costs 4.20.\n",
+			"desk/skills/ordering/SKILL.md": "---\nname: ordering\ndescription: Order flour from the mill.\n---\n\nCall the mill before noon.\n",
+		},
+	}, {
+		Title: "An agent loop that goes on after a tool call, within a budget",
+		With: `identity: You look up the weather.
+current_message: How is the weather in Lyon?
+append:
+  - role: assistant
+    tool_calls: [{id: call_1, type: function, function: {name: weather, arguments: '{"city":"Lyon"}'}}]
+  - {role: tool, tool_call_id: call_1, name: weather, content: 18 degrees, light rain}
+max_tokens: 1000
+`,
+	}}
+}

@@ -1,0 +1,131 @@
+package context
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/context/media"
+)
+
+// picture is an image of the current message.
+type picture struct {
+	name, url, note string
+	tokens          int
+}
+
+func (p *picture) reason() string {
+	if p.note == "" {
+		return "sent as it is"
+	}
+	return p.note
+}
+
+// images prepares the files of the parameter media. What cannot be used is a
+// warning; the error is that of ctx.
+func (b *builder) images(ctx context.Context) ([]*picture, error) {
+	if len(b.params.Media) == 0 {
+		return nil, nil
+	}
+	roots := b.mediaRoots()
+	defer func() {
+		for _, root := range roots {
+			if root != b.workspace {
+				root.close()
+			}
+		}
+	}()
+	var pictures []*picture
+	done := map[string]*picture{}
+	for _, name := range b.params.Media {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		p, seen := done[name]
+		if !seen {
+			var err error
+			if p, err = b.image(roots, name); err != nil {
+				b.warn("media %s: not sent: %v", name, err)
+				b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error()})
+				p = nil
+			}
+			done[name] = p
+		}
+		if p != nil {
+			pictures = append(pictures, p)
+		}
+	}
+	return pictures, nil
+}
+
+func (b *builder) mediaRoots() []*place {
+	var roots []*place
+	if b.workspace != nil {
+		roots = append(roots, b.workspace)
+	}
+	for _, dir := range b.env.MediaRoots {
+		root, err := open(b.env.Dir, dir)
+		if err != nil {
+			b.warn("media root %s: skipped: %v", dir, err)
+			continue
+		}
+		roots = append(roots, root)
+	}
+	return roots
+}
+
+func (b *builder) image(roots []*place, name string) (*picture, error) {
+	data, err := b.mediaFile(roots, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := media.Prepare(name, data)
+	if err != nil {
+		return nil, err
+	}
+	if m.Doubt != "" {
+		b.warn("media %s: %s", name, m.Doubt)
+	}
+	return &picture{name: name, url: m.URL(), note: m.Note, tokens: media.Tokens(b.params.Model, m.Width, m.Height)}, nil
+}
+
+// mediaFile reads a file that lies in one of the roots. A relative path starts at
+// the flow file or, where there is no such file, at the workspace.
+func (b *builder) mediaFile(roots []*place, name string) ([]byte, error) {
+	if strings.Contains(name, "://") || strings.HasPrefix(name, "data:") {
+		return nil, errors.New("addresses are not fetched; give a file of the workspace")
+	}
+	path, err := locate(b.env.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	candidates := []string{path}
+	if b.workspace != nil && filepath.IsLocal(name) {
+		candidates = append(candidates, filepath.Join(b.workspace.path, name))
+	}
+	err = errors.New("it lies outside the workspace and the allowed media roots")
+	for _, candidate := range candidates {
+		for _, root := range roots {
+			rel, ok := root.within(candidate)
+			if !ok {
+				continue
+			}
+			data, size, readErr := root.read(rel, media.MaxFile+1)
+			switch {
+			case readErr == nil && size > media.MaxFile:
+				return nil, fmt.Errorf("%d bytes are more than %d", size, media.MaxFile)
+			case readErr == nil:
+				return data, nil
+			case errors.Is(readErr, fs.ErrNotExist):
+				err = errors.New("there is no such file")
+			default:
+				return nil, readErr
+			}
+		}
+	}
+	return nil, err
+}

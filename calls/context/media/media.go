@@ -1,0 +1,240 @@
+// Package media makes image files fit for a chat message: it tells their type by
+// content, bounds their size before it decodes them, shrinks what is larger than
+// models look at, and estimates what they cost.
+package media
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"path"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/webp"
+)
+
+// Limits of what is read and sent.
+const (
+	// MaxFile is the largest file that is looked at, in bytes.
+	MaxFile = 32 << 20
+	// MaxPixels is the largest image that is decoded: a photo of 50 megapixels.
+	MaxPixels = 50_000_000
+	// MaxEdge is the longest edge that is sent; vendors scale down what is larger.
+	MaxEdge = 1568
+	// MaxSent is the largest file that is sent untouched. As base64 it is the 5 MB
+	// that vendors take.
+	MaxSent = 5_000_000 / 4 * 3
+	quality = 85
+)
+
+// Image is an image as it is sent.
+type Image struct {
+	MIME string
+	Data []byte
+	// Width and Height are in pixels; 0 where nobody knows.
+	Width, Height int
+	// Note says what was done to the file, "" for nothing.
+	Note string
+	// Doubt says why the vendor may refuse it, "" for no doubt.
+	Doubt string
+}
+
+// URL is the image as a data URL.
+func (m *Image) URL() string {
+	return "data:" + m.MIME + ";base64," + base64.StdEncoding.EncodeToString(m.Data)
+}
+
+// format is an image format that is decoded here.
+type format struct {
+	mime   string
+	config func([]byte) (image.Config, error)
+	decode func([]byte) (image.Image, error)
+	// sent says that vendors take the format as it is.
+	sent bool
+}
+
+func read[T any](f func(r *bytes.Reader) (T, error)) func([]byte) (T, error) {
+	return func(data []byte) (T, error) { return f(bytes.NewReader(data)) }
+}
+
+// sniff tells the format by the first bytes.
+func sniff(data []byte) (format, bool) {
+	has := func(at int, magic string) bool {
+		return len(data) >= at+len(magic) && string(data[at:at+len(magic)]) == magic
+	}
+	switch {
+	case has(0, "\x89PNG\r\n\x1a\n"):
+		return format{"image/png",
+			read(func(r *bytes.Reader) (image.Config, error) { return png.DecodeConfig(r) }),
+			read(func(r *bytes.Reader) (image.Image, error) { return png.Decode(r) }), true}, true
+	case has(0, "\xff\xd8\xff"):
+		return format{"image/jpeg",
+			read(func(r *bytes.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }),
+			read(func(r *bytes.Reader) (image.Image, error) { return jpeg.Decode(r) }), true}, true
+	case has(0, "GIF87a"), has(0, "GIF89a"):
+		return format{"image/gif",
+			read(func(r *bytes.Reader) (image.Config, error) { return gif.DecodeConfig(r) }),
+			read(func(r *bytes.Reader) (image.Image, error) { return gif.Decode(r) }), true}, true
+	case has(0, "RIFF") && has(8, "WEBP"):
+		return format{"image/webp",
+			read(func(r *bytes.Reader) (image.Config, error) { return webp.DecodeConfig(r) }),
+			read(func(r *bytes.Reader) (image.Image, error) { return webp.Decode(r) }), true}, true
+	case has(0, "BM") && has(6, "\x00\x00\x00\x00"):
+		return format{"image/bmp",
+			read(func(r *bytes.Reader) (image.Config, error) { return bmp.DecodeConfig(r) }),
+			read(func(r *bytes.Reader) (image.Image, error) { return bmp.Decode(r) }), false}, true
+	}
+	return format{}, false
+}
+
+// mimeByName is the type of an image file by its extension, in any case; "" for
+// what is no image.
+func mimeByName(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg", ".jpe":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".bmp":
+		return "image/bmp"
+	case ".svg":
+		return "image/svg+xml"
+	case ".tif", ".tiff":
+		return "image/tiff"
+	case ".ico":
+		return "image/vnd.microsoft.icon"
+	case ".avif":
+		return "image/avif"
+	case ".heic":
+		return "image/heic"
+	case ".heif":
+		return "image/heif"
+	}
+	return ""
+}
+
+// Prepare makes an image of a file. The type is that of the content; content that
+// is of no known type goes by the file's name, untouched and with a doubt, because
+// vendors know formats that are not decoded here. What fits is sent byte for byte;
+// what is larger than [MaxEdge] or [MaxSent] is scaled down and encoded again, as
+// JPEG where it is opaque and as PNG otherwise. The error says why the file cannot
+// be used.
+func Prepare(name string, data []byte) (*Image, error) {
+	f, known := sniff(data)
+	if !known {
+		return byName(name, data)
+	}
+	config, err := guard(func() (image.Config, error) { return f.config(data) })
+	if err != nil {
+		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
+	}
+	if config.Width <= 0 || config.Height <= 0 {
+		return nil, fmt.Errorf("the %s file is damaged: it has no pixels", f.mime)
+	}
+	if pixels := int64(config.Width) * int64(config.Height); pixels > MaxPixels {
+		return nil, fmt.Errorf("%d x %d pixels are more than %d megapixels", config.Width, config.Height, MaxPixels/1_000_000)
+	}
+	if f.sent && max(config.Width, config.Height) <= MaxEdge && len(data) <= MaxSent {
+		return &Image{MIME: f.mime, Data: data, Width: config.Width, Height: config.Height}, nil
+	}
+	decoded, err := guard(func() (image.Image, error) { return f.decode(data) })
+	if err != nil {
+		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
+	}
+	m, err := encode(orient(shrink(decoded, MaxEdge), orientation(f.mime, data)))
+	if err != nil {
+		return nil, err
+	}
+	m.Note = fmt.Sprintf("%s %d x %d, sent as %s %d x %d", f.mime, config.Width, config.Height, m.MIME, m.Width, m.Height)
+	if f.mime == "image/gif" {
+		m.Doubt = "only the first frame of the animation is sent, because the file is large"
+		if frames(data) < 2 {
+			m.Doubt = ""
+		}
+	}
+	return m, nil
+}
+
+func byName(name string, data []byte) (*Image, error) {
+	mime := mimeByName(name)
+	switch {
+	case mime == "":
+		return nil, errors.New("neither the content nor the name is that of an image")
+	case len(data) > MaxSent:
+		return nil, fmt.Errorf("%d bytes are more than the %d that can be sent of a format that is not decoded here", len(data), MaxSent)
+	}
+	return &Image{MIME: mime, Data: data,
+		Doubt: "the content is of no format that is known here; it is sent as " + mime + ", after its name"}, nil
+}
+
+// frames counts the frames of a GIF, 1 where it cannot be told.
+func frames(data []byte) int {
+	const extension, separator = 0x21, 0x2c
+	if len(data) < 13 {
+		return 1
+	}
+	at := 13
+	if data[10]&0x80 != 0 {
+		at += 3 << (data[10]&7 + 1)
+	}
+	n := 0
+	for at < len(data) {
+		switch data[at] {
+		case extension:
+			at += 2
+		case separator:
+			n++
+			if at+9 >= len(data) {
+				return max(n, 1)
+			}
+			packed := data[at+9]
+			at += 10
+			if packed&0x80 != 0 {
+				at += 3 << (packed&7 + 1)
+			}
+			at++ // code size
+		default:
+			return max(n, 1)
+		}
+		for at < len(data) && data[at] != 0 { // sub-blocks
+			at += int(data[at]) + 1
+		}
+		at++
+	}
+	return max(n, 1)
+}
+
+// guard makes an error of a panic: decoders have panicked on hostile files
+// before, and one bad file must not cost the prompt.
+func guard[T any](f func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding failed: %v", p)
+		}
+	}()
+	return f()
+}
+
+func encode(img *image.RGBA) (*Image, error) {
+	var b bytes.Buffer
+	m := &Image{MIME: "image/jpeg", Width: img.Bounds().Dx(), Height: img.Bounds().Dy()}
+	var err error
+	if img.Opaque() {
+		err = jpeg.Encode(&b, img, &jpeg.Options{Quality: quality})
+	} else {
+		m.MIME = "image/png"
+		err = png.Encode(&b, img)
+	}
+	m.Data = b.Bytes()
+	return m, err
+}

@@ -1,0 +1,131 @@
+package context
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxText is how much of a text file is read, in bytes.
+const maxText = 1 << 20
+
+// place is a directory of which files are read, and none outside it: symbolic
+// links that lead out are refused.
+type place struct {
+	root *os.Root
+	// shown is the path as the user gave it, cleaned, with slashes: what the model
+	// is told must not depend on the machine.
+	shown string
+	// path is where it is.
+	path string
+}
+
+// open opens a directory; a relative one starts at dir, ~ is the home directory.
+func open(dir, given string) (*place, error) {
+	path, err := locate(dir, given)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return &place{root: root, shown: shown(given), path: path}, nil
+}
+
+// shown is a path as the model gets to see it.
+func shown(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
+
+// locate makes a path absolute.
+func locate(dir, given string) (string, error) {
+	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("expanding ~: %w", err)
+		}
+		given = filepath.Join(home, filepath.FromSlash(rest))
+	}
+	if !filepath.IsAbs(given) {
+		given = filepath.Join(dir, given)
+	}
+	return filepath.Abs(given)
+}
+
+// text reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
+// [maxText] is cut after a line, and note says so.
+func (p *place) text(name string) (text, note string, err error) {
+	data, size, err := p.read(name, maxText)
+	if err != nil {
+		return "", "", err
+	}
+	if size > int64(len(data)) {
+		data = data[:bytes.LastIndexByte(data, '\n')+1]
+		note = fmt.Sprintf("only the first %d of %d bytes are used", len(data), size)
+	}
+	if !utf8.Valid(data) {
+		return "", "", errors.New("it is not UTF-8 text")
+	}
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
+}
+
+// read reads at most limit bytes of a regular file, and tells its size. Nothing
+// else is opened: opening a named pipe would wait for its other end.
+func (p *place) read(name string, limit int64) (data []byte, size int64, err error) {
+	info, err := p.root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, 0, cause(err)
+	case info.IsDir():
+		return nil, 0, errors.New("it is a directory")
+	case !info.Mode().IsRegular():
+		return nil, 0, errors.New("it is no regular file")
+	}
+	f, err := p.root.Open(name)
+	if err != nil {
+		return nil, 0, cause(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	data, err = io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return nil, 0, cause(err)
+	}
+	return data, max(info.Size(), int64(len(data))), nil
+}
+
+// within is the path of a file relative to the place, if it lies below it.
+func (p *place) within(file string) (string, bool) {
+	bases := []string{p.path}
+	if resolved, err := filepath.EvalSymlinks(p.path); err == nil && resolved != p.path {
+		bases = append(bases, resolved)
+	}
+	for _, base := range bases {
+		if rel, err := filepath.Rel(base, file); err == nil && filepath.IsLocal(rel) {
+			return rel, true
+		}
+	}
+	return "", false
+}
+
+func (p *place) close() {
+	if p != nil {
+		_ = p.root.Close() // it was only read
+	}
+}
+
+// cause is an error of a file without the path, which the message names.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	return err
+}

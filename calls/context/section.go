@@ -1,0 +1,153 @@
+package context
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+const (
+	sectionBreak = "\n\n---\n\n"
+	blankLine    = "\n\n"
+)
+
+// unit is a piece of a section that stays or goes as one.
+type unit struct {
+	kind, name, text string
+	// reason says why it is there, or why it is not.
+	reason string
+	// rank says how soon it goes when room is short: those of a high rank first,
+	// among equals the last.
+	rank int
+	// lines says that the unit may be cut after any of its lines.
+	lines bool
+	// title is how many bytes at the beginning say nothing by themselves.
+	title int
+
+	tokens int
+	out    bool
+	// lost are the tokens of what was cut off.
+	lost int
+}
+
+// section is a part of the system prompt: units with a heading.
+type section struct {
+	name             string
+	head, join, tail string
+	units            []*unit
+	// percent of the room for all that can be cut is promised to the section.
+	percent int
+	count   llm.Counter
+}
+
+func (s *section) label() string { return s.name }
+func (s *section) share() int    { return s.percent }
+
+func (s *section) overhead() int {
+	return s.count.Count(sectionBreak) + s.count.Count(s.head) + s.count.Count(s.tail)
+}
+
+// need is what the section costs whole.
+func (s *section) need() int {
+	if len(s.included()) == 0 {
+		return 0
+	}
+	n := s.overhead() - s.count.Count(s.join)
+	for _, u := range s.included() {
+		n += u.tokens + s.count.Count(s.join)
+	}
+	return n
+}
+
+func (s *section) included() []*unit {
+	return slices.DeleteFunc(slices.Clone(s.units), func(u *unit) bool { return u.out })
+}
+
+// fit cuts the section to at most room tokens and gives what it costs then.
+func (s *section) fit(room int) int {
+	if n := s.need(); n <= room {
+		return n
+	}
+	byRank := s.included()
+	slices.SortStableFunc(byRank, func(a, b *unit) int { return a.rank - b.rank })
+	join, cost, kept := s.count.Count(s.join), s.overhead(), 0
+	for _, u := range byRank {
+		between := 0
+		if kept > 0 {
+			between = join
+		}
+		left := room - cost - between
+		if u.tokens > left {
+			if !u.lines || left <= 0 || !s.cutLines(u, left) {
+				u.out = true
+				u.reason = "left out: over the token budget"
+				continue
+			}
+		}
+		cost += between + u.tokens
+		kept++
+	}
+	if kept == 0 {
+		return 0
+	}
+	return cost
+}
+
+// cutLines cuts a unit to at most room tokens, after a line, or inside the first
+// one when that is all there is. It says whether anything worth keeping is left.
+func (s *section) cutLines(u *unit, room int) bool {
+	whole, tokens := u.text, u.tokens
+	size := len(whole)
+	for range 12 {
+		size = min(size, int(int64(len(whole))*int64(room)/int64(tokens)))
+		if size <= u.title {
+			return false
+		}
+		cut := strings.LastIndexByte(whole[:size], '\n') + 1
+		if cut <= u.title {
+			for cut = size; cut > u.title && !utf8.RuneStart(whole[cut]); cut-- {
+			}
+		}
+		if cut <= u.title {
+			return false
+		}
+		if n := s.count.Count(whole[:cut]); n <= room {
+			u.text, u.tokens, u.lost = whole[:cut], n, tokens-n
+			u.reason += fmt.Sprintf("; cut to %d of %d bytes by the token budget", cut, len(whole))
+			return true
+		}
+		size = cut * 9 / 10
+	}
+	return false
+}
+
+// cuttable is what shrinks when the budget is short: a section or the history.
+type cuttable interface {
+	label() string
+	share() int
+	need() int
+	fit(room int) int
+}
+
+// allocate cuts to room tokens altogether. Each gets what it needs up to its
+// share of the room; what others leave goes to the first that lack something.
+func allocate(all []cuttable, room int) {
+	promised := make([]int, len(all))
+	need, spare := 0, room
+	for i, c := range all {
+		n := c.need()
+		need += n
+		promised[i] = min(n, room*c.share()/100)
+		spare -= promised[i]
+	}
+	if need <= room {
+		return
+	}
+	for i, c := range all {
+		allowed := promised[i] + spare
+		spare = allowed - c.fit(allowed)
+	}
+}

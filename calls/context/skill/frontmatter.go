@@ -1,0 +1,162 @@
+// Package skill reads skills: directories with a SKILL.md, as the Agent Skills
+// standard, nanobot and OpenClaw know them. It is a lenient loader: what can be
+// understood is used, and every repair becomes a warning.
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// File is the text of a SKILL.md, taken apart.
+type File struct {
+	// Fenced says that the text begins with front matter.
+	Fenced bool
+	// Meta is the front matter. Scalars are text as they are spelt (0755, yes,
+	// 1.0), empty ones null. Empty where there is no front matter.
+	Meta *value.Map
+	// Body is what follows the front matter, without white space around it; the
+	// whole text, untouched, where there is none.
+	Body string
+	// Repaired says what was wrong with the front matter and read nevertheless.
+	Repaired []string
+}
+
+// maxNodes bounds what the aliases of a front matter unfold to.
+const maxNodes = 10_000
+
+// Parse takes the text of a SKILL.md apart. A byte-order mark is ignored. The
+// front matter lies between two lines of three hyphens, of which the first is the
+// first of the text; white space after the hyphens does not matter. The error
+// says why the front matter is no YAML mapping; File then has the body alone.
+func Parse(text string) (File, error) {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	front, body, fenced := split(text)
+	if !fenced {
+		return File{Meta: value.NewMap(0), Body: text}, nil
+	}
+	f := File{Fenced: true, Meta: value.NewMap(0), Body: strings.TrimSpace(body)}
+	root, err := yaml.Parse([]byte(front))
+	if err != nil {
+		quoted := quoteColons(front)
+		var again error
+		if root, again = yaml.Parse([]byte(quoted)); again != nil || quoted == front {
+			return f, fmt.Errorf("reading the front matter: %w", err)
+		}
+		f.Repaired = append(f.Repaired, "a value with a colon in it is not quoted")
+	}
+	if root == nil {
+		return f, nil
+	}
+	r := reader{left: maxNodes}
+	meta, err := r.read(root)
+	if err != nil {
+		return f, fmt.Errorf("reading the front matter: %w", err)
+	}
+	switch {
+	case meta.Kind() == value.Object:
+		f.Meta = meta.Map()
+	case !meta.IsNull():
+		return f, errors.New("reading the front matter: it is no mapping of names to values")
+	}
+	f.Repaired = append(f.Repaired, r.notes...)
+	return f, nil
+}
+
+// split finds the two fences.
+func split(text string) (front, body string, fenced bool) {
+	first, rest, more := strings.Cut(text, "\n")
+	if !more || !isFence(first) {
+		return "", text, false
+	}
+	for at := 0; at <= len(rest); {
+		line, _, found := strings.Cut(rest[at:], "\n")
+		end := at + len(line)
+		if isFence(line) {
+			return rest[:at], rest[min(end+1, len(rest)):], true
+		}
+		if !found {
+			break
+		}
+		at = end + 1
+	}
+	return "", text, false
+}
+
+func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
+
+var plainLine = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z][\w-]*: +)([^\s"'\[{|>&*!%@#].*: .*|[^\s"'\[{|>&*!%@#].*:)\s*$`)
+
+// quoteColons puts quotes around plain values that have a colon in them, the
+// most common fault of handwritten front matter.
+func quoteColons(front string) string {
+	lines := strings.Split(front, "\n")
+	for i, line := range lines {
+		if m := plainLine.FindStringSubmatch(line); m != nil {
+			lines[i] = m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reader turns nodes into values of text.
+type reader struct {
+	left  int
+	notes []string
+}
+
+func (r *reader) read(n *yaml.Node) (value.Value, error) {
+	n = yaml.Resolve(n)
+	if r.left--; r.left < 0 {
+		return value.Value{}, fmt.Errorf("%d:%d: more than %d values", n.Line, n.Column, maxNodes)
+	}
+	switch n.Kind {
+	case yaml.Sequence:
+		items := make([]value.Value, len(n.Content))
+		for i, c := range n.Content {
+			item, err := r.read(c)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = item
+		}
+		return value.OfList(items...), nil
+	case yaml.Mapping:
+		m := value.NewMap(len(n.Content) / 2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := yaml.Resolve(n.Content[i])
+			if key.Kind != yaml.Scalar {
+				return value.Value{}, fmt.Errorf("%d:%d: a key must be plain text", key.Line, key.Column)
+			}
+			member, err := r.read(n.Content[i+1])
+			if err != nil {
+				return value.Value{}, err
+			}
+			if _, twice := m.Get(key.Value); twice {
+				r.notes = append(r.notes, fmt.Sprintf("%q stands twice, the last one counts", key.Value))
+			}
+			m.Set(key.Value, member)
+		}
+		return value.OfMap(m), nil
+	}
+	if n.ShortTag() == "!!null" {
+		return value.Value{}, nil
+	}
+	return value.OfString(n.Value), nil
+}
+
+// text is the text of a scalar, "" for anything else.
+func text(v value.Value) string {
+	s, _ := v.Str()
+	return s
+}
+
+func member(m *value.Map, key string) value.Value {
+	v, _ := m.Get(key)
+	return v
+}

@@ -1,0 +1,119 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// FileName is the file that makes a directory a skill, in exactly this case.
+const FileName = "SKILL.md"
+
+// Limits of a scan.
+const (
+	maxDirs  = 2000
+	maxBytes = 1 << 20
+)
+
+// Source is a directory of skills.
+type Source struct {
+	// FS holds the directory; an [os.Root]'s keeps symbolic links inside.
+	FS fs.FS
+	// Dir is the directory's slash-separated path in FS.
+	Dir string
+	// Shown is the directory's path as it is shown to the model.
+	Shown string
+}
+
+// Load finds the skills of the sources: the directories, one level deep, that
+// hold a SKILL.md. They come in the order of the sources and, within one, of the
+// code points of their names. Of two skills of one name the first that can be
+// read counts. A source that does not exist is empty; everything else that cannot
+// be used is skipped with a warning. The error is that of ctx.
+func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []string, err error) {
+	taken := map[string]bool{}
+	for _, source := range sources {
+		entries, err := fs.ReadDir(source.FS, source.Dir)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				warnings = append(warnings, fmt.Sprintf("skills: %s cannot be listed: %v", source.Shown, cause(err)))
+			}
+			continue
+		}
+		if len(entries) > maxDirs {
+			warnings = append(warnings, fmt.Sprintf("skills: %s has %d entries; only the first %d are looked at", source.Shown, len(entries), maxDirs))
+			entries = entries[:maxDirs]
+		}
+		for _, entry := range entries {
+			if ctx.Err() != nil {
+				return nil, nil, context.Cause(ctx)
+			}
+			name := entry.Name()
+			if name == ".git" || name == "node_modules" || taken[name] {
+				continue
+			}
+			s, notes := load(host, source, name)
+			for _, note := range notes {
+				warnings = append(warnings, fmt.Sprintf("skill %s: %s", name, note))
+			}
+			if s != nil {
+				taken[name] = true
+				skills = append(skills, s)
+			}
+		}
+	}
+	return skills, warnings, nil
+}
+
+// load reads one skill; nil where the directory has none that can be used.
+func load(host Host, source Source, name string) (*Skill, []string) {
+	file := path.Join(source.Dir, name, FileName)
+	info, err := fs.Stat(source.FS, file)
+	switch {
+	case err != nil && isAbsent(source, name, err):
+		return nil, nil
+	case err != nil:
+		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, cause(err))}
+	case !info.Mode().IsRegular():
+		return nil, []string{fmt.Sprintf("skipped: %s is no regular file", FileName)}
+	case info.Size() > maxBytes:
+		return nil, []string{fmt.Sprintf("skipped: %s has %d bytes, more than %d", FileName, info.Size(), maxBytes)}
+	}
+	data, err := fs.ReadFile(source.FS, file)
+	switch {
+	case err != nil:
+		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, cause(err))}
+	case !utf8.Valid(data):
+		return nil, []string{fmt.Sprintf("skipped: %s is not UTF-8 text", FileName)}
+	}
+	f, err := Parse(newlines.Replace(string(data)))
+	if err != nil {
+		return nil, []string{fmt.Sprintf("skipped: %v", err)}
+	}
+	return Interpret(name, path.Join(source.Shown, name, FileName), f, host)
+}
+
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// isAbsent says whether an error means that the entry is simply no skill: a
+// plain file, or a directory without a SKILL.md.
+func isAbsent(source Source, name string, err error) bool {
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	info, statErr := fs.Stat(source.FS, path.Join(source.Dir, name))
+	return statErr == nil && !info.IsDir()
+}
+
+// cause is an error of a file without the path, which the message names.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

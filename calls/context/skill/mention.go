@@ -1,0 +1,58 @@
+package skill
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Mentioned is the skills that a message calls up with $name, in the order of
+// their first mention. The longest name that fits counts; a dollar sign inside a
+// word, a sum ($5) and an unknown name call up nothing.
+func Mentioned(message string, skills []*Skill) []*Skill {
+	var found []*Skill
+	seen := map[*Skill]bool{}
+	for at := 0; ; {
+		i := strings.IndexByte(message[at:], '$')
+		if i < 0 {
+			return found
+		}
+		at += i + 1
+		if before, _ := utf8.DecodeLastRuneInString(message[:at-1]); isASCIIWord(before) {
+			continue
+		}
+		var best *Skill
+		for _, s := range skills {
+			if (best == nil || len(s.Name) > len(best.Name)) && startsWithName(message[at:], s.Name) {
+				best = s
+			}
+		}
+		if best != nil && !seen[best] {
+			seen[best] = true
+			found = append(found, best)
+		}
+	}
+}
+
+// startsWithName says whether text begins with the name as a word of its own.
+// Scripts without spaces between words end a name anywhere.
+func startsWithName(text, name string) bool {
+	rest, ok := strings.CutPrefix(text, name)
+	if !ok || name == "" {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(name)
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case rest == "" || last > unicode.MaxASCII:
+		return true
+	case next == '-':
+		after, _ := utf8.DecodeRuneInString(rest[1:])
+		return !isASCIIWord(after)
+	}
+	return !isASCIIWord(next)
+}
+
+func isASCIIWord(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}

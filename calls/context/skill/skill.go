@@ -1,0 +1,156 @@
+package skill
+
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// Skill is one skill that was found.
+type Skill struct {
+	// Name is that of the directory; the name in the front matter does not count.
+	Name string
+	// Description is that of the front matter, or the name.
+	Description string
+	// Location is the path of the SKILL.md as it is shown to the model.
+	Location string
+	// Body is the instructions.
+	Body string
+	// Always says that the body belongs into every prompt.
+	Always bool
+	// Hidden says that the model is not told of the skill: only people call it up.
+	Hidden bool
+	// Missing is what the machine lacks to use it: "CLI: gh", "ENV: TOKEN".
+	Missing []string
+}
+
+// Available says whether everything that the skill needs is there.
+func (s *Skill) Available() bool { return len(s.Missing) == 0 }
+
+// Host answers what the machine has.
+type Host struct {
+	// LookPath finds a program; an error says that there is none.
+	LookPath func(name string) (string, error)
+	// Getenv is the value of an environment variable, "" where it is not set.
+	Getenv func(name string) string
+}
+
+// Interpret makes a Skill of a file. The warnings are about what was repaired,
+// what departs from the standard, and what clients' metadata mean nothing.
+func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
+	s := &Skill{
+		Name:        dir,
+		Description: strings.TrimSpace(text(member(f.Meta, "description"))),
+		Location:    location,
+		Body:        f.Body,
+		Hidden:      truthy(member(f.Meta, "disable-model-invocation")),
+	}
+	warnings := f.Repaired
+	for _, p := range Validate(dir, f) {
+		// Clients add fields of their own; that is no fault of the skill.
+		if p.Rule != UnknownField {
+			warnings = append(warnings, p.Message)
+		}
+	}
+	if s.Description == "" {
+		s.Description = dir
+	}
+	client, warning := clientData(f.Meta)
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	s.Always = truthy(member(f.Meta, "always")) || client.active
+	s.Missing = client.missing(host)
+	return s, warnings
+}
+
+// client is what a client's member of metadata asks for.
+type client struct {
+	bins, env []string
+	// active is nanobot's always: the body belongs into every prompt.
+	active bool
+	// ungated is OpenClaw's always: what the skill requires is not checked.
+	ungated bool
+}
+
+// clientData reads metadata.nanobot, or else metadata.openclaw. metadata may be a
+// mapping or a string of JSON.
+func clientData(meta *value.Map) (c client, warning string) {
+	metadata := member(meta, "metadata")
+	if s := strings.TrimSpace(text(metadata)); s != "" {
+		var err error
+		if metadata, err = jsonText(s); err != nil {
+			return c, "metadata is neither a mapping nor JSON, and is ignored"
+		}
+	}
+	data, isNanobot := metadata.Get("nanobot")
+	if !isNanobot {
+		var ok bool
+		if data, ok = metadata.Get("openclaw"); !ok {
+			return c, ""
+		}
+	}
+	if data.Kind() != value.Object {
+		return c, "the client's part of metadata is no mapping, and is ignored"
+	}
+	always, _ := data.Get("always")
+	c.active, c.ungated = isNanobot && truthy(always), !isNanobot && truthy(always)
+	requires, ok := data.Get("requires")
+	if ok && requires.Kind() != value.Object {
+		return c, "requires in metadata is no mapping, and is ignored"
+	}
+	c.bins, c.env = names(requires, "bins"), names(requires, "env")
+	return c, ""
+}
+
+// jsonText reads JSON with all scalars as text, like front matter: JSON is YAML.
+func jsonText(s string) (value.Value, error) {
+	root, err := yaml.Parse([]byte(s))
+	if err != nil || root == nil {
+		return value.Value{}, err
+	}
+	return (&reader{left: maxNodes}).read(root)
+}
+
+// names is a list of names; a single one need not be a list.
+func names(v value.Value, key string) []string {
+	v, _ = v.Get(key)
+	if s := text(v); s != "" {
+		return []string{s}
+	}
+	var list []string
+	for _, item := range v.List() {
+		if s := text(item); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (c *client) missing(host Host) []string {
+	var missing []string
+	if c.ungated {
+		return nil
+	}
+	for _, name := range c.bins {
+		if _, err := host.LookPath(name); err != nil {
+			missing = append(missing, "CLI: "+name)
+		}
+	}
+	for _, name := range c.env {
+		if host.Getenv(name) == "" {
+			missing = append(missing, "ENV: "+name)
+		}
+	}
+	return missing
+}
+
+// truthy reads a boolean as YAML 1.1 and people write it.
+func truthy(v value.Value) bool {
+	switch strings.ToLower(text(v)) {
+	case "true", "yes", "on", "y", "1":
+		return true
+	}
+	return false
+}

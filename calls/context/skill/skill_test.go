@@ -1,0 +1,234 @@
+package skill_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/callnode/scheduler/calls/context/skill"
+)
+
+func emptyHost() skill.Host { return host(nil, nil) }
+
+func host(bins []string, env map[string]string) skill.Host {
+	return skill.Host{
+		LookPath: func(name string) (string, error) {
+			for _, bin := range bins {
+				if bin == name {
+					return "/bin/" + name, nil
+				}
+			}
+			return "", fs.ErrNotExist
+		},
+		Getenv: func(name string) string { return env[name] },
+	}
+}
+
+const described = "---\nname: s\ndescription: D\n"
+
+func TestInterpret(t *testing.T) {
+	tests := map[string]struct {
+		front string
+		want  skill.Skill
+		warns int
+	}{
+		"plain":                {"", skill.Skill{}, 0},
+		"always":               {"always: true\n", skill.Skill{Always: true}, 0},
+		"always as text":       {"always: 'False'\n", skill.Skill{}, 0},
+		"always on":            {"always: On\n", skill.Skill{Always: true}, 0},
+		"nested always":        {"metadata:\n  always: true\n  description: other\n", skill.Skill{}, 0},
+		"nanobot block":        {"metadata:\n  nanobot:\n    always: yes\n", skill.Skill{Always: true}, 0},
+		"nanobot as JSON text": {`metadata: '{"nanobot":{"always":true}}'` + "\n", skill.Skill{Always: true}, 0},
+		"nanobot null":         {"metadata: {nanobot: null}\n", skill.Skill{}, 1},
+		"requires null":        {"metadata: {nanobot: {requires: null, always: true}}\n", skill.Skill{Always: true}, 1},
+		"metadata no JSON":     {"metadata: '{nope'\n", skill.Skill{}, 1},
+		"one bin":              {"metadata: {nanobot: {requires: {bins: gh, env: TOKEN}}}\n", skill.Skill{Missing: []string{"CLI: gh", "ENV: TOKEN"}}, 0},
+		"what is there":        {"metadata: {nanobot: {requires: {bins: [jq], env: [HOME]}}}\n", skill.Skill{}, 0},
+		"openclaw requires":    {"metadata: {openclaw: {requires: {bins: [gh]}}}\n", skill.Skill{Missing: []string{"CLI: gh"}}, 0},
+		"openclaw always":      {"metadata: {openclaw: {always: true, requires: {bins: [gh]}}}\n", skill.Skill{}, 0},
+		"nanobot wins":         {"metadata: {openclaw: {requires: {bins: [gh]}}, nanobot: {}}\n", skill.Skill{}, 0},
+		"hidden":               {"disable-model-invocation: true\n", skill.Skill{Hidden: true}, 0},
+		"twice":                {"description: E\n", skill.Skill{Description: "E"}, 1},
+		"unquoted colon":       {"license: see: it's there\n", skill.Skill{}, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := skill.Parse(described + test.front + "---\n\nBody.\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, warnings := skill.Interpret("s", "skills/s/SKILL.md", f, host([]string{"jq"}, map[string]string{"HOME": "/"}))
+			test.want.Name, test.want.Location, test.want.Body = "s", "skills/s/SKILL.md", "Body."
+			if test.want.Description == "" {
+				test.want.Description = "D"
+			}
+			if diff := cmp.Diff(&test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(warnings) != test.warns {
+				t.Errorf("warnings %q, want %d", warnings, test.warns)
+			}
+		})
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for name, text := range map[string]string{
+		"no mapping":  "---\n- a\n---\n",
+		"text":        "---\nhello\n---\n",
+		"not YAML":    "---\na: [1\n---\n",
+		"key":         "---\n? [a]\n: b\n---\n",
+		"two bombs":   "---\na: &a [x,x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n---\n",
+		"two in one":  "---\na: 1\n--- \n",
+		"bad colon":   "---\na: b: [c\nd: {\n---\n",
+		"tab indents": "---\na:\n\tb: c\n---\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if f, err := skill.Parse(text); (err == nil) != (name == "two in one") {
+				t.Errorf("error %v, meta %v", err, f.Meta.Keys())
+			}
+		})
+	}
+}
+
+func TestValidateNames(t *testing.T) {
+	for name, want := range map[string]skill.Rule{
+		"a--b": skill.NameHyphen, strings.Repeat("a", 65): skill.NameLength, "' '": skill.EmptyName, "other": skill.NameDirectory,
+	} {
+		f, err := skill.Parse("---\nname: " + name + "\ndescription: D\n---\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := name
+		if want == skill.NameDirectory {
+			dir = "mine"
+		}
+		problems := skill.Validate(dir, f)
+		if len(problems) != 1 || problems[0].Rule != want || problems[0].Message == "" {
+			t.Errorf("%s: %v, want %s", name, problems, want)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	system := fstest.MapFS{
+		"skills/b/SKILL.md":            file("---\nname: b\ndescription: first\r\n---\r\nline\r\n\r\nend\r\n"),
+		"skills/Z/SKILL.md":            file("---\nname: Z\ndescription: upper case sorts first\n---\n"),
+		"skills/bad/SKILL.md":          file("---\n: [\n---\n"),
+		"skills/binary/SKILL.md":       file("\xff\xfe"),
+		"skills/huge/SKILL.md":         file(strings.Repeat("x", 1<<20+1)),
+		"skills/dir/SKILL.md/x":        file(""),
+		"skills/none/README.md":        file(""),
+		"skills/plain":                 file(""),
+		"skills/node_modules/SKILL.md": file("x"),
+		"more/b/SKILL.md":              file("---\nname: b\ndescription: second\n---\n"),
+		"more/bad/SKILL.md":            file("---\nname: bad\ndescription: good after all\n---\n"),
+	}
+	found, warnings, err := skill.Load(t.Context(), emptyHost(),
+		skill.Source{FS: system, Dir: "skills", Shown: "ws/skills"},
+		skill.Source{FS: system, Dir: "nowhere", Shown: "nowhere"},
+		skill.Source{FS: system, Dir: "skills/plain", Shown: "plain"},
+		skill.Source{FS: system, Dir: "more", Shown: "more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range found {
+		got = append(got, s.Location+" "+s.Description+" "+s.Body)
+	}
+	want := []string{"ws/skills/Z/SKILL.md upper case sorts first ", "ws/skills/b/SKILL.md first line\n\nend", "more/bad/SKILL.md good after all "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	all := strings.Join(warnings, "\n")
+	for _, part := range []string{"skill bad: skipped: reading the front matter", "binary: skipped: SKILL.md is not UTF-8", "huge: skipped: SKILL.md has 1048577 bytes",
+		"dir: skipped: SKILL.md is no regular file", "plain cannot be listed", "skill Z: the name \"Z\" is not in lower case"} {
+		if !strings.Contains(all, part) {
+			t.Errorf("no warning %q in\n%s", part, all)
+		}
+	}
+	if len(warnings) != 6 {
+		t.Errorf("%d warnings:\n%s", len(warnings), all)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := skill.Load(ctx, emptyHost(), skill.Source{FS: system, Dir: "skills"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled scan gives %v", err)
+	}
+}
+
+func TestScanIsBounded(t *testing.T) {
+	system := fstest.MapFS{}
+	for i := range 2100 {
+		system["s/"+strings.Repeat("x", i/100+1)+string(rune('一'+i%100))+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: x\n---\n")}
+	}
+	found, warnings, err := skill.Load(t.Context(), emptyHost(), skill.Source{FS: system, Dir: "s", Shown: "s"})
+	if err != nil || len(found) != 2000 || !strings.Contains(warnings[0], "2100 entries") {
+		t.Errorf("%d skills, %v, %q", len(found), err, warnings[0])
+	}
+}
+
+func TestMentioned(t *testing.T) {
+	skills := []*skill.Skill{{Name: "note"}, {Name: "note-taking"}, {Name: "天气"}, {Name: "a"}, {Name: ""}}
+	for message, want := range map[string]string{
+		"use $note please":            "note",
+		"$note-taking, $note.":        "note-taking note",
+		"$note- and $note":            "note",
+		"$note-x $notes US$note $5 $": "",
+		"$天气怎么样":                      "天气",
+		"用$a。$a":                      "a",
+		"($a) $$a":                    "a",
+	} {
+		var got []string
+		for _, s := range skill.Mentioned(message, skills) {
+			got = append(got, s.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q calls up %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestCatalog(t *testing.T) {
+	s := &skill.Skill{Name: `a"b`, Description: "x < y & 'z'", Location: "w&s/SKILL.md", Missing: []string{"CLI: <q>"}}
+	want := `  <skill available="false">
+    <name>a&quot;b</name>
+    <description>x &lt; y &amp; &#x27;z&#x27;</description>
+    <location>w&amp;s/SKILL.md</location>
+    <requires>CLI: &lt;q&gt;</requires>
+  </skill>`
+	if diff := cmp.Diff(want, skill.Nanobot().Entry(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !skill.Nanobot().Lists(s) || skill.AgentSkills().Lists(s) {
+		t.Error("what cannot be used is listed by nanobot's form only")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "---\n---\n", described + "---\nbody", "\uFEFF---  \na: b: c\n---\t\n", "---\nmetadata: {nanobot: {requires: {bins: gh}}}\n---\n",
+		"---\na: &a [*a]\n---\n", "---\r\nx: 'y\r\n---", "---\na: >-\n  b: c\n---\nd\n---\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := skill.Parse(text)
+		if file.Meta == nil || !file.Fenced && err != nil {
+			t.Fatalf("%+v, %v", file, err)
+		}
+		if !strings.Contains(text, file.Body) {
+			t.Errorf("the body %q is not in the text", file.Body)
+		}
+		s, _ := skill.Interpret("s", "l", file, emptyHost())
+		if utf8.ValidString(text) && !utf8.ValidString(skill.Nanobot().Entry(s)) {
+			t.Error("the entry is not UTF-8")
+		}
+	})
+}

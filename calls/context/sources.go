@@ -1,0 +1,257 @@
+package context
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func defaultBootstrap() []string {
+	return []string{"AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"}
+}
+
+// maxAgents bounds the AGENTS.md files of work_dir together, in bytes.
+const maxAgents = 32 << 10
+
+// bootstrap is the section of the workspace's instruction files.
+func (b *builder) bootstrap() *section {
+	s := b.section("bootstrap files", "", blankLine, "", 25)
+	files, given := b.params.BootstrapFiles, b.params.BootstrapFiles != nil
+	if !given {
+		files = defaultBootstrap()
+	}
+	if b.workspace == nil {
+		return s
+	}
+	for _, name := range files {
+		if name == "AGENTS.md" && b.params.WorkDir != "" {
+			b.agents(s)
+			continue
+		}
+		if text, ok := b.file("bootstrap file", name, given); ok {
+			b.quote(s, name, text)
+		}
+	}
+	return s
+}
+
+// quote adds a file under a heading of its name.
+func (b *builder) quote(s *section, name, text string) {
+	title := "## " + name + blankLine
+	b.unit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace"})
+}
+
+// agents adds the AGENTS.md files from the workspace down to the working
+// directory: of each directory the first of AGENTS.override.md and AGENTS.md that
+// says anything.
+func (b *builder) agents(s *section) {
+	dir := path.Clean(strings.ReplaceAll(b.params.WorkDir, `\`, "/"))
+	if !fs.ValidPath(dir) {
+		b.warn("work_dir %q does not lie inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
+		dir = "."
+	}
+	dirs := []string{"."}
+	if dir != "." {
+		for i, c := range dir + "/" {
+			if c == '/' {
+				dirs = append(dirs, dir[:i])
+			}
+		}
+	}
+	left := maxAgents
+	for _, d := range dirs {
+		for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
+			name = path.Join(d, name)
+			text, ok := b.file("bootstrap file", name, false)
+			if !ok || strings.TrimSpace(text) == "" {
+				continue
+			}
+			if len(text) > left {
+				b.warn("bootstrap file %s: left out, the AGENTS.md files together have more than %d bytes", name, maxAgents)
+			} else {
+				left -= len(text)
+				b.quote(s, name, text)
+			}
+			break
+		}
+	}
+}
+
+// file reads a text file of the workspace; a failure becomes a warning.
+func (b *builder) file(what, name string, wanted bool) (string, bool) {
+	text, note, err := b.workspace.text(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !wanted:
+		return "", false
+	case err != nil:
+		b.warn("%s %s: skipped: %v", what, name, err)
+		return "", false
+	case note != "":
+		b.warn("%s %s: %s", what, name, note)
+	}
+	return text, true
+}
+
+// memory is the section of the memory files: what is known for good, and the
+// notes of the day.
+func (b *builder) memory() *section {
+	s := b.section("memory", "# Memory"+blankLine, blankLine, "", 15)
+	if b.workspace == nil {
+		return s
+	}
+	for i, f := range []struct{ title, name string }{
+		{"## Long-term Memory\n", "memory/MEMORY.md"},
+		{"## Today's Notes\n", "memory/" + b.in.Now.Format("2006-01-02") + ".md"},
+	} {
+		if text, ok := b.file("memory file", f.name, false); ok && text != "" {
+			b.unit(s, &unit{kind: "memory", name: f.name, text: f.title + text, title: len(f.title),
+				rank: i, lines: true, reason: "file of the workspace"})
+		}
+	}
+	return s
+}
+
+// recalled is the section of the memories that were found for this message.
+func (b *builder) recalled() *section {
+	s := b.section("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 10)
+	for i, m := range b.params.Memories {
+		text, isText := m.Str()
+		name, reason := fmt.Sprint(i), "recalled"
+		if !isText {
+			text, _ = either(m.Map(), "text", "content").Str()
+			if id, ok := either(m.Map(), "memory_id", "id").Str(); ok {
+				name = id
+			}
+			if score, ok := either(m.Map(), "relevance_score", "score").Float(); ok {
+				reason = fmt.Sprintf("recalled, relevance %.2f", score)
+			}
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			b.warn("memories[%d]: skipped: it is neither a text nor an object with text or content", i)
+			continue
+		}
+		text = "- " + strings.ReplaceAll(text, "\n", "\n  ")
+		b.unit(s, &unit{kind: "recalled", name: name, text: text, reason: reason})
+	}
+	return s
+}
+
+// skills finds the skills and makes the sections of the loaded ones and of the
+// list. later are those whose instructions go after the user's words instead.
+func (b *builder) skills(ctx context.Context) (active, list *section, later []*skill.Skill, err error) {
+	active = b.section("active skills", "# Active Skills"+blankLine, sectionBreak, "", 20)
+	var sources []skill.Source
+	if b.workspace != nil {
+		for _, dir := range []string{"skills", ".agents/skills"} {
+			sources = append(sources, skill.Source{FS: b.workspace.root.FS(), Dir: dir, Shown: path.Join(b.workspace.shown, dir)})
+		}
+	}
+	if given := b.params.BuiltinSkills; given != "" {
+		builtin, err := open(b.env.Dir, given)
+		if err != nil {
+			b.warn("builtin_skills %s: skipped: %v", given, err)
+		} else {
+			defer builtin.close()
+			sources = append(sources, skill.Source{FS: builtin.root.FS(), Dir: ".", Shown: builtin.shown})
+		}
+	}
+	found, warnings, err := skill.Load(ctx, skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}, sources...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b.warnings = append(b.warnings, warnings...)
+	later = b.activate(active, found)
+	list, err = b.list(found)
+	return active, list, later, err
+}
+
+// activate loads the skills that are always on, then those that the parameters
+// name, then those that the message names, each once.
+func (b *builder) activate(s *section, found []*skill.Skill) (later []*skill.Skill) {
+	loaded := map[*skill.Skill]bool{}
+	load := func(x *skill.Skill, rank int, reason string) {
+		if loaded[x] {
+			return
+		}
+		loaded[x] = true
+		if rank == 0 && !x.Available() {
+			b.warn("skill %s: loaded because it was asked for, but it lacks %s", x.Name, strings.Join(x.Missing, ", "))
+		}
+		b.unit(s, &unit{kind: "skill", name: x.Name, text: skillText(x), rank: rank, reason: reason})
+	}
+	byName := make(map[string]*skill.Skill, len(found))
+	for _, x := range found {
+		byName[x.Name] = x
+		if x.Always && x.Available() {
+			load(x, 1, "always loaded")
+		}
+	}
+	for _, name := range b.params.SkillNames {
+		if x, ok := byName[name]; ok {
+			load(x, 0, "asked for by skill_names")
+			continue
+		}
+		b.warn("skill_names: there is no skill %q%s", name, didYouMean(name, found))
+	}
+	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
+		switch {
+		case b.params.RuntimeContext != "message":
+			load(x, 0, "asked for by $"+x.Name)
+		case !loaded[x]:
+			loaded[x] = true
+			later = append(later, x)
+		}
+	}
+	return later
+}
+
+func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Body }
+
+func didYouMean(name string, found []*skill.Skill) string {
+	names := make([]string, len(found))
+	for i, x := range found {
+		names[i] = x.Name
+	}
+	if near := value.Nearest(name, names); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// list is the section that tells of all skills.
+func (b *builder) list(found []*skill.Skill) (*section, error) {
+	intro := b.params.SkillsIntro
+	if intro == "" {
+		var err error
+		if intro, err = builtIn(b.in.Language, "skills", facts{}); err != nil {
+			return nil, err
+		}
+	}
+	catalog := skill.Nanobot()
+	if b.params.SkillsFormat == "agent-skills" {
+		catalog = skill.AgentSkills()
+	}
+	s := b.section("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 10)
+	for _, x := range found {
+		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: "available"}
+		if !x.Available() {
+			u.reason, u.rank = "not available: lacks "+strings.Join(x.Missing, ", "), 1
+		}
+		if !catalog.Lists(x) {
+			u.out = true
+			if x.Hidden {
+				u.reason = "left out: hidden by disable-model-invocation"
+			}
+		}
+		b.unit(s, u)
+	}
+	return s, nil
+}
