@@ -81,6 +81,11 @@ type Definition struct {
 	// New constructs a call with parameters that fit Info.Params. The error is an
 	// [*Error] of kind Invalid.
 	New func(params value.Value) (CoreCall, error)
+	// Lint finds what neither the schema nor a [Validator] can see before a flow
+	// runs, such as names of importance functions that do not exist. Of params, a
+	// member that holds a template is left out and such an element of a list is
+	// null. It does no I/O. nil: there is nothing more to check.
+	Lint func(params value.Value, functions Functions) []schema.Problem
 }
 
 // Typed is what an author writes: a struct of parameters whose methods know the

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -67,6 +68,40 @@ type Flow struct {
 	LLM string
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
+	// Files are the other files that were read for it, by their paths: those of
+	// !file and of sub-flows.
+	Files map[string][]byte
+
+	byID map[string]int
+}
+
+// Step finds a step by its id.
+func (f *Flow) Step(id string) (*Step, bool) {
+	i, ok := f.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return f.Steps[i], true
+}
+
+// Ancestors lists the steps that step must wait for, directly or not, in file
+// order: what it may see.
+func (f *Flow) Ancestors(step int) []int {
+	seen := make([]bool, len(f.Steps))
+	todo, found := []int{step}, []int(nil)
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, n := range f.Steps[at].Needs {
+			if !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+				todo = append(todo, n)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // Step is one use of a call in a flow.
@@ -88,7 +123,8 @@ type Step struct {
 	When *Param // nil: always
 	With *Param // nil: no parameters
 	// ForEach gives the list of items; nil: the step runs once.
-	ForEach     *Param
+	ForEach *Param
+	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
 	MaxParallel int
 	// Resolve are the names of the variables (vars.NAME) that the step mentions.
 	Resolve       []string
@@ -100,6 +136,10 @@ type Step struct {
 	Retry         Retry
 	// Continue says that a failure becomes the output {error: ...}.
 	Continue bool
+	// Output is the JSON Schema of what other steps see of it: of the call's output
+	// or of the sub-flow's outputs, of a list of such for a step with for_each, with
+	// error among the members for one that goes on after a failure.
+	Output value.Value
 	// Sub is the flow that a step of call flow runs, when its path is literal.
 	Sub *Flow
 }

@@ -1,0 +1,417 @@
+package scheduler
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// decoder reads YAML nodes into the structs of keys, and reports all that does
+// not fit.
+type decoder struct {
+	*flowText
+	*report
+}
+
+// keyPlace is where a key and its value stand. The zero keyPlace is a key that
+// was not written.
+type keyPlace struct{ key, node *yaml.Node }
+
+// set says that the key is there and was good.
+func (p keyPlace) set() bool { return p.node != nil }
+
+type (
+	textKey struct {
+		keyPlace
+		text string
+	}
+	namesKey struct {
+		keyPlace
+		names []textKey
+	}
+	// anyKey is a value that is compiled or read later.
+	anyKey  struct{ keyPlace }
+	boolKey struct {
+		keyPlace
+		is bool
+	}
+	countKey struct {
+		keyPlace
+		n int
+	}
+	numberKey struct {
+		keyPlace
+		x float64
+	}
+	durationKey struct {
+		keyPlace
+		d time.Duration
+	}
+)
+
+// A leaf reads itself from a node; the tag is that of its field.
+type leaf interface {
+	decode(d *decoder, at keyPlace, tag reflect.StructTag)
+}
+
+// object reads a mapping into a struct of keys. what names it in messages.
+func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Mapping {
+		d.mismatch(at, what, "a map of keys")
+		return
+	}
+	if p, ok := into.Addr().Interface().(interface{ place(keyPlace) }); ok {
+		p.place(at)
+	}
+	fields := keyFieldsOf(into.Type())
+	seen := make([]bool, len(fields.list))
+	for _, m := range d.members(n, what) {
+		i, known := fields.byName[m.name]
+		if !known {
+			d.unknownKey(m, what, fields)
+			continue
+		}
+		f := fields.list[i]
+		seen[i] = true
+		if yaml.Resolve(m.node).ShortTag() == "!!null" {
+			d.add(d.of(m.key), "%s has no value", m.name).hint("leave the key out, or give it one")
+			continue
+		}
+		d.field(into.Field(f.index), m.keyPlace, f)
+	}
+	for i, f := range fields.list {
+		if f.required && !seen[i] {
+			d.add(d.of(at.node), "%s has no %s", what, f.name).hint("add %s: %s", f.name, f.example())
+		}
+	}
+}
+
+func (d *decoder) field(into reflect.Value, at keyPlace, f keyField) {
+	if l, ok := into.Addr().Interface().(leaf); ok {
+		l.decode(d, at, f.tag)
+		return
+	}
+	switch into.Kind() { //nolint:exhaustive // the structs of keys have no other kinds
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		d.object(at, f.name, into.Elem())
+	case reflect.Slice:
+		n := yaml.Resolve(at.node)
+		if n.Kind != yaml.Sequence {
+			d.mismatch(at, f.name, "a list")
+			return
+		}
+		if len(n.Content) == 0 && f.required {
+			d.add(d.of(at.node), "%s is empty", f.name).hint("a flow has at least one step")
+		}
+		item := f
+		item.name = strings.TrimSuffix(f.name, "s")
+		list := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
+		for i, c := range n.Content {
+			d.field(list.Index(i), keyPlace{at.key, c}, item)
+		}
+		into.Set(list)
+	}
+}
+
+// member is one key of a mapping with its value.
+type member struct {
+	name string
+	keyPlace
+}
+
+// members lists the members of a mapping whose keys are plain, each name once,
+// and reports the others.
+func (d *decoder) members(n *yaml.Node, what string) []member {
+	list := make([]member, 0, len(n.Content)/2)
+	var first map[string]*yaml.Node
+	if len(n.Content) > 2 {
+		first = make(map[string]*yaml.Node, len(n.Content)/2)
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := yaml.Resolve(n.Content[i])
+		switch {
+		case key.Kind != yaml.Scalar:
+			d.add(d.of(n.Content[i]), "a key of %s must be plain text", what)
+			continue
+		case key.ShortTag() == "!!merge":
+			d.add(d.of(key), "merge keys (<<) are not supported").hint("write the keys out")
+			continue
+		}
+		if before, twice := first[key.Value]; twice {
+			d.add(d.of(n.Content[i]), "the key %q stands twice, first at %s", key.Value, d.of(before)).hint("keep one of them")
+			continue
+		}
+		if first != nil {
+			first[key.Value] = n.Content[i]
+		}
+		list = append(list, member{key.Value, keyPlace{n.Content[i], n.Content[i+1]}})
+	}
+	return list
+}
+
+func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
+	p := d.add(d.of(m.key), "unknown key %q in %s", m.name, what)
+	if _, ok := fields.byName[synonyms[strings.ToLower(m.name)]]; ok {
+		p.hint("did you mean %q?", synonyms[strings.ToLower(m.name)])
+	} else if near := value.Nearest(m.name, fields.names); near != "" {
+		p.hint("did you mean %q?", near)
+	} else {
+		p.hint("known are %s", strings.Join(fields.names, ", "))
+	}
+}
+
+// mismatch reports a value of the wrong type. A template that YAML took for a
+// map, because it is not quoted, is the usual reason.
+func (d *decoder) mismatch(at keyPlace, what, want string) {
+	if d.unquoted(at.node) {
+		return
+	}
+	d.add(d.of(at.node), "%s must be %s, not %s", what, want, describeNode(at.node))
+}
+
+// unquoted reports a {{ template }} that YAML read as a map in a map.
+func (d *decoder) unquoted(n *yaml.Node) bool {
+	if n.Kind != yaml.Mapping || n.Style&yaml.Flow == 0 || len(n.Content) != 2 ||
+		n.Content[0].Kind != yaml.Mapping || n.Content[0].Style&yaml.Flow == 0 {
+		return false
+	}
+	start := d.offset(n.Line, n.Column)
+	rest := string(d.text[start:])
+	if !strings.HasPrefix(rest, "{{") {
+		return false
+	}
+	text := "{{ ... }}"
+	if end := strings.Index(rest, "}}"); end > 0 && !strings.ContainsAny(rest[:end], "\n\"") {
+		text = rest[:end+2]
+	}
+	d.add(d.of(n), "a template must be quoted: YAML reads %s as a map", text).hint(`quote it: "%s"`, text)
+	return true
+}
+
+func describeNode(n *yaml.Node) string {
+	n = yaml.Resolve(n)
+	switch n.Kind {
+	case yaml.Mapping:
+		return "a map"
+	case yaml.Sequence:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "null"
+	case "!!bool":
+		return "the boolean " + n.Value
+	case "!!int", "!!float":
+		return "the number " + n.Value
+	}
+	text := n.Value
+	if r := []rune(text); len(r) > 40 {
+		text = string(r[:37]) + "..."
+	}
+	return fmt.Sprintf("the text %q", text)
+}
+
+func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
+		d.mismatch(at, nameOf(tag, at), "a text")
+		return
+	}
+	if enum, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(enum, "|"), n.Value) {
+		words := strings.Split(enum, "|")
+		p := d.add(d.of(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
+		if near := value.Nearest(n.Value, words); near != "" {
+			p.hint("did you mean %q?", near)
+		}
+		return
+	}
+	*k = textKey{at, n.Value}
+	if pattern, ok := tag.Lookup("pattern"); ok && !keyPattern(pattern).MatchString(n.Value) {
+		d.add(d.of(at.node), "the %s %q does not fit", nameOf(tag, at), n.Value).
+			hint("it is made of letters, digits and _, and begins with a letter%s", lowerOnly(pattern))
+	}
+}
+
+// lowerOnly adds to the hint about a pattern what is special about ids.
+func lowerOnly(pattern string) string {
+	if strings.Contains(pattern, "A-Z") {
+		return ""
+	}
+	return "; all in lower case"
+}
+
+func nameOf(tag reflect.StructTag, at keyPlace) string {
+	if name, _, _ := strings.Cut(tag.Get("json"), ","); name != "" {
+		return name
+	}
+	return at.key.Value
+}
+
+var keyPatterns sync.Map // string -> *regexp.Regexp
+
+func keyPattern(pattern string) *regexp.Regexp {
+	if re, ok := keyPatterns.Load(pattern); ok {
+		return re.(*regexp.Regexp)
+	}
+	re, _ := keyPatterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	return re.(*regexp.Regexp)
+}
+
+func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Sequence {
+		d.mismatch(at, nameOf(tag, at), "a list of step ids, such as [a, b]")
+		return
+	}
+	k.keyPlace = at
+	for _, c := range n.Content {
+		var name textKey
+		if name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`); name.set() {
+			k.names = append(k.names, name)
+		}
+	}
+}
+
+func (k *anyKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if d.unquoted(at.node) {
+		return
+	}
+	if types, ok := tag.Lookup("type"); ok && n.Style&yaml.Tagged == 0 {
+		if have := nodeType(n); !slices.Contains(strings.Split(types, "|"), have) {
+			d.mismatch(at, nameOf(tag, at), wanted(types))
+			return
+		}
+	}
+	k.keyPlace = at
+}
+
+// nodeType is the JSON type of an untagged node.
+func nodeType(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.Mapping:
+		return "object"
+	case yaml.Sequence:
+		return "array"
+	}
+	switch n.ShortTag() {
+	case "!!bool":
+		return "boolean"
+	case "!!int", "!!float":
+		return "number"
+	case "!!null":
+		return "null"
+	}
+	return "string"
+}
+
+func wanted(types string) string {
+	words := map[string]string{"object": "a map", "array": "a list", "string": "a text", "boolean": "true or false"}
+	list := []string{}
+	for name := range strings.SplitSeq(types, "|") {
+		list = append(list, words[name])
+	}
+	return strings.Join(list, " or ")
+}
+
+func (k *boolKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if is, ok := v.Bool(); ok {
+			*k = boolKey{at, is}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "true or false")
+}
+
+func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if n, ok := v.Int(); ok && n >= 1 && n <= 1<<31-1 {
+			*k = countKey{at, int(n)}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "a whole number from 1")
+}
+
+func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if x, ok := v.Float(); ok && x >= 1 && x <= 1e6 {
+			*k = numberKey{at, x}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "a number from 1")
+}
+
+func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	length, err := time.ParseDuration(n.Value)
+	switch {
+	case n.Kind != yaml.Scalar:
+		d.mismatch(at, nameOf(tag, at), "a duration such as 30s")
+	case n.ShortTag() != "!!str":
+		d.add(d.of(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
+	case err != nil:
+		d.add(d.of(at.node), "%s %q is no duration", nameOf(tag, at), n.Value).hint("write it like 500ms, 30s, 2m or 1h30m")
+	case length <= 0:
+		d.add(d.of(at.node), "%s must be more than nothing, not %s", nameOf(tag, at), n.Value)
+	default:
+		*k = durationKey{at, length}
+	}
+}
+
+// keyField is a key that a struct knows.
+type keyField struct {
+	name     string
+	index    int
+	tag      reflect.StructTag
+	required bool
+}
+
+// example is a value of the key for hints.
+func (f keyField) example() string {
+	switch f.name {
+	case "steps":
+		return "[{id: ..., call: ...}]"
+	case "max_tokens":
+		return "100000"
+	}
+	return "..."
+}
+
+type keyFields struct {
+	list   []keyField
+	names  []string
+	byName map[string]int
+}
+
+var keyFieldsCache sync.Map // reflect.Type -> *keyFields
+
+func keyFieldsOf(t reflect.Type) *keyFields {
+	if cached, ok := keyFieldsCache.Load(t); ok {
+		return cached.(*keyFields)
+	}
+	fields := &keyFields{byName: map[string]int{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		fields.byName[name] = len(fields.list)
+		fields.names = append(fields.names, name)
+		fields.list = append(fields.list, keyField{name, i, f.Tag, options != "omitempty"})
+	}
+	cached, _ := keyFieldsCache.LoadOrStore(t, fields)
+	return cached.(*keyFields)
+}

@@ -1,0 +1,403 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// view says what the templates of one place may name.
+type view struct {
+	step *stepUnit // nil outside steps
+	// item says that item and index are there, failure that error is.
+	item, failure bool
+	// steps says that outputs of steps may be there, vars that resolvers are asked.
+	steps, vars bool
+	// where names the place in messages.
+	where string
+}
+
+// stepUse is a step's use of another step's output.
+type stepUse struct {
+	use
+	from *stepUnit
+	to   *stepUnit
+	// asked says that the user's condition asks whether the other one is there.
+	asked bool
+}
+
+// lintNames checks every name that a template mentions.
+func (u *unit) lintNames() {
+	var uses []stepUse
+	for _, s := range u.steps {
+		outer := view{step: s, steps: true, vars: true, where: "step " + s.ID}
+		inner := outer
+		inner.item = s.ForEach != nil
+		first := len(uses)
+		uses = append(uses, u.lintUses(outer, s.whenUses)...)
+		guarded := map[int]bool{}
+		for _, use := range uses[first:] {
+			guarded[use.to.Index] = guarded[use.to.Index] || use.Guarded
+		}
+		uses = append(uses, u.lintUses(outer, s.eachUses)...)
+		uses = append(uses, u.lintUses(inner, s.uses)...)
+		for i := range uses[first:] {
+			uses[first+i].asked = guarded[uses[first+i].to.Index]
+		}
+	}
+	u.lintStepUses(uses)
+	for _, use := range u.lintUses(view{steps: true, where: "outputs"}, u.outputUses) {
+		u.lintPresence(use, nil)
+	}
+	for _, use := range u.lintUses(view{steps: true, failure: true, where: "on_error"}, u.errorUses) {
+		if !use.Guarded {
+			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
+				hint("write %s | default('...')", strings.Join(use.Path, "."))
+		}
+	}
+	u.lintUses(view{where: "memory"}, u.memoryUses)
+	for _, s := range u.steps {
+		u.lintList(s)
+	}
+}
+
+// lintUses checks names in one place, and gives back those that are steps.
+func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
+	for _, use := range uses {
+		if len(use.Path) == 0 {
+			continue
+		}
+		name := use.Path[0]
+		if i, isStep := u.byID[name]; isStep && !slices.Contains(reservedNames, name) {
+			to := u.steps[i]
+			switch {
+			case !v.steps:
+				u.add(use.pos(), "%s is decided before the first step: no step has an output yet", v.where)
+			case v.step != nil && v.step.Index == i:
+				u.add(use.pos(), "the step %q cannot see its own output", name)
+			default:
+				steps = append(steps, stepUse{use: use, from: v.step, to: to})
+				u.lintPath(use, to.Output, fmt.Sprintf("the output of step %q", name))
+			}
+			continue
+		}
+		u.lintReserved(v, use, name)
+	}
+	return steps
+}
+
+// Shapes of the names that are the same in every flow.
+var (
+	runShape    = closedObject("id", "flow", "started_at")
+	errorShape  = closedObject("kind", "message", "hint", "step", "position")
+	recordShape = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
+		"id", keySchema("type", "string"), "name", keySchema("type", "string"), "description", keySchema("type", "string"),
+		"input", keySchema(), "output", keySchema()))
+)
+
+// lintReserved checks a name that is no step.
+func (u *unit) lintReserved(v view, use use, name string) {
+	switch name {
+	case "inputs":
+		u.lintInput(use)
+	case "question", "summary":
+		u.lintPath(use, keySchema("type", "string"), name)
+	case "facts":
+		u.lintPath(use, keySchema("type", "array"), name)
+	case "history":
+		u.lintPath(use, keySchema("type", "array", "items", recordShape), name)
+	case "run":
+		u.lintPath(use, runShape, name)
+	case "vars":
+		u.lintVariable(v, use)
+	case "secrets":
+		u.lintSecret(use)
+	case "item", "index":
+		if !v.item {
+			p := u.add(use.pos(), "%s is not known here", name)
+			if v.step != nil && v.step.ForEach != nil {
+				p.hint("when and for_each are decided once, before the first item")
+			} else {
+				p.hint("only with of a step with for_each sees it")
+			}
+		}
+	case "error":
+		if !v.failure {
+			u.add(use.pos(), "error is not known here").hint("only on_error of the flow sees it; a step with on_error: continue leaves STEP.error")
+			return
+		}
+		u.lintPath(use, errorShape, name)
+	default:
+		u.unknownName(v, use, name)
+	}
+}
+
+func (u *unit) unknownName(v view, use use, name string) {
+	names := slices.Clone(reservedNames)
+	if v.steps {
+		names = append(names, u.ids()...)
+	}
+	p := u.add(use.pos(), "unknown name %q", name)
+	properties, _ := u.flow.Inputs.Doc().Get("properties")
+	if _, isInput := properties.Get(name); isInput {
+		p.hint("inputs are named by inputs.%s", name)
+	} else if near := value.Nearest(name, names); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if _, ok := u.loading.Registry.Resolver(name); ok {
+		p.hint("variables are named by vars.%s", name)
+	} else {
+		p.hint("names are the ids of steps and %s", strings.Join(reservedNames, ", "))
+	}
+}
+
+// lintPath checks the members that a template takes of a value.
+func (u *unit) lintPath(use use, shape value.Value, what string) {
+	found := lookUpPath(shape, use.Path[1:])
+	if found.unknown < 0 || use.Guarded {
+		return
+	}
+	member := use.Path[1+found.unknown]
+	if found.unknown > 0 {
+		what = strings.Join(use.Path[:1+found.unknown], ".")
+	}
+	if found.names == nil {
+		p := u.add(use.pos(), "%s is %s and has no %q", what, article(found.kind), member)
+		if found.kind == "array" {
+			p.hint("take an element with [0], or loop over them")
+		}
+		return
+	}
+	p := u.add(use.pos(), "%s has no %q", what, member)
+	if near := value.Nearest(member, found.names); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if len(found.names) > 0 {
+		p.hint("it has %s", strings.Join(found.names, ", "))
+	}
+}
+
+func article(kind string) string {
+	return map[string]string{
+		"array": "a list", "string": "a text", "number": "a number", "integer": "a number",
+		"boolean": "true or false", "null": "null",
+	}[kind]
+}
+
+// lintInput checks a name against the properties of the input schema. What the
+// schema does not name is taken for a slip, unless it says that more is welcome.
+func (u *unit) lintInput(use use) {
+	doc := u.flow.Inputs.Doc()
+	properties, listed := doc.Get("properties")
+	if listed && len(use.Path) > 1 && !says(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
+		if _, ok := properties.Get(use.Path[1]); !ok && !slices.Contains(objectMethods, use.Path[1]) && !use.Guarded {
+			p := u.add(use.pos(), "there is no input %q", use.Path[1])
+			if near := value.Nearest(use.Path[1], properties.Map().Keys()); near != "" {
+				p.hint("did you mean %q?", near)
+			} else {
+				p.hint("declare it under properties of inputs")
+			}
+			return
+		}
+	}
+	if _, typed := doc.Get("type"); !typed {
+		m := doc.Map().Clone()
+		m.Set("type", value.OfString("object"))
+		doc = value.OfMap(m)
+	}
+	u.lintPath(use, doc, "inputs")
+}
+
+// lintVariable checks vars.NAME, and notes that the step wants it.
+func (u *unit) lintVariable(v view, use use) {
+	switch {
+	case !v.vars:
+		u.add(use.pos(), "vars is not known in %s", v.where).hint("only steps ask resolvers; pass the value on through a step")
+	case len(use.Path) < 2:
+		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
+	default:
+		name := use.Path[1]
+		if !slices.Contains(v.step.Resolve, name) {
+			v.step.Resolve = append(v.step.Resolve, name)
+		}
+		if _, ok := u.loading.Registry.Resolver(name); ok {
+			return
+		}
+		p := u.add(use.pos(), "no resolver gives the variable %q", name)
+		names := u.loading.Registry.VariableNames()
+		if near := value.Nearest(name, names); near != "" {
+			p.hint("did you mean %q?", near)
+		} else if len(names) > 0 {
+			p.hint("there are %s", strings.Join(names, ", "))
+		} else {
+			p.hint("resolvers come with plugins")
+		}
+	}
+}
+
+func (u *unit) lintSecret(use use) {
+	allowed := u.loading.Secrets
+	switch {
+	case len(use.Path) < 2:
+		u.add(use.pos(), "secrets needs the name of a secret").hint("write secrets.NAME")
+	case allowed != nil && !slices.Contains(allowed, use.Path[1]):
+		p := u.add(use.pos(), "the secret %q is not allowed", use.Path[1])
+		if near := value.Nearest(use.Path[1], allowed); near != "" {
+			p.hint("did you mean %q?", near)
+		} else {
+			p.hint("list it under secrets in the configuration")
+		}
+	}
+}
+
+// lintStepUses checks that steps use only what is upstream of them.
+func (u *unit) lintStepUses(uses []stepUse) {
+	pairs := make([][2]int, len(uses))
+	for i, use := range uses {
+		pairs[i] = [2]int{use.to.Index, use.from.Index}
+	}
+	upstream := u.order.upstream(pairs)
+	for i, use := range uses {
+		if upstream[i] {
+			u.lintPresence(use, use.from)
+			continue
+		}
+		p := u.add(use.pos(), "the step %q is not upstream of %q: its output may not be there yet", use.to.ID, use.from.ID)
+		if u.order.upstream([][2]int{{use.from.Index, use.to.Index}})[0] {
+			p.hint("%q comes after %q; it cannot be used before", use.to.ID, use.from.ID)
+		} else {
+			p.hint("write needs: [%s]", strings.Join(append(u.needIDs(use.from), use.to.ID), ", "))
+		}
+	}
+}
+
+func (u *unit) needIDs(s *stepUnit) (ids []string) {
+	for _, n := range s.Needs {
+		ids = append(ids, u.steps[n].ID)
+	}
+	return ids
+}
+
+// lintPresence warns of an output that is not there when its step was skipped.
+// from is nil for outputs, which see all steps.
+func (u *unit) lintPresence(use stepUse, from *stepUnit) {
+	to := use.to.Index
+	if use.Guarded || use.asked || u.order.rank[to] < 0 || !u.order.skippable[to] ||
+		from != nil && (u.order.rank[from.Index] < 0 || u.order.ran(to, from.Index)) {
+		return
+	}
+	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
+		hint("write %s | default('...'), or ask {%% if %s is defined %%}", strings.Join(use.Path, "."), use.to.ID)
+}
+
+// lintList checks that what for_each names is a list, as far as that is known.
+func (u *unit) lintList(s *stepUnit) {
+	if s.ForEach == nil || s.ForEach.Expr == nil || s.ForEach == u.broken {
+		return
+	}
+	path, ok := s.ForEach.Expr.Path()
+	if !ok || len(path) == 0 {
+		return
+	}
+	var shape value.Value
+	if i, isStep := u.byID[path[0]]; isStep {
+		shape = u.steps[i].Output
+	} else if path[0] == "inputs" {
+		shape = u.flow.Inputs.Doc()
+	} else {
+		return
+	}
+	found := lookUpPath(shape, path[1:])
+	kind, _ := found.schema.Get("type")
+	name, known := kind.Str()
+	if found.unknown < 0 && known && name != "array" {
+		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", strings.Join(path, "."), map[bool]string{true: "an object", false: article(name)}[name == "object"])
+	}
+}
+
+// lookup is what a path leads to in a schema.
+type lookup struct {
+	// unknown is the index of the part that cannot be there, -1 for none.
+	unknown int
+	// kind is the type of what has no such part; names are the parts that it has.
+	kind  string
+	names []string
+	// schema is what the whole path leads to; {} where nothing is known.
+	schema value.Value
+}
+
+// What expressions may ask of values beside their members.
+var (
+	objectMethods = []string{"items", "keys", "values", "get"}
+	textMethods   = []string{
+		"upper", "lower", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines", "replace", "startswith",
+		"endswith", "title", "capitalize", "join", "find", "rfind", "index", "count", "format", "isdigit", "isalpha",
+		"isspace", "isupper", "islower", "swapcase", "zfill", "center", "ljust", "rjust", "partition", "rpartition",
+		"removeprefix", "removesuffix", "isalnum", "isnumeric", "isdecimal", "encode", "casefold",
+	}
+	listMethods = []string{"index", "count", "copy"}
+)
+
+// lookUpPath follows member names and list indexes through a schema. Where the
+// schema is open, a union or a reference, nothing more can be said.
+func lookUpPath(schema value.Value, path []string) lookup {
+	open := lookup{unknown: -1, schema: keySchema()}
+	for i, part := range path {
+		if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
+			return open
+		}
+		typed, _ := schema.Get("type")
+		kind, _ := typed.Str()
+		var methods []string
+		switch kind {
+		case "object":
+			properties, _ := schema.Get("properties")
+			if next, ok := properties.Get(part); ok {
+				schema = next
+				continue
+			}
+			rest, has := schema.Get("additionalProperties")
+			allowed, isBool := rest.Bool()
+			switch {
+			case slices.Contains(objectMethods, part):
+				return open
+			case has && isBool && !allowed:
+				return lookup{unknown: i, kind: kind, names: append([]string{}, slices.Sorted(maps.Keys(maps.Collect(properties.Map().All())))...)}
+			case !has || isBool:
+				return open
+			}
+			schema = rest
+			continue
+		case "array":
+			if _, err := strconv.Atoi(part); err == nil {
+				items, ok := schema.Get("items")
+				if !ok || items.Kind() != value.Object {
+					return open
+				}
+				schema = items
+				continue
+			}
+			methods = listMethods
+		case "string":
+			if _, err := strconv.Atoi(part); err == nil {
+				continue
+			}
+			methods = textMethods
+		case "number", "integer", "boolean", "null":
+		default:
+			return open
+		}
+		if slices.Contains(methods, part) {
+			return open
+		}
+		return lookup{unknown: i, kind: kind}
+	}
+	return lookup{unknown: -1, schema: schema}
+}
+
+// finish makes the helpers of a flow that is good.
+func (u *unit) finish() {
+	u.flow.byID = u.byID
+}
