@@ -1,0 +1,40 @@
+// Package builtin is the list of what the program has without any plugin: its
+// calls, importance functions and variables.
+package builtin
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/input"
+	"github.com/callnode/scheduler/calls/template"
+)
+
+// Calls is the built-in calls. A new one adds its line here.
+func Calls() []calls.Definition {
+	return []calls.Definition{
+		input.Definition(),
+		template.Definition(),
+	}
+}
+
+// Registry holds everything that is built in; plugins are added to it.
+func Registry() (*calls.Registry, error) {
+	r, err := calls.NewRegistry(Calls()...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range Functions() {
+		if err := r.AddImportance(f.Name, f.Importance); err != nil {
+			return nil, err
+		}
+	}
+	values := variables{}
+	for _, v := range Variables() {
+		values[v.Name] = v.value
+	}
+	for _, v := range Variables() {
+		if err := r.AddResolver(&values, v.Name); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,506 @@
+package input
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory/recent"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// build is the work on one prompt.
+type build struct {
+	params   Params
+	in       Input
+	env      *calls.Env
+	modules  []module
+	settings settings
+	names    names
+
+	warnings []string
+	fetched  map[string]fetched // by root
+	notes    map[string]string  // by memory variable: what was left out of it
+
+	// Both are fetched when somebody first asks, then kept.
+	dialogue func() (dialogue, error)
+	memories func() ([]recalled, error)
+}
+
+// dialogue is the short-term memory after its bounds were applied.
+type dialogue struct {
+	turns []plugins.Turn
+	lines []string // as the prompt shows them
+	total int      // before the bounds
+}
+
+type fetched struct {
+	value value.Value
+	err   error
+}
+
+// decision says whether a module is in, before its text is known.
+type decision struct {
+	include bool
+	reason  string
+}
+
+func newBuild(p Params, in Input, env *calls.Env, cfg *config, warnings []string) *build {
+	return &build{
+		params: p, in: in, env: env,
+		modules: cfg.Modules, settings: cfg.Settings.in(in.Language),
+		names:    names{given: p.Variables, resolved: env.Vars.Resolved, functions: env.Functions},
+		warnings: append([]string{}, warnings...),
+		fetched:  map[string]fetched{},
+		notes:    map[string]string{},
+	}
+}
+
+func (b *build) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(b.warnings, text) {
+		b.warnings = append(b.warnings, text)
+	}
+}
+
+// run goes through the phases: names, importance, values, text. Nothing is
+// fetched before all names are known, and no value of a module that is out.
+func (b *build) run(ctx context.Context) (Output, error) {
+	b.dialogue = sync.OnceValues(func() (dialogue, error) { return b.loadDialogue(ctx) })
+	b.memories = sync.OnceValues(func() ([]recalled, error) { return b.loadMemories(ctx) })
+	if err := b.checkNames(); err != nil {
+		return Output{}, err
+	}
+	decisions, err := b.judge(ctx)
+	if err != nil {
+		return Output{}, err
+	}
+	var wanted []string
+	for i, m := range b.modules {
+		for _, s := range m.Segments {
+			if s.variable() && decisions[i].include {
+				wanted = append(wanted, s.Value)
+			}
+		}
+	}
+	if err := b.fetch(ctx, wanted); err != nil {
+		return Output{}, err
+	}
+	return b.assemble(decisions)
+}
+
+// checkNames refuses a template that names what does not exist.
+func (b *build) checkNames() error {
+	var problems schema.Problems
+	for _, u := range b.names.unknowns(b.modules) {
+		if u.variable == "" || b.params.OnUnknown == "error" {
+			u.problem.Pointer = dotted(u.problem.Pointer)
+			problems = append(problems, u.problem)
+			continue
+		}
+		b.warn("%s", describe(u.problem))
+	}
+	if len(problems) > 0 {
+		return calls.Errorf(calls.NotFound, "%w", problems)
+	}
+	return nil
+}
+
+// judge decides for every module whether it is in. The modules of one function
+// are judged in one batch.
+func (b *build) judge(ctx context.Context) ([]decision, error) {
+	decisions := make([]decision, len(b.modules))
+	byFunction := map[string][]int{}
+	var order, variables []string
+	for i, m := range b.modules {
+		name := m.Importance.name
+		switch {
+		case m.Importance.never:
+			decisions[i].reason = "importance_func is false"
+			continue
+		case name == "":
+			decisions[i] = decision{true, "always included"}
+			continue
+		}
+		if byFunction[name] == nil {
+			order = append(order, name)
+			if _, ok := b.env.Functions.Importance(name); !ok {
+				variables = append(variables, name)
+			}
+		}
+		byFunction[name] = append(byFunction[name], i)
+	}
+	if err := b.fetch(ctx, variables); err != nil {
+		return nil, err
+	}
+	for _, name := range order {
+		verdicts, err := b.ask(ctx, name, byFunction[name])
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil && b.settings.OnImportanceErr == "fail" {
+			return nil, failure(err, "importance function %q of module %q", name, b.modules[byFunction[name][0]].Name)
+		}
+		for at, i := range byFunction[name] {
+			if err != nil {
+				decisions[i] = decision{b.settings.OnImportanceErr == "include", name + " failed: " + err.Error()}
+				b.warn("module %q is %sd: the importance function %s failed: %v", b.modules[i].Name, b.settings.OnImportanceErr, name, err)
+				continue
+			}
+			decisions[i] = decision{verdicts[at].Include, reason(name, verdicts[at])}
+		}
+	}
+	return decisions, nil
+}
+
+func reason(name string, v plugins.Verdict) string {
+	switch {
+	case v.Reason != "":
+		return name + ": " + v.Reason
+	case v.Include:
+		return name + " says yes"
+	}
+	return name + " says no"
+}
+
+// ask has an importance function, or a variable that is true or false, judge
+// modules.
+func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.Verdict, error) {
+	function, ok := b.env.Functions.Importance(name)
+	if !ok {
+		v, err := b.lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		include, ok := v.Bool()
+		if !ok {
+			return nil, fmt.Errorf("want true or false, got %s", v.Kind())
+		}
+		return slices.Repeat([]plugins.Verdict{{Include: include, Reason: fmt.Sprintf("the variable is %t", include)}}, len(modules)), nil
+	}
+	items := make([]plugins.Item, len(modules))
+	for at, i := range modules {
+		segments := value.Must(b.modules[i].Segments)
+		items[at] = plugins.Item{Name: b.modules[i].Name, Data: value.OfMap(value.Pairs("segments", segments)).AppendJSON(nil)}
+	}
+	var verdicts []plugins.Verdict
+	err := b.guard(ctx, func(ctx context.Context) (err error) {
+		verdicts, err = function.Judge(ctx, b.state(), items)
+		return err
+	})
+	if err == nil && len(verdicts) != len(items) {
+		err = fmt.Errorf("it gave %d verdicts for %d modules", len(verdicts), len(items))
+	}
+	return verdicts, err
+}
+
+// guard runs a function of others: it has a deadline, and a panic is an error.
+func (b *build) guard(ctx context.Context, work func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.settings.timeout)
+	defer cancel()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panicked: %v", r)
+		}
+	}()
+	return work(ctx)
+}
+
+// state is what functions may know. The dialogue is fetched for them; the
+// memories are not, before one asks.
+func (b *build) state() plugins.State {
+	d := b.history()
+	vars := b.env.Vars
+	known := make(map[string]json.RawMessage, len(b.names.resolved)+b.params.Variables.Len()+4)
+	for _, name := range []string{"question", "summary", "facts", "inputs"} {
+		known[name] = state[name](b.in, vars).AppendJSON(nil)
+	}
+	for name, v := range b.names.resolved {
+		known[name] = v.AppendJSON(nil)
+	}
+	for name, v := range b.params.Variables.All() {
+		known[name] = v.AppendJSON(nil)
+	}
+	return plugins.State{
+		Input: b.in.UserInput, History: d.turns, Vars: known,
+		User: vars.Scope.User, Session: vars.Scope.Session, Language: b.in.Language, Now: b.in.Now,
+		Retrieve: func(ctx context.Context) ([]plugins.Recalled, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			list, err := b.memories()
+			found := make([]plugins.Recalled, len(list))
+			for i, r := range list {
+				found[i].Text = r.text
+				if r.score != nil {
+					found[i].Score = *r.score
+				}
+			}
+			return found, err
+		},
+	}
+}
+
+// fetch gets the values of variables that are not fetched yet, in one batch per
+// resolver. A failure is kept with the variable; only the end of ctx is an error.
+func (b *build) fetch(ctx context.Context, variables []string) error {
+	type batch struct {
+		resolver plugins.Resolver
+		roots    []string
+	}
+	var batches []*batch
+	for _, name := range variables {
+		s, ok := b.names.find(name)
+		if _, done := b.fetched[s.root]; !ok || done {
+			continue
+		}
+		b.fetched[s.root] = fetched{}
+		switch {
+		case s.known != nil:
+			b.fetched[s.root] = fetched{value: *s.known}
+		case s.resolver == nil:
+			b.fetched[s.root] = fetched{value: b.own(s.root)}
+		default:
+			i := slices.IndexFunc(batches, func(other *batch) bool { return same(other.resolver, s.resolver) })
+			if i < 0 {
+				i = len(batches)
+				batches = append(batches, &batch{resolver: s.resolver})
+			}
+			batches[i].roots = append(batches[i].roots, s.root)
+		}
+	}
+	for _, batch := range batches {
+		var values map[string]json.RawMessage
+		err := b.guard(ctx, func(ctx context.Context) (err error) {
+			values, err = batch.resolver.Resolve(ctx, b.state(), batch.roots)
+			return err
+		})
+		for _, root := range batch.roots {
+			b.fetched[root] = one(values, root, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func one(values map[string]json.RawMessage, root string, err error) fetched {
+	if err != nil {
+		return fetched{err: err}
+	}
+	text, ok := values[root]
+	if !ok {
+		return fetched{err: errors.New("it has no value now")}
+	}
+	v, err := value.ParseJSON(text)
+	return fetched{v, err}
+}
+
+// same compares resolvers; functions, which cannot be compared, are different.
+func same(a, b plugins.Resolver) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}
+
+// own is the value of a variable that the build itself knows.
+func (b *build) own(name string) value.Value {
+	switch name {
+	case shortTerm:
+		d := b.history()
+		if d.total > len(d.lines) {
+			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
+		}
+		return value.OfString(strings.Join(d.lines, "\n"))
+	case longTerm:
+		list, err := b.memories()
+		if err != nil {
+			b.warn("the long-term memory cannot be read: %v", err)
+		}
+		if given := len(b.params.Memory.long); given > len(list) && err == nil {
+			b.notes[name] = fmt.Sprintf("the first %d of %d memories", len(list), given)
+		}
+		lines := make([]string, len(list))
+		for i, r := range list {
+			lines[i] = b.settings.memoryLine(r)
+		}
+		return value.OfString(strings.Join(lines, "\n"))
+	}
+	return state[name](b.in, b.env.Vars)
+}
+
+// history is the dialogue, empty with a warning where it cannot be read.
+func (b *build) history() dialogue {
+	d, err := b.dialogue()
+	if err != nil {
+		b.warn("the short-term memory cannot be read: %v", err)
+	}
+	return d
+}
+
+func (b *build) loadDialogue(ctx context.Context) (d dialogue, err error) {
+	turns := b.params.Memory.short
+	if b.settings.MaxTurns == 0 {
+		return dialogue{total: len(turns)}, nil
+	}
+	if !b.params.Memory.shortGiven {
+		err = b.guard(ctx, func(ctx context.Context) (err error) {
+			turns, err = b.env.Memory.Recent(ctx, b.env.Vars.Scope, b.settings.MaxTurns)
+			return err
+		})
+		if err != nil {
+			return dialogue{}, err
+		}
+	}
+	// The bounds are on what the prompt shows, roles and all.
+	window := recent.New(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
+	for _, t := range turns {
+		window.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
+	}
+	d = dialogue{turns: turns[len(turns)-window.Len():], total: len(turns)}
+	for _, t := range window.Turns() {
+		d.lines = append(d.lines, t.Content)
+	}
+	return d, nil
+}
+
+func (b *build) loadMemories(ctx context.Context) (list []recalled, err error) {
+	limit := b.settings.MaxMemories
+	if b.params.Memory.longGiven {
+		return b.params.Memory.long[:min(limit, len(b.params.Memory.long))], nil
+	}
+	if limit == 0 || strings.TrimSpace(b.in.UserInput) == "" { // nothing to look for
+		return nil, nil
+	}
+	err = b.guard(ctx, func(ctx context.Context) error {
+		found, err := b.env.Memory.Retrieve(ctx, b.env.Vars.Scope, b.in.UserInput, limit)
+		for _, r := range found {
+			list = append(list, recalled{r.Text, &r.Score})
+		}
+		return err
+	})
+	return list, err
+}
+
+// lookup is the value of a variable that was fetched.
+func (b *build) lookup(name string) (value.Value, error) {
+	s, ok := b.names.find(name)
+	if !ok {
+		return value.Value{}, errors.New("it is unknown")
+	}
+	f := b.fetched[s.root]
+	if f.err != nil || len(s.path) == 0 {
+		return f.value, f.err
+	}
+	pointer := ""
+	for _, member := range s.path {
+		pointer += "/" + value.Escape(member)
+	}
+	v, ok := f.value.At(pointer)
+	if !ok {
+		return v, fmt.Errorf("%s has no %s", s.root, strings.Join(s.path, "."))
+	}
+	return v, nil
+}
+
+// assemble joins the texts of the modules that are in.
+func (b *build) assemble(decisions []decision) (Output, error) {
+	var prompt strings.Builder
+	out := Output{Parts: make([]calls.Part, 0, len(b.modules))}
+	for i, m := range b.modules {
+		d := decisions[i]
+		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: prompt.Len(), End: prompt.Len()}
+		if d.include {
+			var err error
+			if part.Text, d, err = b.render(m, d); err != nil {
+				return Output{}, err
+			}
+		}
+		if d.include {
+			if part.Start > 0 {
+				prompt.WriteString(b.settings.Separator)
+				part.Start = prompt.Len()
+			}
+			prompt.WriteString(part.Text)
+			part.End = prompt.Len()
+			part.Tokens = b.env.Tokens.Count(part.Text)
+		}
+		part.Included, part.Reason = d.include, d.reason
+		out.Parts = append(out.Parts, part)
+	}
+	out.Prompt, out.Warnings = prompt.String(), b.warnings
+	return out, nil
+}
+
+// render gives the text of a module. A module without any text, and one that
+// shall not be there without its variables, turns out to be out after all.
+func (b *build) render(m module, d decision) (string, decision, error) {
+	var texts []string
+	onlyMemory, filled, hasVariables := true, false, false
+	for j, s := range m.Segments {
+		text := s.Value
+		if s.variable() {
+			hasVariables = true
+			onlyMemory = onlyMemory && memoryVariable(s.Value)
+			var err error
+			if text, err = b.text(s.Value); err != nil {
+				return "", d, failure(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
+			}
+			filled = filled || strings.TrimSpace(text) != ""
+			if note := b.notes[s.Value]; note != "" {
+				d.reason += "; " + note
+			}
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	omit := onlyMemory
+	if m.OmitIfEmpty != nil {
+		omit = *m.OmitIfEmpty
+	}
+	switch {
+	case omit && hasVariables && !filled:
+		return "", decision{reason: "its variables are all empty"}, nil
+	case len(texts) == 0:
+		return "", decision{reason: "it has no text"}, nil
+	}
+	return strings.Join(texts, b.settings.SegmentSep), d, nil
+}
+
+// text is what a variable becomes in the prompt. An error means that the policy
+// is to fail.
+func (b *build) text(name string) (string, error) {
+	v, err := b.lookup(name)
+	if err == nil {
+		return prompt.Text(v), nil
+	}
+	if b.params.OnUnknown == "error" {
+		return "", err
+	}
+	if _, known := b.names.find(name); known { // of an unknown one the warning was given before
+		b.warn("variable %q: %v", name, err)
+	}
+	if b.params.OnUnknown == "keep" {
+		return "{{" + name + "}}", nil
+	}
+	return "", nil
+}
+
+// failure says where the function of somebody else failed. What has no kind of
+// its own is a plugin's fault, which may be gone at the next attempt.
+func failure(err error, format string, args ...any) error {
+	kind := calls.KindOf(err)
+	if kind == calls.Internal {
+		kind = calls.Plugin
+	}
+	return calls.Errorf(kind, "%s: %w", fmt.Sprintf(format, args...), err)
+}

@@ -1,0 +1,344 @@
+package input
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+)
+
+// config is a checked configuration: a context template with its settings.
+type config struct {
+	Modules  []module `json:"context_template" doc:"The modules of the prompt, in order."`
+	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated."`
+
+	warnings schema.Problems
+}
+
+// module is one part of the prompt that is in or out as a whole.
+type module struct {
+	Name        string     `json:"module_name" min:"1" doc:"The unique name of the module."`
+	Segments    []segment  `json:"segments" doc:"The pieces of the module's text, in order."`
+	Importance  importance `json:"importance_func,omitzero" doc:"true (the default): always in. false: never. A name: that importance function decides, or a variable whose value is true or false."`
+	OmitIfEmpty *bool      `json:"omit_if_empty,omitempty" doc:"Leave the module out when all its variables are empty. By default so for modules whose variables all come from memory."`
+}
+
+// segment is a piece of a module's text.
+type segment struct {
+	Type  string `json:"type" enum:"text|variable" doc:"text is taken as it is; variable gives a name whose value is inserted."`
+	Value string `json:"value" doc:"The text, or the name of the variable."`
+}
+
+func (s segment) variable() bool { return s.Type == "variable" }
+
+// settings are the members of a configuration beside its template. Those
+// without a default here have one per language, in lang/.
+type settings struct {
+	MaxTurns        int    `json:"max_short_term_memory" default:"200" min:"0" max:"200" doc:"How many utterances of the dialogue are shown."`
+	MaxTokens       int    `json:"max_short_term_tokens" default:"5000" min:"1" max:"5000" doc:"How many tokens these may have."`
+	MaxMemories     int    `json:"max_long_term_memory_results" default:"3" min:"0" max:"1000" doc:"How many memories are shown."`
+	Separator       string `json:"prompt_separator" default:"\n\n" doc:"Stands between modules."`
+	SegmentSep      string `json:"segment_separator" default:"" doc:"Stands between the segments of a module that are not empty."`
+	TurnFormat      string `json:"short_term_format,omitempty" doc:"A line of the dialogue whose role is known: {role}, {content}, {time}."`
+	MemoryFormat    string `json:"long_term_format,omitempty" doc:"A line of the memories: {text}, {score}."`
+	UnscoredFormat  string `json:"long_term_format_unscored,omitempty" doc:"A line of the memories that have no score: {text}."`
+	UserLabel       string `json:"user_label,omitempty" doc:"What {role} says for the user."`
+	AssistantLabel  string `json:"assistant_label,omitempty" doc:"What {role} says for the assistant."`
+	OnImportanceErr string `json:"on_importance_error" default:"exclude" enum:"exclude|include|fail" doc:"What becomes of a module whose importance function fails."`
+	FunctionTimeout string `json:"function_timeout" default:"10s" doc:"How long one function, resolver or look-up may take."`
+
+	timeout time.Duration
+}
+
+// in gives the settings with what depends on the language filled in.
+func (s settings) in(language string) settings {
+	local := defaultConfig(language).Settings
+	for _, field := range []struct{ own, other *string }{
+		{&s.TurnFormat, &local.TurnFormat},
+		{&s.MemoryFormat, &local.MemoryFormat},
+		{&s.UnscoredFormat, &local.UnscoredFormat},
+		{&s.UserLabel, &local.UserLabel},
+		{&s.AssistantLabel, &local.AssistantLabel},
+	} {
+		if *field.own == "" {
+			*field.own = *field.other
+		}
+	}
+	return s
+}
+
+// importance is the value of importance_func; zero is always.
+type importance struct {
+	never bool
+	name  string
+}
+
+// JSONSchema allows a boolean, a name and null, which is the default.
+func (importance) JSONSchema() value.Value {
+	return value.OfMap(value.Pairs(
+		"type", value.OfList(value.OfString("boolean"), value.OfString("string"), value.OfString("null")),
+		"minLength", 1, "default", true))
+}
+
+// DecodeValue reads a boolean, "true" and "false" in any case, a name or null.
+func (i *importance) DecodeValue(v value.Value) error {
+	if text, ok := v.Str(); ok {
+		truth, isTruth := truthText(text)
+		if !isTruth {
+			i.name = text
+			return nil
+		}
+		v = value.OfBool(truth)
+	}
+	include, ok := v.Bool()
+	i.never = ok && !include
+	return nil
+}
+
+func truthText(text string) (truth, ok bool) {
+	truth = strings.EqualFold(text, "true")
+	return truth, truth || strings.EqualFold(text, "false")
+}
+
+var configSchema = schema.MustFor[config]()
+
+// check makes a config of a document. Unknown keys are warnings; everything else
+// that is wrong is a problem, all of them together. Duplicate names are told
+// apart, for a lenient reader keeps both modules.
+func check(doc value.Value) (cfg *config, problems, duplicates schema.Problems) {
+	cfg = &config{}
+	for _, p := range configSchema.Check(doc) {
+		switch {
+		case p.Keyword == "additionalProperties":
+			p.Message += " is ignored"
+			cfg.warnings = append(cfg.warnings, p)
+			continue
+		case p.Pointer == "/context_template" && p.Keyword == "type":
+			p.Hint = "a template must be a list of modules, [{module_name, segments}, ...]; names as keys are the old form"
+		case p.Keyword == "required" && p.Pointer == "/context_template":
+			p.Hint = "context_template is the list of the prompt's modules"
+		}
+		problems = append(problems, p)
+	}
+	if len(problems) > 0 {
+		return nil, problems, nil
+	}
+	if _, ok := doc.Get("settings"); !ok {
+		m := doc.Map().Clone()
+		m.Set("settings", value.OfMap(nil))
+		doc = value.OfMap(m)
+	}
+	if err := value.Decode(configSchema.ApplyDefaults(doc), cfg); err != nil {
+		return nil, schema.Problems{{Message: err.Error()}}, nil
+	}
+	var err error
+	if cfg.Settings.timeout, err = time.ParseDuration(cfg.Settings.FunctionTimeout); err != nil || cfg.Settings.timeout <= 0 {
+		problems = append(problems, schema.Problem{
+			Pointer: "/settings/function_timeout", Keyword: "format",
+			Message: fmt.Sprintf("%q is no duration", cfg.Settings.FunctionTimeout), Hint: "write 500ms, 10s or 1m",
+		})
+	}
+	list, _ := doc.Get("context_template")
+	first := map[string]int{}
+	for i, m := range cfg.Modules {
+		at := fmt.Sprintf("/context_template/%d", i)
+		if j, seen := first[m.Name]; seen {
+			duplicates = append(duplicates, schema.Problem{
+				Pointer: at + "/module_name", Keyword: "unique",
+				Message: fmt.Sprintf("the name %q is taken by context_template[%d]", m.Name, j), Hint: "names of modules are unique",
+			})
+		} else {
+			first[m.Name] = i
+		}
+		written, _ := list.List()[i].Get("importance_func")
+		if text, ok := written.Str(); ok && m.Importance.name == "" {
+			cfg.warnings = append(cfg.warnings, schema.Problem{
+				Pointer: at + "/importance_func",
+				Message: fmt.Sprintf("the text %q is taken as a boolean", text), Hint: "write it without quotes",
+			})
+		}
+	}
+	return cfg, problems, duplicates
+}
+
+// inline is a config that stands in the parameters. It is checked when they are
+// decoded, so that a flow with a wrong one does not load.
+type inline struct{ *config }
+
+// JSONSchema is the schema of a config that allows unknown keys: they are
+// warnings.
+func (inline) JSONSchema() value.Value { return withoutClosing(configSchema.Doc()) }
+
+// DecodeValue checks the config; the error is of type [schema.Problems].
+func (c *inline) DecodeValue(v value.Value) error {
+	cfg, problems, duplicates := check(v)
+	if problems = append(problems, duplicates...); len(problems) > 0 {
+		for i := range problems {
+			problems[i].Pointer = "/config" + problems[i].Pointer
+		}
+		return problems
+	}
+	c.config = cfg
+	return nil
+}
+
+func withoutClosing(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for k, member := range v.Map().All() {
+			if k != "additionalProperties" {
+				m.Set(k, withoutClosing(member))
+			}
+		}
+		return value.OfMap(m)
+	default: // the lists of a schema hold names
+		return v
+	}
+}
+
+// dotted writes a JSON pointer as people write paths: context_template[1].type.
+func dotted(pointer string) string {
+	var b strings.Builder
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		switch {
+		case token != "" && strings.Trim(token, "0123456789") == "":
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return b.String()
+}
+
+// describe is a problem of the config itself as a warning.
+func describe(p schema.Problem) string {
+	p.Pointer = dotted(p.Pointer)
+	return p.Error()
+}
+
+// maxFile bounds a config file.
+const maxFile = 1 << 20
+
+// load reads the config file at path. A file that cannot be read gives the
+// default config of the language and a warning, but for strict; one that can be
+// read and is wrong is an error, but where lenient.
+func load(env *calls.Env, path, language string, strict, lenient bool) (*config, []string, error) {
+	file := path
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(env.Dir, file)
+	}
+	data, err := read(file)
+	if err != nil {
+		if strict {
+			return nil, nil, calls.Errorf(calls.NotFound, "reading the config file: %w", err).
+				WithHint("correct config_path, or leave strict out to use the default template")
+		}
+		return defaultConfig(language), []string{fmt.Sprintf("the default template is used: reading the config file: %v", err)}, nil
+	}
+	cfg, warnings, faults := parse(path, data, lenient)
+	if strict {
+		faults = append(faults, warnings...)
+	}
+	if len(faults) > 0 {
+		all := strings.Join(faults, "\n")
+		if lenient {
+			return defaultConfig(language), []string{"the default template is used: " + all}, nil
+		}
+		return nil, nil, calls.Errorf(calls.Invalid, "%s", all).
+			WithHint("correct the file, or set on_invalid: default to go on with the default template")
+	}
+	return cfg, warnings, nil
+}
+
+func read(file string) ([]byte, error) {
+	// A look before opening: opening a pipe would wait for a writer.
+	if info, err := os.Stat(file); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// parse reads the text of a config file; name is for messages, which all begin
+// with name:line:col.
+func parse(name string, data []byte, lenient bool) (cfg *config, warnings, faults []string) {
+	if len(data) > maxFile {
+		return nil, nil, []string{fmt.Sprintf("%s:1:1: the file has more than %d bytes", name, maxFile)}
+	}
+	doc, err := jsonc.Parse(data)
+	if err != nil {
+		return nil, nil, []string{name + ":" + err.Error()}
+	}
+	place := func(list schema.Problems) (texts []string) {
+		for _, p := range list {
+			line, col := doc.At(p.Pointer)
+			texts = append(texts, fmt.Sprintf("%s:%d:%d: %s", name, line, col, describe(p)))
+		}
+		return texts
+	}
+	cfg, problems, duplicates := check(doc.Value)
+	if !lenient {
+		problems = append(problems, duplicates...)
+		duplicates = nil
+	}
+	if len(problems) > 0 {
+		return nil, nil, place(problems)
+	}
+	return cfg, place(append(duplicates, cfg.warnings...)), nil
+}
+
+//go:embed lang
+var languages embed.FS
+
+// builtIn is the default configs by language.
+var builtIn = sync.OnceValue(func() map[string]*config {
+	configs := map[string]*config{}
+	folders, err := languages.ReadDir("lang")
+	if err != nil {
+		panic(err) // embedded
+	}
+	for _, folder := range folders {
+		name := "lang/" + folder.Name() + "/config.jsonc"
+		data, err := languages.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		cfg, warnings, faults := parse(name, data, false)
+		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
+			panic(strings.Join(faults, "\n"))
+		}
+		configs[folder.Name()] = cfg
+	}
+	return configs
+})
+
+// defaultConfig is that of the language, of the language without its region
+// (zh-CN), or else of English.
+func defaultConfig(language string) *config {
+	short, _, _ := strings.Cut(strings.ReplaceAll(language, "_", "-"), "-")
+	for _, name := range []string{language, short} {
+		if cfg, ok := builtIn()[name]; ok {
+			return cfg
+		}
+	}
+	return builtIn()["en"]
+}

@@ -1,0 +1,138 @@
+// Package input is the call that builds a prompt from a context template: an
+// ordered list of modules, each made of fixed text and of variables that memory,
+// the user's words, registered functions and the state of the dialogue give.
+//
+// Every value is fetched once, inserted once and never expanded again, and every
+// module says in parts whether it is in and why.
+package input
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Config     inline     `json:"config,omitzero" doc:"The configuration: context_template, a list of {module_name, segments[{type: text|variable, value}], importance_func}, and settings. Without config and config_path a default template in the flow's language is used."`
+	ConfigPath string     `json:"config_path,omitempty" doc:"A file with the configuration: JSON in which comments and trailing commas are allowed."`
+	UserInput  *string    `json:"user_input,omitempty" doc:"The user's current words. Default: the question of the flow."`
+	Memory     memory     `json:"memory,omitzero" doc:"The dialogue and the memories to use. What is not given is fetched from the memory store; an empty list is given."`
+	Variables  *value.Map `json:"variables,omitempty" doc:"Further variables by name, for segments and importance_func."`
+	OnUnknown  string     `json:"on_unknown" default:"error" enum:"error|empty|keep" doc:"What becomes of a variable that is unknown or cannot be fetched: an error, an empty text, or its name in {{ }}. The last two warn."`
+	OnInvalid  string     `json:"on_invalid" default:"error" enum:"error|default" doc:"What to do with a config file that is wrong: fail, or go on with the default template and a warning."`
+	Strict     bool       `json:"strict,omitempty" doc:"Fail where a config file cannot be read or a configuration gives cause for a warning."`
+}
+
+// Input is what a build starts from.
+type Input struct {
+	UserInput string    `json:"user_input" doc:"The user's current words."`
+	Language  string    `json:"language" doc:"The language of the default texts."`
+	Now       time.Time `json:"now" doc:"The time of the run's clock."`
+}
+
+// Output is the finished prompt.
+type Output struct {
+	Prompt   string       `json:"prompt" doc:"The text of all modules that are in."`
+	Parts    []calls.Part `json:"parts" doc:"Every module of the template in order, with its text, its place in prompt and why it is in or out."`
+	Warnings []string     `json:"warnings" doc:"What went wrong without ending the build."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "input",
+		Summary: calls.Text{
+			En: "Build a prompt from a context template, the user's words and memory.",
+			Zh: "用上下文模板、用户输入和长短期记忆构建 prompt。",
+		},
+		Literal:  []string{"config"},
+		Examples: examples(),
+	})
+}
+
+// Validate refuses parameters that contradict each other.
+func (p Params) Validate() error {
+	if p.Config.config != nil && p.ConfigPath != "" {
+		return calls.Errorf(calls.Invalid, "config and config_path are both given").WithHint("leave one out")
+	}
+	if p.Strict && p.OnInvalid == "default" {
+		return calls.Errorf(calls.Invalid, "strict and on_invalid: default contradict each other").WithHint("leave one out")
+	}
+	if p.Strict && p.Config.config != nil && len(p.Config.warnings) > 0 {
+		return calls.Errorf(calls.Invalid, "%w", under("/config", p.Config.warnings)).WithHint("correct it, or leave strict out")
+	}
+	return nil
+}
+
+// Check tells the importance functions and variables of an inline config that
+// nobody gives. Those of a config file are known when it is read.
+func (p Params) Check(functions calls.Functions) error {
+	if p.Config.config == nil {
+		return nil
+	}
+	var problems schema.Problems
+	for _, u := range (names{given: p.Variables, functions: functions}).unknowns(p.Config.Modules) {
+		if u.variable == "" || p.OnUnknown == "error" {
+			problems = append(problems, u.problem)
+		}
+	}
+	if len(problems) > 0 {
+		return calls.Errorf(calls.NotFound, "%w", under("/config", problems))
+	}
+	return nil
+}
+
+func under(pointer string, problems schema.Problems) schema.Problems {
+	moved := make(schema.Problems, len(problems))
+	for i, p := range problems {
+		p.Pointer = pointer + p.Pointer
+		moved[i] = p
+	}
+	return moved
+}
+
+// Init takes the user's words from the parameters or the flow.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{UserInput: vars.Question, Language: vars.Language, Now: vars.Now}
+	if p.UserInput != nil {
+		in.UserInput = *p.UserInput
+	}
+	if in.Language == "" {
+		in.Language = "en"
+	}
+	return in, nil
+}
+
+// Exec reads the configuration and builds the prompt.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		cfg, warnings, err := p.config(env, in.Language)
+		if err != nil {
+			return nil, err
+		}
+		if in.Now.IsZero() { // a call without an engine
+			in.Now = env.Clock()
+		}
+		return newBuild(p, in, env, cfg, warnings).run(ctx)
+	})
+}
+
+// config finds the configuration to use, with the warnings about it.
+func (p Params) config(env *calls.Env, language string) (*config, []string, error) {
+	switch {
+	case p.Config.config != nil:
+		var warnings []string
+		for _, w := range under("/config", p.Config.warnings) {
+			warnings = append(warnings, describe(w))
+		}
+		return p.Config.config, warnings, nil
+	case p.ConfigPath == "":
+		return defaultConfig(language), nil, nil
+	}
+	return load(env, p.ConfigPath, language, p.Strict, p.OnInvalid == "default")
+}

@@ -1,0 +1,206 @@
+package input
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// memory is the memory that the parameters give. What they do not give is
+// fetched from the store; an empty list is given.
+type memory struct {
+	shortGiven, longGiven bool
+	short                 []plugins.Turn
+	long                  []recalled
+}
+
+// recalled is a memory whose score may be unknown.
+type recalled struct {
+	text  string
+	score *float64
+}
+
+// JSONSchema describes the forms that entries may have.
+func (memory) JSONSchema() value.Value {
+	entries := func(description string, types ...string) *value.Map {
+		list := []value.Value{}
+		for _, t := range types {
+			list = append(list, value.OfString(t))
+		}
+		return value.Pairs("type", "array", "description", description,
+			"items", value.Pairs("type", value.OfList(list...)))
+	}
+	return value.OfMap(value.Pairs("type", "object",
+		"properties", value.Pairs(
+			"short_term", entries("The dialogue, oldest first: strings, {role, content} or {is_user, content, timestamp}.", "string", "object"),
+			"long_term", entries("Memories, best first: strings, {text or content, score} or [text, score].", "string", "object", "array"),
+		),
+		"additionalProperties", false))
+}
+
+// DecodeValue reads the entries; the error is of type [schema.Problems].
+func (m *memory) DecodeValue(v value.Value) error {
+	var problems schema.Problems
+	each := func(name string, read func(value.Value) error) (given bool) {
+		list, given := v.Get(name)
+		for i, item := range list.List() {
+			if err := read(item); err != nil {
+				problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/memory/%s/%d", name, i), Message: err.Error()})
+			}
+		}
+		return given
+	}
+	m.shortGiven = each("short_term", func(item value.Value) error {
+		turn, err := readTurn(item)
+		if turn.Content != "" { // a message with tool calls only says nothing
+			m.short = append(m.short, turn)
+		}
+		return err
+	})
+	m.longGiven = each("long_term", func(item value.Value) error {
+		r, err := readRecalled(item)
+		if r.text != "" {
+			m.long = append(m.long, r)
+		}
+		return err
+	})
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+func readTurn(v value.Value) (turn plugins.Turn, err error) {
+	if text, ok := v.Str(); ok {
+		return plugins.Turn{Content: text}, nil
+	}
+	content, ok := firstOf(v, "content", "text")
+	if !ok {
+		return turn, fmt.Errorf("want a string or an object with content, got %s", v.Kind())
+	}
+	if turn.Content, err = contentText(content); err != nil {
+		return turn, err
+	}
+	if role, ok := v.Get("role"); ok {
+		turn.Role, ok = role.Str()
+		if !ok {
+			return turn, fmt.Errorf("role: want a string, got %s", role.Kind())
+		}
+	} else if isUser, ok := v.Get("is_user"); ok {
+		user, ok := isUser.Bool()
+		if !ok {
+			return turn, fmt.Errorf("is_user: want a boolean, got %s", isUser.Kind())
+		}
+		turn.Role = map[bool]string{true: "user", false: "assistant"}[user]
+	}
+	if when, ok := v.Get("timestamp"); ok && !when.IsNull() {
+		if turn.Timestamp, err = readTime(when); err != nil {
+			return turn, fmt.Errorf("timestamp: %w", err)
+		}
+	}
+	return turn, nil
+}
+
+// contentText is the text of a message's content: a string, null, or a list of
+// parts of which those of type text count.
+func contentText(v value.Value) (string, error) {
+	switch v.Kind() {
+	case value.Null:
+		return "", nil
+	case value.String:
+		text, _ := v.Str()
+		return text, nil
+	case value.List:
+		var texts []string
+		for _, part := range v.List() {
+			text, _ := part.Get("text")
+			if s, ok := text.Str(); ok {
+				texts = append(texts, s)
+			}
+		}
+		return strings.Join(texts, "\n"), nil
+	default:
+		return "", fmt.Errorf("content: want a string or a list of parts, got %s", v.Kind())
+	}
+}
+
+func readTime(v value.Value) (time.Time, error) {
+	if seconds, ok := v.Float(); ok {
+		return time.UnixMilli(int64(seconds * 1000)), nil
+	}
+	text, _ := v.Str()
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is no time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
+}
+
+func readRecalled(v value.Value) (r recalled, err error) {
+	var text, score value.Value
+	scored := false
+	switch pair := v.List(); {
+	case v.Kind() == value.String:
+		text = v
+	case v.Kind() == value.List && len(pair) == 2:
+		text, score, scored = pair[0], pair[1], true
+	default:
+		text, _ = firstOf(v, "text", "content")
+		score, scored = firstOf(v, "score", "relevance_score")
+	}
+	var ok bool
+	if r.text, ok = text.Str(); !ok {
+		return r, fmt.Errorf("want a string, an object with text or content, or [text, score], got %s", v.Kind())
+	}
+	if scored && !score.IsNull() {
+		f, ok := score.Float()
+		if !ok {
+			return r, fmt.Errorf("score: want a number, got %s", score.Kind())
+		}
+		r.score = &f
+	}
+	return r, nil
+}
+
+func firstOf(v value.Value, keys ...string) (value.Value, bool) {
+	for _, k := range keys {
+		if member, ok := v.Get(k); ok {
+			return member, true
+		}
+	}
+	return value.Value{}, false
+}
+
+// turnLine is an utterance as the prompt shows it. One without a role is shown
+// as it is.
+func (s settings) turnLine(t plugins.Turn) string {
+	role := t.Role
+	switch role {
+	case "":
+		return t.Content
+	case "user":
+		role = s.UserLabel
+	case "assistant":
+		role = s.AssistantLabel
+	}
+	when := ""
+	if !t.Timestamp.IsZero() {
+		when = t.Timestamp.Format("2006-01-02 15:04")
+	}
+	return strings.NewReplacer("{role}", role, "{content}", t.Content, "{time}", when).Replace(s.TurnFormat)
+}
+
+// memoryLine is a memory as the prompt shows it.
+func (s settings) memoryLine(r recalled) string {
+	if r.score == nil {
+		return strings.NewReplacer("{text}", r.text).Replace(s.UnscoredFormat)
+	}
+	score := strconv.FormatFloat(*r.score, 'f', 2, 64)
+	return strings.NewReplacer("{text}", r.text, "{score}", score).Replace(s.MemoryFormat)
+}

@@ -1,0 +1,108 @@
+// Package template is the call that renders one template with the values it is
+// given.
+package template
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Template string     `json:"template" doc:"The template, taken as it is written: the engine does not expand it."`
+	Values   *value.Map `json:"values,omitempty" doc:"The values of the names in the template."`
+}
+
+// Input is what the template is rendered with.
+type Input struct {
+	Values *value.Map `json:"values" doc:"The values of the names in the template."`
+}
+
+// Output is the rendered text.
+type Output struct {
+	Text string `json:"text" doc:"The rendered text."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "template",
+		Summary: calls.Text{
+			En: "Render a template with values.",
+			Zh: "用给定的值渲染模板。",
+		},
+		Literal: []string{"template"},
+		Examples: []calls.Example{{
+			Title: "A list",
+			With: `template: |
+  {% for t in tasks %}{{ loop.index }}. {{ t.title }}{% if t.done %} (done){% endif %}
+  {% endfor %}
+values:
+  tasks: [{title: Boil water, done: true}, {title: Make tea}]
+`,
+		}},
+	})
+}
+
+// Validate compiles the template, so that a flow with a wrong one does not load.
+func (p Params) Validate() error {
+	_, err := p.parse()
+	return err
+}
+
+func (p Params) parse() (*prompt.Template, error) {
+	t, err := prompt.Parse(prompt.Source{File: "template", Text: p.Template})
+	if err != nil {
+		return nil, classify(err)
+	}
+	return t, nil
+}
+
+// Init takes the values as they are.
+func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
+	if p.Values == nil {
+		return Input{Values: value.NewMap(0)}, nil
+	}
+	return Input{Values: p.Values}, nil
+}
+
+// Exec renders the template.
+func (p Params) Exec(ctx context.Context, _ *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		t, err := p.parse()
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		text, err := t.Render(ctx, prompt.Values{Map: in.Values})
+		if err != nil {
+			yield(calls.Chunk{}, classify(err))
+			return
+		}
+		yield(calls.TextChunk(text), nil)
+	}
+}
+
+// classify gives an error of the template a kind: a bound that was reached is
+// Budget, the end of the context what it is, everything else Invalid.
+func classify(err error) error {
+	var fault *prompt.Error
+	if !errors.As(err, &fault) {
+		return err
+	}
+	kind := calls.Invalid
+	if fault.Class == prompt.Limit {
+		kind = calls.Budget
+	}
+	if fault.Err != nil {
+		if below := calls.KindOf(fault.Err); below != calls.Internal {
+			kind = below
+		}
+	}
+	return calls.Errorf(kind, "%w", err).WithHint("%s", fault.Hint)
+}
