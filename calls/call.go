@@ -82,9 +82,8 @@ type Definition struct {
 	// [*Error] of kind Invalid.
 	New func(params value.Value) (CoreCall, error)
 	// Lint finds what neither the schema nor a [Validator] can see before a flow
-	// runs, such as names of importance functions that do not exist. Of params, a
-	// member that holds a template is left out and such an element of a list is
-	// null. It does no I/O. nil: there is nothing more to check.
+	// runs, such as names of importance functions that do not exist. In
+	// params, null stands for what holds a template. It does no I/O. nil: there is nothing more to check.
 	Lint func(params value.Value, functions Functions) []schema.Problem
 }
 
@@ -126,26 +125,12 @@ func Define[P Typed[I], I, O any](info Info) Definition {
 // Schema cannot say. Lint calls it too, with parameters that have no templates.
 type Validator interface{ Validate() error }
 
-// Checker is implemented by parameter structs that name importance functions or
-// variables, and by every call made with [Define]: lint asks it which of them
-// nobody gives. The error is a [schema.Problems] in an [*Error] of kind NotFound.
-type Checker interface {
-	Check(functions Functions) error
-}
-
 type typed[P Typed[I], I any] struct {
 	info   *Info
 	params P
 }
 
 func (c *typed[P, I]) Info() *Info { return c.info }
-
-func (c *typed[P, I]) Check(functions Functions) error {
-	if params, ok := any(c.params).(Checker); ok {
-		return params.Check(functions)
-	}
-	return nil
-}
 
 func (c *typed[P, I]) Init(ctx context.Context, vars *Vars) (value.Value, error) {
 	input, err := c.params.Init(ctx, vars)

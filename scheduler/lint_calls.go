@@ -118,28 +118,25 @@ func sketch(p *Param, at string, holes *[]hole) value.Value {
 	return p.Literal
 }
 
-// known is the parameters without what holds a template: such a member is left
-// out, such an element is null.
-func known(p *Param) (v value.Value, ok bool) {
+// known is the parameters with null for what holds a template.
+func known(p *Param) value.Value {
 	switch {
 	case p.Expr != nil || p.Text != nil:
-		return value.Value{}, false
+		return value.Value{}
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {
-			if v, ok := known(member.Param); ok {
-				m.Set(member.Key, v)
-			}
+			m.Set(member.Key, known(member.Param))
 		}
-		return value.OfMap(m), true
+		return value.OfMap(m)
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))
 		for i, item := range p.List {
-			items[i], _ = known(item)
+			items[i] = known(item)
 		}
-		return value.OfList(items...), true
+		return value.OfList(items...)
 	}
-	return p.Literal, true
+	return p.Literal
 }
 
 // lintParams checks parameters against the schema of the call, as far as they are
@@ -168,8 +165,7 @@ func (u *unit) lintParams(s *stepUnit) {
 		}
 	}
 	if s.Def.Lint != nil && v.Kind() == value.Object {
-		v, _ := known(with)
-		problems = append(problems, s.Def.Lint(v, u.loading.Registry)...)
+		problems = append(problems, s.Def.Lint(known(with), u.loading.Registry)...)
 	}
 	for _, p := range problems {
 		u.reportParam(s, p)

@@ -44,7 +44,7 @@ type Output struct {
 
 // Definition describes the call.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "input",
 		Summary: calls.Text{
 			En: "Build a prompt from a context template, the user's words and memory.",
@@ -53,6 +53,8 @@ func Definition() calls.Definition {
 		Literal:  []string{"config"},
 		Examples: examples(),
 	})
+	def.Lint = lint
+	return def
 }
 
 // Validate refuses parameters that contradict each other.
@@ -69,22 +71,31 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Check tells the importance functions and variables of an inline config that
-// nobody gives. Those of a config file are known when it is read.
-func (p Params) Check(functions calls.Functions) error {
-	if p.Config.config == nil {
+// lint finds what is wrong with an inline config beyond its schema: names that
+// stand twice, importance functions and variables that nobody gives. Those of a
+// config file are known when it is read.
+func lint(params value.Value, functions calls.Functions) []schema.Problem {
+	doc, _ := params.Get("config")
+	if doc.Kind() != value.Object { // not given, or known when the flow runs
 		return nil
 	}
-	var problems schema.Problems
-	for _, u := range (names{given: p.Variables, functions: functions}).unknowns(p.Config.Modules) {
-		if u.variable == "" || p.OnUnknown == "error" {
+	cfg, problems, duplicates := check(doc)
+	if cfg == nil { // the schema says it
+		return nil
+	}
+	problems = append(problems, duplicates...)
+	given, has := params.Get("variables")
+	policy, fixed := params.Get("on_unknown")
+	if has && given.Kind() != value.Object {
+		return under("/config", problems) // any name may be among them
+	}
+	failing := !fixed || policy.JSON() == `"error"`
+	for _, u := range (names{given: given.Map(), functions: functions}).unknowns(cfg.Modules) {
+		if u.variable == "" || failing {
 			problems = append(problems, u.problem)
 		}
 	}
-	if len(problems) > 0 {
-		return calls.Errorf(calls.NotFound, "%w", under("/config", problems))
-	}
-	return nil
+	return under("/config", problems)
 }
 
 func under(pointer string, problems schema.Problems) schema.Problems {

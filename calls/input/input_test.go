@@ -271,33 +271,34 @@ func TestConstructionChecksTheConfig(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	call, err := input.Definition().New(read(t, "variables: {x: {y: 1}, on: true}\nconfig: {context_template: ["+
-		`{module_name: a, importance_func: on, segments: [`+variable("x.y")+","+variable("inputs.any")+","+variable("weekday")+`]},`+
-		`{module_name: b, importance_func: nobody, segments: [`+variable("nothing")+`]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = call.(calls.Checker).Check(newEnv(t).Functions)
-	var problems schema.Problems
-	if calls.KindOf(err) != calls.NotFound || !errors.As(err, &problems) {
-		t.Fatalf("got %v", err)
-	}
-	var pointers []string
-	for _, p := range problems {
-		pointers = append(pointers, p.Pointer)
-	}
-	if diff := cmp.Diff([]string{"/config/context_template/1/importance_func", "/config/context_template/1/segments/0/value"}, pointers); diff != "" {
-		t.Error(diff)
-	}
-	for _, with := range []string{"on_unknown: keep\nconfig: " + segments(variable("nothing")), "config_path: x"} {
-		call, err := input.Definition().New(read(t, with))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := call.(calls.Checker).Check(newEnv(t).Functions); err != nil {
-			t.Error(err)
-		}
+func TestLint(t *testing.T) {
+	def := input.Definition()
+	some := "config: {context_template: [" +
+		`{module_name: a, importance_func: on, segments: [` + variable("x.y") + "," + variable("inputs.any") + "," + variable("weekday") + `]},` +
+		`{module_name: a, importance_func: nobody, segments: [` + variable("nothing") + `]}]}`
+	const duplicate, function, unknown = "/config/context_template/1/module_name", "/config/context_template/1/importance_func", "/config/context_template/1/segments/0/value"
+	for name, c := range map[string]struct {
+		with string
+		want []string
+	}{
+		"all":                   {"variables: {x: {y: 1}, on: true}\n" + some, []string{duplicate, function, unknown}},
+		"values known later":    {"variables: {x: null, on: null}\n" + some, []string{duplicate, function, unknown}},
+		"variables known later": {"variables: null\n" + some, []string{duplicate}},
+		"another policy":        {"variables: {x: null, on: null}\non_unknown: keep\n" + some, []string{duplicate, function}},
+		"a policy known later":  {"variables: {x: null, on: null}\non_unknown: null\n" + some, []string{duplicate, function}},
+		"config known later":    {"config: null", nil},
+		"no config":             {"{}", nil},
+		"against the schema":    {"config: {context_template: 1}", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pointers []string
+			for _, p := range def.Lint(read(t, c.with), newEnv(t).Functions) {
+				pointers = append(pointers, p.Pointer)
+			}
+			if diff := cmp.Diff(c.want, pointers); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
