@@ -1,0 +1,138 @@
+package scripted
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// keys are the members that an answer may have as JSON.
+var keys = []string{"text", "json", "error", "tool_calls", "deltas", "reasoning", "finish_reason", "usage"}
+
+// Parse reads answers written as JSON or YAML: a list of texts and of objects with
+// the members
+//
+//	text           the text
+//	json           any value: the text is its JSON
+//	error          a message, or {message, status, temporary}
+//	tool_calls     [{id, name, arguments}], as in the API or flat
+//	deltas         the text in pieces
+//	reasoning, finish_reason, usage {input_tokens, output_tokens}
+//
+// The error names the place as a JSON pointer.
+func Parse(list value.Value) ([]Answer, error) {
+	if list.Kind() != value.List && !list.IsNull() {
+		return nil, fmt.Errorf("the scripted answers must be an array, not %s", list.Kind())
+	}
+	answers := make([]Answer, len(list.List()))
+	for i, item := range list.List() {
+		var err error
+		if answers[i], err = parse(item); err != nil {
+			return nil, under(fmt.Sprintf("/%d", i), err)
+		}
+	}
+	return answers, nil
+}
+
+// under puts a pointer in front of an error that may begin with one.
+func under(pointer string, err error) error {
+	if strings.HasPrefix(err.Error(), "/") {
+		return fmt.Errorf("%s%w", pointer, err)
+	}
+	return fmt.Errorf("%s: %w", pointer, err)
+}
+
+func parse(item value.Value) (Answer, error) {
+	var a Answer
+	if text, ok := item.Str(); ok {
+		a.Text = text
+		return a, nil
+	}
+	if item.Kind() != value.Object {
+		return a, fmt.Errorf("a scripted answer must be an object or a text, not %s", item.Kind())
+	}
+	for key, member := range item.Map().All() {
+		var err error
+		switch key {
+		case "text":
+			err = value.Decode(member, &a.Text)
+		case "json":
+			a.Text = member.JSON()
+		case "error":
+			a.Error, err = parseError(member)
+		case "tool_calls":
+			a.ToolCalls, err = parseToolCalls(member)
+		case "deltas":
+			var pieces []string
+			err = value.Decode(member, &pieces)
+			for _, piece := range pieces {
+				a.Deltas = append(a.Deltas, llm.Delta{Text: piece})
+			}
+		case "reasoning":
+			err = value.Decode(member, &a.Reasoning)
+		case "finish_reason":
+			err = value.Decode(member, &a.FinishReason)
+		case "usage":
+			err = value.Decode(member, &a.Usage)
+		default:
+			hint := "known are " + strings.Join(keys, ", ")
+			if near := value.Nearest(key, keys); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return a, fmt.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
+		}
+		if err != nil {
+			return a, under("/"+value.Escape(key), err)
+		}
+	}
+	return a, nil
+}
+
+func parseError(v value.Value) (*llm.Error, error) {
+	e := &llm.Error{Provider: "scripted"}
+	if text, ok := v.Str(); ok {
+		e.Message = text
+		return e, nil
+	}
+	var given struct {
+		Message   string `json:"message"`
+		Status    int    `json:"status"`
+		Temporary bool   `json:"temporary"`
+	}
+	if err := value.Decode(v, &given); err != nil {
+		return nil, err
+	}
+	e.Message, e.Status, e.Temporary = given.Message, given.Status, given.Temporary
+	return e, nil
+}
+
+func parseToolCalls(v value.Value) ([]llm.ToolCall, error) {
+	type function struct {
+		Name      string      `json:"name"`
+		Arguments value.Value `json:"arguments"`
+	}
+	var given []struct {
+		ID        string      `json:"id"`
+		Function  *function   `json:"function"`
+		Name      string      `json:"name"`
+		Arguments value.Value `json:"arguments"`
+	}
+	if err := value.Decode(v, &given); err != nil {
+		return nil, err
+	}
+	toolCalls := make([]llm.ToolCall, len(given))
+	for i, g := range given {
+		f := function{g.Name, g.Arguments}
+		if g.Function != nil {
+			f = *g.Function
+		}
+		arguments, isText := f.Arguments.Str()
+		if !isText {
+			arguments = f.Arguments.JSON()
+		}
+		toolCalls[i] = llm.ToolCall{Index: i, ID: g.ID, Name: f.Name, Arguments: arguments}
+	}
+	return toolCalls, nil
+}
