@@ -58,7 +58,7 @@ func newBuild(p Params, in Input, env *calls.Env, cfg *config, warnings []string
 	return &build{
 		params: p, in: in, env: env,
 		modules: cfg.Modules, settings: cfg.Settings.in(in.Language),
-		names:    names{given: p.Variables, resolved: env.Vars.Resolved, functions: env.Functions},
+		names:    names{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
@@ -220,11 +220,11 @@ func (b *build) guard(ctx context.Context, work func(context.Context) error) (er
 func (b *build) state() plugins.State {
 	d := b.history()
 	vars := b.env.Vars
-	known := make(map[string]json.RawMessage, len(b.names.resolved)+b.params.Variables.Len()+4)
+	known := make(map[string]json.RawMessage, len(vars.Resolved)+b.params.Variables.Len()+4)
 	for _, name := range []string{"question", "summary", "facts", "inputs"} {
 		known[name] = state[name](b.in, vars).AppendJSON(nil)
 	}
-	for name, v := range b.names.resolved {
+	for name, v := range vars.Resolved {
 		known[name] = v.AppendJSON(nil)
 	}
 	for name, v := range b.params.Variables.All() {
@@ -268,7 +268,7 @@ func (b *build) fetch(ctx context.Context, variables []string) error {
 		case s.known != nil:
 			b.fetched[s.root] = fetched{value: *s.known}
 		case s.resolver == nil:
-			b.fetched[s.root] = fetched{value: b.own(s.root)}
+			b.fetched[s.root] = fetched{value: b.recall(s.root)}
 		default:
 			i := slices.IndexFunc(batches, func(other *batch) bool { return same(other.resolver, s.resolver) })
 			if i < 0 {
@@ -311,30 +311,28 @@ func same(a, b plugins.Resolver) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// own is the value of a variable that the build itself knows.
-func (b *build) own(name string) value.Value {
-	switch name {
-	case shortTerm:
+// recall is the value of a variable that comes from memory, and notes what was
+// left out of it.
+func (b *build) recall(name string) value.Value {
+	if name == shortTerm {
 		d := b.history()
 		if d.total > len(d.lines) {
 			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
 		}
 		return value.OfString(strings.Join(d.lines, "\n"))
-	case longTerm:
-		list, err := b.memories()
-		if err != nil {
-			b.warn("the long-term memory cannot be read: %v", err)
-		}
-		if given := len(b.params.Memory.long); given > len(list) && err == nil {
-			b.notes[name] = fmt.Sprintf("the first %d of %d memories", len(list), given)
-		}
-		lines := make([]string, len(list))
-		for i, r := range list {
-			lines[i] = b.settings.memoryLine(r)
-		}
-		return value.OfString(strings.Join(lines, "\n"))
 	}
-	return state[name](b.in, b.env.Vars)
+	list, err := b.memories()
+	if err != nil {
+		b.warn("the long-term memory cannot be read: %v", err)
+	}
+	if given := len(b.params.Memory.long); given > len(list) {
+		b.notes[name] = fmt.Sprintf("the first %d of %d memories", len(list), given)
+	}
+	lines := make([]string, len(list))
+	for i, r := range list {
+		lines[i] = b.settings.memoryLine(r)
+	}
+	return value.OfString(strings.Join(lines, "\n"))
 }
 
 // history is the dialogue, empty with a warning where it cannot be read.
@@ -397,16 +395,12 @@ func (b *build) lookup(name string) (value.Value, error) {
 		return value.Value{}, errors.New("it is unknown")
 	}
 	f := b.fetched[s.root]
-	if f.err != nil || len(s.path) == 0 {
+	if f.err != nil {
 		return f.value, f.err
 	}
-	pointer := ""
-	for _, member := range s.path {
-		pointer += "/" + value.Escape(member)
-	}
-	v, ok := f.value.At(pointer)
+	v, ok := f.value.At(s.path)
 	if !ok {
-		return v, fmt.Errorf("%s has no %s", s.root, strings.Join(s.path, "."))
+		return v, fmt.Errorf("%s has no %s", s.root, dotted(s.path))
 	}
 	return v, nil
 }

@@ -240,7 +240,7 @@ func TestWrongParameters(t *testing.T) {
 		"long-term entry":   {"memory: {long_term: [[a]]}", "/memory/long_term/0: want a string, an object"},
 		"long-term score":   {"memory: {long_term: [[a, b]]}", "/memory/long_term/0: score: want a number"},
 		"unknown variable":  {"config: " + segments(variable("current_user_inptu")), `context_template[0].segments[0].value: unknown variable "current_user_inptu" (did you mean "current_user_input"?)`},
-		"unknown input":     {"config: " + segments(variable("inputs.town")), `module "m0", segments[0]: variable "inputs.town": inputs has no town`},
+		"unknown input":     {"config: " + segments(variable("inputs.town")), `context_template[0].segments[0].value: unknown variable "inputs.town" (`},
 		"unknown function":  {"config: {context_template: [{module_name: a, segments: [], importance_func: is_relevent}]}", `unknown importance function "is_relevent" (did you mean "is_relevant"?)`},
 		"strict and absent": {"strict: true\nconfig_path: none.json", "reading the config file"},
 	} {
@@ -507,7 +507,7 @@ func TestVariablePolicies(t *testing.T) {
 			"panics":   plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { panic("ouch") }),
 			"waiting":  plugins.ResolverFunc(func(ctx context.Context, _ plugins.State, _ string) (any, error) { <-ctx.Done(); return nil, ctx.Err() }),
 			"unknown":  nil,
-			"memberof": nil,
+			"memberof": &counting{give: func(string) (string, bool) { return "{}", true }},
 		} {
 			t.Run(policy+" "+name, func(t *testing.T) {
 				env, want := newEnv(t), want
@@ -516,8 +516,8 @@ func TestVariablePolicies(t *testing.T) {
 				}
 				config := `{context_template: [{module_name: a, segments: [` + text("[") + "," + variable("bad") + "," + text("]") + `]}], settings: {function_timeout: 5ms}}`
 				if name == "memberof" {
-					config = strings.ReplaceAll(config, `"bad"`, `"inputs.bad"`)
-					want = strings.ReplaceAll(want, "bad", "inputs.bad")
+					config = strings.ReplaceAll(config, `"bad"`, `"bad.member"`)
+					want = strings.ReplaceAll(want, "bad", "bad.member")
 				}
 				out, err := exec(t, read(t, "on_unknown: "+policy+"\nconfig: "+config), env)
 				if want == "" {

@@ -19,7 +19,7 @@ const (
 )
 
 // state gives the variables that every build has beside those of memory. They
-// win over registered ones, and cost nothing.
+// win over registered ones.
 var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"current_user_input": func(in Input, _ *calls.Vars) value.Value { return value.OfString(in.UserInput) },
 	"question":           func(_ Input, vars *calls.Vars) value.Value { return value.OfString(vars.Question) },
@@ -34,16 +34,18 @@ var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 
 // names finds where the value of a variable comes from.
 type names struct {
-	given     *value.Map             // by the parameter variables
-	resolved  map[string]value.Value // by the engine, before the step
+	given     *value.Map // by the parameter variables
 	functions calls.Functions
+	// What the step sees; vars is nil before a flow runs.
+	in   Input
+	vars *calls.Vars
 }
 
 // source is where the value of a variable comes from: known, or else the
-// resolver of root, or else the build itself knows root.
+// resolver of root, or else memory.
 type source struct {
 	root     string
-	path     []string // members of root's value
+	path     string // JSON pointer of a member in root's value
 	known    *value.Value
 	resolver plugins.Resolver
 }
@@ -57,8 +59,13 @@ func (n names) find(name string) (source, bool) {
 	}
 	for end := strings.LastIndexByte(name, '.'); end > 0; end = strings.LastIndexByte(name[:end], '.') {
 		if s, ok := n.root(name[:end]); ok {
-			s.path = strings.Split(name[end+1:], ".")
-			return s, true
+			for member := range strings.SplitSeq(name[end+1:], ".") {
+				s.path += "/" + value.Escape(member)
+			}
+			if s.known != nil && n.vars != nil { // before a run, values may have holes
+				_, ok = s.known.At(s.path)
+			}
+			return s, ok
 		}
 	}
 	return source{}, false
@@ -68,12 +75,21 @@ func (n names) root(name string) (source, bool) {
 	if v, ok := n.given.Get(name); ok {
 		return source{root: name, known: &v}, true
 	}
-	if _, ok := state[name]; ok || memoryVariable(name) {
+	if memoryVariable(name) {
 		return source{root: name}, true
 	}
-	name = strings.TrimPrefix(name, "vars.")
-	if v, ok := n.resolved[name]; ok {
+	if of, ok := state[name]; ok {
+		if n.vars == nil {
+			return source{root: name}, true
+		}
+		v := of(n.in, n.vars)
 		return source{root: name, known: &v}, true
+	}
+	name = strings.TrimPrefix(name, "vars.")
+	if n.vars != nil {
+		if v, ok := n.vars.Resolved[name]; ok {
+			return source{root: name, known: &v}, true
+		}
 	}
 	if r, ok := n.functions.Resolver(name); ok {
 		return source{root: name, resolver: r}, true
@@ -87,7 +103,12 @@ func memoryVariable(name string) bool { return name == shortTerm || name == long
 func (n names) all() []string {
 	list := append(slices.Sorted(maps.Keys(state)), shortTerm, longTerm)
 	list = append(list, n.given.Keys()...)
-	list = append(list, slices.Sorted(maps.Keys(n.resolved))...)
+	if n.vars != nil {
+		list = append(list, slices.Sorted(maps.Keys(n.vars.Resolved))...)
+		for _, key := range n.vars.Inputs.Map().Keys() {
+			list = append(list, "inputs."+key)
+		}
+	}
 	return append(list, n.functions.VariableNames()...)
 }
 
