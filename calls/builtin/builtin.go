@@ -4,6 +4,8 @@ package builtin
 
 import (
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/context"
+	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
 	"github.com/callnode/scheduler/calls/template"
 )
@@ -12,6 +14,8 @@ import (
 func Calls() []calls.Definition {
 	return []calls.Definition{
 		input.Definition(),
+		context.Definition(),
+		inchat.Definition(),
 		template.Definition(),
 	}
 }

@@ -1,0 +1,217 @@
+package input
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/memory/recent"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// guard runs a function of others: it has a deadline, and a panic is an error.
+func (b *build) guard(ctx context.Context, work func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.settings.timeout)
+	defer cancel()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panicked: %v", r)
+		}
+	}()
+	return work(ctx)
+}
+
+// state is what functions may know. The dialogue is fetched for them; the
+// memories are not, before one asks.
+func (b *build) state() plugins.State {
+	d := b.history()
+	vars := b.env.Vars
+	known := make(map[string]json.RawMessage, len(vars.Resolved)+b.params.Variables.Len()+4)
+	for _, name := range []string{"question", "summary", "facts", "inputs"} {
+		known[name] = state[name](b.in, vars).AppendJSON(nil)
+	}
+	for name, v := range vars.Resolved {
+		known[name] = v.AppendJSON(nil)
+	}
+	for name, v := range b.params.Variables.All() {
+		known[name] = v.AppendJSON(nil)
+	}
+	return plugins.State{
+		Input: b.in.UserInput, History: d.turns, Vars: known,
+		User: vars.Scope.User, Session: vars.Scope.Session, Language: b.in.Language, Now: b.in.Now,
+		Retrieve: func(ctx context.Context) ([]plugins.Recalled, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			list, err := b.memories()
+			found := make([]plugins.Recalled, len(list))
+			for i, r := range list {
+				found[i].Text = r.text
+				if r.score != nil {
+					found[i].Score = *r.score
+				}
+			}
+			return found, err
+		},
+	}
+}
+
+// fetch gets the values of variables that are not fetched yet, in one batch per
+// resolver. A failure is kept with the variable; only the end of ctx is an error.
+func (b *build) fetch(ctx context.Context, variables []string) error {
+	type batch struct {
+		resolver plugins.Resolver
+		roots    []string
+	}
+	var batches []*batch
+	for _, name := range variables {
+		s, ok := b.names.find(name)
+		if _, done := b.fetched[s.root]; !ok || done {
+			continue
+		}
+		b.fetched[s.root] = fetched{}
+		switch {
+		case s.known != nil:
+			b.fetched[s.root] = fetched{value: *s.known}
+		case s.resolver == nil:
+			b.fetched[s.root] = fetched{value: b.recall(s.root)}
+		default:
+			i := slices.IndexFunc(batches, func(other *batch) bool { return same(other.resolver, s.resolver) })
+			if i < 0 {
+				i = len(batches)
+				batches = append(batches, &batch{resolver: s.resolver})
+			}
+			batches[i].roots = append(batches[i].roots, s.root)
+		}
+	}
+	for _, batch := range batches {
+		var values map[string]json.RawMessage
+		err := b.guard(ctx, func(ctx context.Context) (err error) {
+			values, err = batch.resolver.Resolve(ctx, b.state(), batch.roots)
+			return err
+		})
+		for _, root := range batch.roots {
+			b.fetched[root] = one(values, root, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func one(values map[string]json.RawMessage, root string, err error) fetched {
+	if err != nil {
+		return fetched{err: err}
+	}
+	text, ok := values[root]
+	if !ok {
+		return fetched{err: errors.New("it has no value now")}
+	}
+	v, err := value.ParseJSON(text)
+	return fetched{v, err}
+}
+
+// same compares resolvers; functions, which cannot be compared, are different.
+func same(a, b plugins.Resolver) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}
+
+// recall is the value of a variable that comes from memory, and notes what was
+// left out of it.
+func (b *build) recall(name string) value.Value {
+	if name == shortTerm {
+		d := b.history()
+		if d.total > len(d.lines) {
+			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
+		}
+		return value.OfString(strings.Join(d.lines, "\n"))
+	}
+	list, err := b.memories()
+	if err != nil {
+		b.warn("the long-term memory cannot be read: %v", err)
+	}
+	if given := len(b.params.Memory.long); given > len(list) {
+		b.notes[name] = fmt.Sprintf("the first %d of %d memories", len(list), given)
+	}
+	lines := make([]string, len(list))
+	for i, r := range list {
+		lines[i] = b.settings.memoryLine(r)
+	}
+	return value.OfString(strings.Join(lines, "\n"))
+}
+
+// history is the dialogue, empty with a warning where it cannot be read.
+func (b *build) history() dialogue {
+	d, err := b.dialogue()
+	if err != nil {
+		b.warn("the short-term memory cannot be read: %v", err)
+	}
+	return d
+}
+
+func (b *build) loadDialogue(ctx context.Context) (d dialogue, err error) {
+	turns := b.params.Memory.short
+	if b.settings.MaxTurns == 0 {
+		return dialogue{total: len(turns)}, nil
+	}
+	if !b.params.Memory.shortGiven {
+		err = b.guard(ctx, func(ctx context.Context) (err error) {
+			turns, err = b.env.Memory.Recent(ctx, b.env.Vars.Scope, b.settings.MaxTurns)
+			return err
+		})
+		if err != nil {
+			return dialogue{}, err
+		}
+	}
+	// The bounds are on what the prompt shows, roles and all.
+	window := recent.New(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
+	for _, t := range turns {
+		window.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
+	}
+	d = dialogue{turns: turns[len(turns)-window.Len():], total: len(turns)}
+	for _, t := range window.Turns() {
+		d.lines = append(d.lines, t.Content)
+	}
+	return d, nil
+}
+
+func (b *build) loadMemories(ctx context.Context) (list []recalled, err error) {
+	limit := b.settings.MaxMemories
+	if b.params.Memory.longGiven {
+		return b.params.Memory.long[:min(limit, len(b.params.Memory.long))], nil
+	}
+	if limit == 0 || strings.TrimSpace(b.in.UserInput) == "" { // nothing to look for
+		return nil, nil
+	}
+	err = b.guard(ctx, func(ctx context.Context) error {
+		found, err := b.env.Memory.Retrieve(ctx, b.env.Vars.Scope, b.in.UserInput, limit)
+		for _, r := range found {
+			list = append(list, recalled{r.Text, &r.Score})
+		}
+		return err
+	})
+	return list, err
+}
+
+// lookup is the value of a variable that was fetched.
+func (b *build) lookup(name string) (value.Value, error) {
+	s, ok := b.names.find(name)
+	if !ok {
+		return value.Value{}, errors.New("it is unknown")
+	}
+	f := b.fetched[s.root]
+	if f.err != nil {
+		return f.value, f.err
+	}
+	v, ok := f.value.At(s.path)
+	if !ok {
+		return v, fmt.Errorf("%s has no %s", s.root, dotted(s.path))
+	}
+	return v, nil
+}
