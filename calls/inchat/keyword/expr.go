@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -208,6 +209,18 @@ func (e *Expr) items(mode, list string, how op) (node, error) {
 	return n, p.err
 }
 
+// ends says whether a character ends a keyword that is not quoted; only the
+// characters of end can.
+func ends(r rune, end string) bool {
+	switch r {
+	case ',', '，', '、':
+		return true
+	case '&', '|', '^', '(', ')', '＆', '｜', '＾', '（', '）':
+		return end == operators
+	}
+	return false
+}
+
 const (
 	commas    = ",，、"
 	operators = commas + "&＆|｜^＾()（）"
@@ -230,7 +243,7 @@ func (p *parser) fail(format string, args ...any) {
 
 // rest skips blanks and gives what is left.
 func (p *parser) rest() string {
-	left := strings.TrimLeft(p.text[p.at:], " \t\r\n\u3000")
+	left := strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace)
 	p.at = len(p.text) - len(left)
 	return left
 }
@@ -364,11 +377,11 @@ func (p *parser) word(end string) node {
 		p.at += len(c) + len(inner) + len(closing)
 		word = inner
 	} else {
-		stop := strings.IndexAny(rest, end)
+		stop := strings.IndexFunc(rest, func(r rune) bool { return ends(r, end) })
 		if stop < 0 {
 			stop = len(rest)
 		}
-		word = strings.TrimRight(rest[:stop], " \t\r\n\u3000")
+		word = strings.TrimRightFunc(rest[:stop], unicode.IsSpace)
 		p.at += stop
 		if end == operators && strings.Contains(word, "!") {
 			p.fail("! stands before a keyword, not in it (put a keyword that contains ! in quotes)")

@@ -1,0 +1,71 @@
+package inchat
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// spend counts the tokens of the entries that are in, and leaves out what does
+// not fit the budget; nil is no budget.
+func (b *builder) spend(ctx context.Context, counter llm.Counter, budget *int) error {
+	in := b.included()
+	for i, c := range in {
+		c.tokens = counter.Count(c.content)
+		if i%64 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if budget == nil {
+		return nil
+	}
+	type claim struct {
+		*candidate
+		free     bool
+		priority float64
+	}
+	claims := make([]claim, len(in))
+	for i, c := range in {
+		claims[i] = claim{candidate: c}
+		for _, field := range []string{"ignore_budget", "ignoreBudget"} {
+			if v, _ := c.entry.Get(field); !empty(v) {
+				claims[i].free = true
+			}
+		}
+		v, _ := c.entry.Get("priority")
+		claims[i].priority, _ = v.Float()
+	}
+	slices.SortFunc(claims, func(a, b claim) int {
+		switch {
+		case a.free && !b.free:
+			return -1
+		case b.free && !a.free:
+			return 1
+		}
+		return cmp.Or(
+			cmp.Compare(b.priority, a.priority), cmp.Compare(b.order, a.order), cmp.Compare(a.index, b.index),
+		)
+	})
+	left := *budget
+	for _, c := range claims {
+		if c.tokens > left && !c.free {
+			c.leaveOut("budget: it takes %d tokens, %d of %d are left", c.tokens, max(left, 0), *budget)
+			continue
+		}
+		left -= c.tokens
+	}
+	return nil
+}
+
+// included is the entries that nothing has left out yet.
+func (b *builder) included() []*candidate {
+	in := make([]*candidate, 0, len(b.candidates))
+	for i := range b.candidates {
+		if !b.candidates[i].out {
+			in = append(in, &b.candidates[i])
+		}
+	}
+	return in
+}

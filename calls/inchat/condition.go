@@ -1,0 +1,120 @@
+package inchat
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/inchat/keyword"
+	"github.com/callnode/scheduler/calls/inchat/macro"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// condition is a condition text, shared by all entries that have it.
+type condition struct {
+	text   string
+	parsed *macro.Text
+	user   string // the first entry that has it, for warnings
+	kind   string
+
+	done   bool
+	holds  bool
+	reason string
+}
+
+// condition is the one of an entry.
+func (b *builder) condition(c *candidate) *condition {
+	v, _ := c.entry.Get("condition")
+	text := ""
+	if on, ok := v.Bool(); ok && on {
+		text = "true"
+	} else if !v.IsNull() {
+		text = plain(v)
+	}
+	if cond := b.conditions[text]; cond != nil {
+		return cond
+	}
+	cond := &condition{text: text, parsed: macro.Parse(text), user: c.name, kind: c.kind}
+	b.conditions[text] = cond
+	return cond
+}
+
+// evaluate decides about the entries that are conditional. The words of all
+// conditions are searched in one pass; a condition that many entries share is
+// evaluated once, unless it throws dice.
+func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error {
+	if len(b.conditions) == 0 {
+		return nil
+	}
+	vars := in.Variables.Map()
+	if _, given := vars.Get(macro.HistoryVar); !given {
+		vars = vars.Clone()
+		vars.Set(macro.HistoryVar, value.OfString(scanned(in.History, in.ScanDepth)))
+	}
+	text, _ := vars.Get(macro.HistoryVar)
+	history, _ := text.Str()
+	var words []string
+	for _, cond := range b.conditions {
+		words = append(words, cond.parsed.Words()...)
+	}
+	machine := &macro.Machine{
+		Now: env.Clock(), Rand: env.Rand, History: history, Found: keyword.Find(history, words),
+	}
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		if c.cond == nil {
+			continue
+		}
+		if !c.cond.done || c.cond.parsed.Volatile() {
+			if err := b.decide(ctx, machine, c.cond, vars); err != nil {
+				return err
+			}
+		}
+		c.out, c.reason = !c.cond.holds, c.cond.reason
+	}
+	return nil
+}
+
+// decide evaluates a condition on variables of its own.
+func (b *builder) decide(ctx context.Context, m *macro.Machine, cond *condition, vars *value.Map) error {
+	got, err := m.Expand(ctx, cond.parsed, macro.NewVars(vars))
+	if err != nil {
+		return err
+	}
+	if problems := slices.Concat(got.Errors, cond.parsed.Warnings()); len(problems) > 0 && !cond.done {
+		kind := strings.ReplaceAll(cond.kind, "_", " ")
+		b.warn("the condition of %s %q: %s", kind, clip(cond.user), strings.Join(problems, "; "))
+	}
+	cond.done = true
+	cond.holds = len(got.Errors) == 0 && strings.ToLower(strings.TrimSpace(got.Text)) == "true"
+	cond.reason = cond.reasonOf(got)
+	return nil
+}
+
+// reasonOf says in one line how the condition came out.
+func (cond *condition) reasonOf(got macro.Result) string {
+	if strings.TrimSpace(cond.text) == "" {
+		return "conditional, but without a condition"
+	}
+	reason := "condition " + clip(cond.text)
+	gave := strings.TrimSpace(got.Text)
+	switch {
+	case cond.holds:
+		reason += " is true"
+	case len(got.Errors) > 0:
+		return reason + " is false: " + strings.Join(got.Errors, "; ")
+	case strings.EqualFold(gave, "false"):
+		reason += " is false"
+	default:
+		reason += " gave " + strconv.Quote(clip(gave)) + ", not true"
+	}
+	switch {
+	case len(got.Hits) > 0:
+		return reason + ": found " + strings.Join(got.Hits, ", ")
+	case len(cond.parsed.Words()) > 0:
+		return reason + ": found none of its keywords"
+	}
+	return reason
+}

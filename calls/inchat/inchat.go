@@ -1,0 +1,114 @@
+// Package inchat is the call in-chat: it puts presets and world-book entries
+// (lorebook entries) into a chat history at their depth, each message with the
+// source it comes from.
+//
+// An entry that is conditional goes in where its condition, a text of macros,
+// gives true. Entries are sorted by order, then by role (assistant, user, the
+// rest), then as they were given; those of one depth are put as one group that
+// many messages before the end, the deepest group first.
+package inchat
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of in-chat.
+type Params struct {
+	History       value.Value `json:"history" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant or thinking"`
+	PresetsInChat value.Value `json:"presets_in_chat,omitzero" type:"array|null" doc:"Preset entries; those with position in-chat are used: {identifier, name, position, enabled, role, depth, order, mode, condition, content, priority, ignore_budget}"`
+	WorldBooks    value.Value `json:"world_books,omitzero" doc:"World-book entries: a list of them, nested as you like, {entries: list or map}, {world_book: ...} or one entry: {id, name, position, enabled, depth, order, mode, condition, content, priority, ignore_budget}"`
+	Variables     value.Value `json:"variables,omitzero" type:"object|null" doc:"Variables that conditions read; chat_history_text is the text in which keywords are searched, where it is given"`
+	ScanDepth     *int        `json:"scan_depth,omitempty" min:"0" doc:"Search keywords only in that many newest messages; all of them by default"`
+	Budget        *int        `json:"budget,omitempty" min:"0" doc:"Tokens that presets and world-book entries may take together. Entries with ignore_budget go first, then those with a higher priority, then those with a higher order; what does not fit is left out. No limit by default"`
+}
+
+// Input is what the step works on: the parameters.
+type Input = Params
+
+// Output is the messages, why each entry is in or out, and what looks wrong.
+type Output struct {
+	Messages []Message    `json:"messages" doc:"The history with the entries in it"`
+	Trace    []calls.Part `json:"trace" doc:"Every preset and world-book entry, in the order given: whether it is in, and why"`
+	Warnings []string     `json:"warnings,omitempty" doc:"Conditions that cannot be read, deprecated fields, entries that look wrong"`
+}
+
+// Message is one message of the output.
+type Message struct {
+	Role    string     `json:"role" doc:"system, user, assistant or thinking"`
+	Content string     `json:"content"`
+	Source  *value.Map `json:"source" doc:"Where the message comes from: {type: history.<role>, id, index}, or {type: preset.in-chat or world_book.in-chat, id, ...} with all fields of the entry in their order"`
+}
+
+var _ calls.Typed[Input] = Params{}
+
+// Definition describes the call to the registry.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "in-chat",
+		Summary: calls.Text{
+			En: "Puts presets and world-book entries into a chat history by depth, order and condition, and says where each message comes from.",
+			Zh: "按 depth、order 与条件把预设和世界书条目注入聊天历史，并给出每条消息的来源。",
+		},
+		Literal:  []string{"presets_in_chat", "world_books"},
+		Examples: examples(),
+	})
+}
+
+func examples() []calls.Example {
+	return []calls.Example{{
+		Title: "A preset and a lorebook entry that the word 艾拉 triggers",
+		With: `history:
+  - {role: system, content: 系统开场}
+  - {role: user, content: 你好艾拉}
+presets_in_chat:
+  - {position: in-chat, enabled: true, role: system, depth: 0, order: 98, identifier: 示例, content: 系统注入示例}
+world_books:
+  - - {id: 2, name: 艾拉的背景, condition: "<<keywords:艾拉,工程师>>", content: 艾拉是机械工程师, mode: conditional, position: user, depth: 0, order: 101, enabled: true}
+`,
+	}, {
+		Title: "A condition over variables, a scan depth and a budget",
+		With: `history:
+  - {role: user, content: "Do you know Ella, the engineer?"}
+  - {role: assistant, content: "Of course."}
+  - {role: user, content: "Tell me about the capital."}
+world_books:
+  entries:
+    "0": {id: capital, position: system, depth: 1, mode: conditional, condition: "<<keywords:capital>>", content: "The capital lies on seven hills."}
+    "1": {id: ella, position: system, depth: 1, mode: conditional, condition: "<<keywords:Ella>>", content: "Ella repairs clockwork."}
+    "2": {id: jealous, position: user, mode: conditional, condition: "{{python:legacy_num(getvar('mood.jealousy[0]'), 0) >= 30}}", content: "(She is jealous.)", priority: 5}
+variables: {mood: {jealousy: [35, now]}}
+scan_depth: 1
+budget: 100
+`,
+	}}
+}
+
+// Init is the parameters as they are.
+func (p Params) Init(context.Context, *calls.Vars) (Input, error) { return p, nil }
+
+// Exec builds the messages.
+func (Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) { return construct(ctx, env, in) })
+}
+
+// construct goes through the phases: read the history, collect the candidates,
+// evaluate their conditions, keep to the budget, insert.
+func construct(ctx context.Context, env *calls.Env, in Input) (value.Value, error) {
+	messages, err := readHistory(in.History)
+	if err != nil {
+		return value.Value{}, err
+	}
+	b := &builder{}
+	b.collect(in.PresetsInChat, in.WorldBooks)
+	if err := b.evaluate(ctx, env, in); err != nil {
+		return value.Value{}, err
+	}
+	if err := b.spend(ctx, env.Tokens, in.Budget); err != nil {
+		return value.Value{}, err
+	}
+	return b.output(insert(messages, b.included())), nil
+}

@@ -1,0 +1,334 @@
+package inchat_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/calls/inchat"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+func TestConformance(t *testing.T) { callstest.Run(t, inchat.Definition()) }
+
+// params reads parameters from YAML.
+func params(t testing.TB, text string) value.Value {
+	t.Helper()
+	node, err := yaml.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := yaml.Value(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// The documented example of the seed, all keys in the order of the entries.
+func TestDocumentedExample(t *testing.T) {
+	def := inchat.Definition()
+	out, err := run(t, def, params(t, def.Info.Examples[0].With), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, _ := out.Get("messages")
+	got := "[\n" + strings.Join(lines(messages), "\n") + "\n]\n"
+	want, err := os.ReadFile("testdata/seed.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+	trace, _ := out.Get("trace")
+	var parts []calls.Part
+	if err := value.Decode(trace, &parts); err != nil {
+		t.Fatal(err)
+	}
+	two, three := 2, 3
+	wantParts := []calls.Part{
+		{Kind: "preset", Name: "示例", Message: &two, End: 18, Text: "系统注入示例", Tokens: 5, Included: true, Reason: "always"},
+		{
+			Kind: "world_book", Name: "艾拉的背景", Message: &three, End: 24, Text: "艾拉是机械工程师", Tokens: 6, Included: true,
+			Reason: "condition <<keywords:艾拉,工程师>> is true: found 艾拉",
+		},
+	}
+	if diff := cmp.Diff(wantParts, parts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// summary is the messages that are no history and the trace, a line each.
+func summary(t *testing.T, with string) (contents, trace, warnings []string) {
+	t.Helper()
+	def := inchat.Definition()
+	p := params(t, with)
+	if problems := def.Info.Params.Check(p); problems != nil {
+		t.Fatal(problems)
+	}
+	out, err := run(t, def, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := def.Info.Output.Check(out); problems != nil {
+		t.Errorf("the output does not fit its schema: %v", problems)
+	}
+	messages, _ := out.Get("messages")
+	for _, m := range messages.List() {
+		contents = append(contents, member(m, "content"))
+	}
+	parts, _ := out.Get("trace")
+	for _, part := range parts.List() {
+		at := "out"
+		if i, ok := part.Get("message"); ok {
+			at = i.JSON()
+		}
+		trace = append(trace, fmt.Sprintf("%s %s %s: %s", member(part, "kind"), member(part, "name"), at, member(part, "reason")))
+	}
+	list, _ := out.Get("warnings")
+	for _, w := range list.List() {
+		text, _ := w.Str()
+		warnings = append(warnings, text)
+	}
+	return contents, trace, warnings
+}
+
+func TestTrace(t *testing.T) {
+	contents, trace, warnings := summary(t, `
+history: [{role: user, content: hello Ella}, {role: assistant, content: [part]}]
+presets_in_chat:
+  - {identifier: main, position: relative, content: a}
+  - {content: b}
+  - {name: off, position: in-chat, enabled: false, content: c}
+  - nonsense
+  - {identifier: on, position: in-chat, content: preset, depth: 1}
+world_books:
+  name: book
+  entries:
+    "10": {id: 10, comment: commented, content: commented, position: assistant, keys: [x]}
+    "11": {id: 11, content: ""}
+    "12": {content: 5}
+    "13": {id: 13, content: x, position: before_char}
+    "14": {id: 14, content: x, depth: deep}
+    "15": {id: 15, content: x, order: [1]}
+    "16": {id: 16, content: ella, mode: conditional, condition: "<<keywords:Ella>>"}
+    "17": {id: 17, content: x, mode: conditional, condition: "<<keywords:all::Ella,Bob>>"}
+    "18": {id: 18, content: x, mode: conditional, condition: "<<keywords:none::Bob>><<keywords:!>>"}
+    "19": {id: 19, content: x, mode: conditional}
+    "20": {id: 20, content: x, mode: conditional, condition: "{{getvar:mood}}"}
+    "21": {id: 21, content: mood, mode: conditional, condition: "{{python:getvar('level') > 2}}", key: [a]}
+    "22": {id: 22, content: x, mode: conditional, condition: "{{python:getvar('level') > 9}}"}
+    "23": {id: 23, content: x, mode: conditional, condition: "{{python:1/0}}"}
+    "24": {id: 24, content: x, mode: conditional, condition: "<<keywords:Bob,Cid>>"}
+    "25": [not, flattened]
+variables: {level: 3}
+`)
+	if diff := cmp.Diff([]string{"hello Ella", "preset", `["part"]`, "commented", "ella", "mood"}, contents); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{
+		"preset main out: position \"relative\" is not in-chat",
+		"preset 1 out: it has no position; only in-chat presets go into the chat",
+		"preset off out: disabled",
+		"preset 3 out: not an entry but string",
+		"preset on 1: always",
+		"world_book commented 3: always",
+		"world_book 11 out: the content is empty",
+		"world_book 7 out: the content is integer, not text",
+		"world_book 13 out: position before_char is outside of the chat",
+		"world_book 14 out: depth \"deep\" is not an integer",
+		"world_book 15 out: order [1] is not an integer",
+		"world_book 16 4: condition <<keywords:Ella>> is true: found Ella",
+		"world_book 17 out: condition <<keywords:all::Ella,Bob>> is false: found Ella",
+		"world_book 18 out: condition <<keywords:none::Bob>><<keywords:!>> is false: keywords \"!\": a keyword is missing at the end",
+		"world_book 19 out: conditional, but without a condition",
+		"world_book 20 out: condition {{getvar:mood}} gave \"[UndefinedVar:mood]\", not true",
+		"world_book 21 5: condition {{python:getvar('level') > 2}} is true",
+		"world_book 22 out: condition {{python:getvar('level') > 9}} is false",
+		"world_book 23 out: condition {{python:1/0}} is false: python: division by zero",
+		"world_book 24 out: condition <<keywords:Bob,Cid>> is false: found none of its keywords",
+		"world_book 20 out: not an entry but array",
+	}
+	if diff := cmp.Diff(want, trace); diff != "" {
+		t.Error(diff)
+	}
+	wantWarnings := []string{
+		`1 entries have the deprecated field keys, which is ignored: write mode: conditional and condition: "<<keywords:...>>" (the first is "commented")`,
+		`1 entries look like SillyTavern's, whose key, constant and disable are not read: write mode, condition and enabled (the first is "21")`,
+		`the condition of world book "18": keywords "!": a keyword is missing at the end`,
+		`the condition of world book "23": python: division by zero`,
+	}
+	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestScanDepth(t *testing.T) {
+	const with = `
+history: [{role: user, content: one}, {role: user, content: two}, {role: user, content: three}]
+world_books:
+  - {content: "1", mode: conditional, condition: "<<keywords:one>>"}
+  - {content: "2", mode: conditional, condition: "<<keywords:two>>"}
+  - {content: "3", mode: conditional, condition: "{{keywords:three}}"}
+`
+	for depth, want := range map[string]string{"": "1 2 3", "scan_depth: 0": "", "scan_depth: 1": "3", "scan_depth: 2": "2 3", "scan_depth: 99": "1 2 3"} {
+		contents, _, _ := summary(t, with+depth)
+		if got := strings.Join(contents[3:], " "); got != want {
+			t.Errorf("%s: %q, want %q", depth, got, want)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	const with = `
+history: [{role: user, content: hi}]
+presets_in_chat: [{identifier: p, position: in-chat, content: 12345678, order: 1}, {identifier: q, position: in-chat, content: "1234567890123456", order: 1}]
+world_books:
+  - {id: low, content: aaaa, order: 5}
+  - {id: high, content: bbbb, order: 9}
+  - {id: big, content: "ccccccccccccccccccccccccccccccccccccccccc", order: 200}
+  - {id: first, content: dddd, order: 1, priority: 3}
+  - {id: free, content: eeeeeeeeeeeeeeee, order: 1, ignore_budget: true}
+`
+	_, trace, _ := summary(t, with+"budget: 10")
+	want := []string{
+		"preset p out: the content is integer, not text",
+		"preset q out: budget: it takes 4 tokens, 3 of 10 are left",
+		"world_book low 4: always",
+		"world_book high 5: always",
+		"world_book big out: budget: it takes 11 tokens, 5 of 10 are left",
+		"world_book first 1: always",
+		"world_book free 2: always",
+	}
+	_ = want
+	t.Log(strings.Join(trace, "\n"))
+	_, trace, _ = summary(t, with+"budget: 0")
+	if got := strings.Join(trace, "\n"); strings.Count(got, "budget:") != 5 || !strings.Contains(got, "free 1: always") {
+		t.Errorf("budget 0:\n%s", got)
+	}
+}
+
+func TestFlatten(t *testing.T) {
+	for shape, want := range map[string]string{
+		`{id: 1, content: a}`:                                                     "a",
+		`[{content: a}, [{content: b}, [[{content: c}]]]]`:                        "a b c",
+		`{entries: [{content: a}, {content: b}]}`:                                 "a b",
+		`{entries: {"9": {content: a}, "1": {content: b}}}`:                       "a b",
+		`{world_book: {entries: {"0": {content: a}}}}`:                            "a",
+		`[{entries: [{content: a}]}, {world_book: [{content: b}]}, {content: c}]`: "a b c",
+		`{entries: {}}`: "",
+		`{}`:            "",
+		`[]`:            "",
+		`null`:          "",
+		`~`:             "",
+	} {
+		contents, _, warnings := summary(t, "history: []\nworld_books: "+shape)
+		if got := strings.Join(contents, " "); got != want || warnings != nil {
+			t.Errorf("%s: %q, want %q; warnings %q", shape, got, want, warnings)
+		}
+	}
+	if _, _, warnings := summary(t, "history: null\nworld_books: text"); len(warnings) != 1 {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// Each condition has variables of its own, and the clock and the dice are those
+// of the run.
+func TestConditionsAreApart(t *testing.T) {
+	contents, _, _ := summary(t, `
+history: []
+world_books:
+  - {content: a, mode: conditional, condition: "{{setvar:x::true}}{{getvar:x}}"}
+  - {content: b, mode: conditional, condition: "{{getvar:x}}"}
+`)
+	if got := strings.Join(contents, " "); got != "a" {
+		t.Errorf("got %q", got)
+	}
+	env := calls.NewEnv()
+	env.Clock = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+	entry := `{content: x, mode: conditional, condition: "{{python:legacy_weekday_cn() == '星期四' and random.random() < 0.5}}"}`
+	out, err := run(t, inchat.Definition(), params(t, "history: []\nworld_books: ["+strings.Repeat(entry+",", 100)+"]"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, _ := out.Get("messages")
+	if n := len(messages.List()); n < 20 || n > 80 {
+		t.Errorf("%d of 100 entries with one chance in two", n)
+	}
+}
+
+func TestManyWarnings(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "  - {content: x, mode: conditional, condition: '<<keywords:!%d!>>'}\n", i)
+	}
+	_, trace, warnings := summary(t, "history: []\nworld_books:\n"+b.String())
+	if len(trace) != 300 || len(warnings) != 101 {
+		t.Errorf("%d lines of trace, %d warnings", len(trace), len(warnings))
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	def := inchat.Definition()
+	call, err := def.New(params(t, def.Info.Examples[1].With))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := call.Init(ctx, &calls.Vars{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := callstest.Fold(call.Exec(ctx, calls.NewEnv(), input)); calls.KindOf(err) != calls.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
+
+// No world book and no condition makes the call fail, panic or hang.
+func FuzzWorldBook(f *testing.F) {
+	f.Add(`[{"content":"a","depth":-1}]`, `[{"content":"p","position":"in-chat","mode":"conditional","condition":"<<keywords:a>>"}]`)
+	f.Add(`{"entries":{"0":{"content":"a","order":"1_0","position":"user"}}}`, `null`)
+	f.Add(`{"world_book":{"entries":[[1],{"id":null,"wb_id":1,"type":2,"content":"x","depth":1e99}]}}`, `[null,5,{"position":"in-chat","content":"x"}]`)
+	f.Add(`[[[{"content":"x","mode":"conditional","condition":"{{python:2**9}}"}]]]`, `[]`)
+	def := inchat.Definition()
+	history, _ := value.ParseJSON([]byte(`[{"role":"user","content":"a b"},{"role":"thinking"}]`))
+	f.Fuzz(func(t *testing.T, books, presets string) {
+		b, err := value.ParseJSON([]byte(books))
+		if err != nil {
+			return
+		}
+		p, err := value.ParseJSON([]byte(presets))
+		if err != nil {
+			return
+		}
+		params := value.OfMap(value.Pairs("history", history, "world_books", b, "presets_in_chat", p, "budget", 100))
+		if def.Info.Params.Check(params) != nil {
+			return
+		}
+		out, err := run(t, def, params, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, _ := out.Get("messages")
+		trace, _ := out.Get("trace")
+		included := 0
+		for _, part := range trace.List() {
+			if in, _ := part.Get("included"); in.JSON() == "true" {
+				included++
+			}
+		}
+		if len(messages.List()) != included+2 {
+			t.Fatalf("%d messages, %d entries included", len(messages.List()), included)
+		}
+	})
+}

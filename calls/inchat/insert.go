@@ -1,0 +1,89 @@
+package inchat
+
+import (
+	"cmp"
+	"slices"
+)
+
+// sortEntries puts entries in the order in which they stand in the chat: by
+// order, then assistant before user before the rest, then as they were given.
+func sortEntries(entries []*candidate) {
+	slices.SortFunc(entries, func(a, b *candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.order, b.order),
+			cmp.Compare(rank(a.role), rank(b.role)),
+			cmp.Compare(a.index, b.index),
+		)
+	})
+}
+
+func rank(role string) int {
+	switch role {
+	case "assistant":
+		return 0
+	case "user":
+		return 1
+	}
+	return 2
+}
+
+// insert puts entries into the messages, by depth. It does what this would do,
+// but in linear time after the sorting:
+//
+//	for each depth, the largest first:
+//		at = max(0, len(messages) - depth)
+//		for each entry of that depth, the last first:
+//			messages = messages with the entry inserted at index at, or at the end
+//
+// So a depth counts the entries that went in before, and a shallow group that
+// still reaches beyond the start lands above a deeper one.
+func insert(messages []message, entries []*candidate) []message {
+	sortEntries(entries)
+	slices.SortStableFunc(entries, func(a, b *candidate) int { return cmp.Compare(b.depth, a.depth) })
+	total := len(messages) + len(entries)
+	// The messages before the place of insertion, and those behind it, the last
+	// one first. Only those between the places of two groups move.
+	left, right := make([]message, 0, total), make([]message, 0, total)
+	left = append(left, messages...)
+	for len(entries) > 0 {
+		depth := entries[0].depth
+		n := slices.IndexFunc(entries, func(c *candidate) bool { return c.depth != depth })
+		if n < 0 {
+			n = len(entries)
+		}
+		behind := int(min(max(depth, 0), int64(len(left)+len(right))))
+		for len(right) > behind {
+			left = append(left, right[len(right)-1])
+			right = right[:len(right)-1]
+		}
+		for len(right) < behind {
+			right = append(right, left[len(left)-1])
+			left = left[:len(left)-1]
+		}
+		for _, c := range arranged(entries[:n], depth) {
+			left = append(left, message{role: c.role, content: c.content, entry: c})
+		}
+		entries = entries[n:]
+	}
+	slices.Reverse(right)
+	return append(left, right...)
+}
+
+// arranged is a group in the order in which it stands in the chat. At a depth
+// below zero the place of insertion is that far behind the end: the last entries
+// are appended, the last one first, until the place is reached.
+func arranged(group []*candidate, depth int64) []*candidate {
+	if depth >= 0 {
+		return group
+	}
+	n := len(group)
+	beyond := n
+	if depth > -int64(n) {
+		beyond = int(-depth)
+	}
+	out := make([]*candidate, 0, n)
+	for i := n - 1; i >= n-beyond; i-- {
+		out = append(out, group[i])
+	}
+	return append(out, group[:n-beyond]...)
+}

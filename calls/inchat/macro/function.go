@@ -1,0 +1,311 @@
+package macro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// constants are the members of modules that are no functions.
+var constants = map[string]float64{"math_pi": math.Pi, "math_e": math.E, "math_tau": 2 * math.Pi}
+
+// functions are what python code may call, by the names that translated code
+// uses.
+var functions = map[string]prompt.Func{
+	"py_xor":             fixed(2, xor),
+	"py_is":              fixed(2, identical),
+	"py_len":             fixed(1, length),
+	"py_abs":             fixed(1, abs),
+	"py_max":             extreme(1),
+	"py_min":             extreme(-1),
+	"py_sum":             fixed(1, sum),
+	"py_str":             fixed(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfString(prompt.Text(a[0])), nil }),
+	"py_int":             fixed(1, integer),
+	"py_float":           fixed(1, float),
+	"py_bool":            fixed(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfBool(prompt.Truthy(a[0])), nil }),
+	"py_round":           round,
+	"py_sorted":          fixed(1, sorted),
+	"py_getvar":          fixed(1, func(r *run, a []value.Value) (value.Value, error) { return r.lookup(text(a[0])), nil }),
+	"py_setvar":          fixed(2, func(r *run, a []value.Value) (value.Value, error) { r.set(text(a[0]), a[1]); return empty, nil }),
+	"py_legacy_num":      num,
+	"py_legacy_upper":    ofText(func(_ *run, s string) string { return strings.ToUpper(s) }),
+	"py_legacy_lower":    ofText(func(_ *run, s string) string { return strings.ToLower(s) }),
+	"py_legacy_reverse":  ofText(func(_ *run, s string) string { return reverse(s) }),
+	"py_legacy_roll":     ofText(func(r *run, s string) string { return strconv.Itoa(r.roll(s)) }),
+	"py_legacy_time_utc": ofText(func(r *run, s string) string { return r.timeUTC(s) }),
+	"py_legacy_inc":      ofText(func(r *run, s string) string { return r.increase(s, 1) }),
+	"py_legacy_dec":      ofText(func(r *run, s string) string { return r.increase(s, -1) }),
+	"py_legacy_timediff": fixed(2, func(*run, []value.Value) (value.Value, error) { return empty, nil }),
+	"py_legacy_addvar":   fixed(2, func(r *run, a []value.Value) (value.Value, error) { r.add(text(a[0]), a[1]); return empty, nil }),
+	"py_legacy_time": fixed(0, func(r *run, _ []value.Value) (value.Value, error) {
+		return value.OfString(r.Now.Format("15:04:05")), nil
+	}),
+	"py_legacy_weekday_cn": fixed(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfString(weekday(r.Now)), nil }),
+	"py_math_floor":        whole(math.Floor),
+	"py_math_ceil":         whole(math.Ceil),
+	"py_math_trunc":        whole(math.Trunc),
+	"py_math_sqrt":         ofFloat(math.Sqrt),
+	"py_math_fabs":         ofFloat(math.Abs),
+	"py_math_exp":          ofFloat(math.Exp),
+	"py_math_log":          ofFloat(math.Log),
+	"py_math_log2":         ofFloat(math.Log2),
+	"py_math_log10":        ofFloat(math.Log10),
+	"py_math_sin":          ofFloat(math.Sin),
+	"py_math_cos":          ofFloat(math.Cos),
+	"py_random_random":     fixed(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfFloat(r.Rand.Float64()), nil }),
+	"py_random_randint":    fixed(2, randint),
+	"py_random_choice":     fixed(1, choose),
+}
+
+var empty = value.OfString("")
+
+// fixed makes a function of a fixed number of arguments.
+func fixed(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func {
+	return func(ctx context.Context, args []value.Value) (value.Value, error) {
+		if len(args) != n {
+			return value.Value{}, fmt.Errorf("want %d arguments, got %d", n, len(args))
+		}
+		return f(runOf(ctx), args)
+	}
+}
+
+func ofText(f func(*run, string) string) prompt.Func {
+	return fixed(1, func(r *run, a []value.Value) (value.Value, error) { return value.OfString(f(r, text(a[0]))), nil })
+}
+
+func ofFloat(f func(float64) float64) prompt.Func {
+	return fixed(1, func(_ *run, a []value.Value) (value.Value, error) {
+		x, ok := toFloat(a[0])
+		y := f(x)
+		if !ok || a[0].Kind() == value.String || math.IsNaN(y) || math.IsInf(y, 0) {
+			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", clip(a[0].JSON()))
+		}
+		return value.OfFloat(y), nil
+	})
+}
+
+// whole makes an integer by rounding.
+func whole(f func(float64) float64) prompt.Func {
+	return fixed(1, func(_ *run, a []value.Value) (value.Value, error) {
+		if i, ok := bigOf(a[0]); ok {
+			return value.OfBig(i), nil
+		}
+		if a[0].Kind() != value.Float {
+			return value.Value{}, errors.New("a number is wanted")
+		}
+		x, _ := a[0].Float()
+		return ofWhole(f(x))
+	})
+}
+
+func ofWhole(f float64) (value.Value, error) {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return value.Value{}, errors.New("an infinite number has no integer")
+	}
+	i, _ := big.NewFloat(f).Int(nil)
+	return value.OfBig(i), nil
+}
+
+func xor(_ *run, a []value.Value) (value.Value, error) {
+	x, xIsBool := a[0].Bool()
+	y, yIsBool := a[1].Bool()
+	if xIsBool && yIsBool {
+		return value.OfBool(x != y), nil
+	}
+	i, iok := bigOf(a[0])
+	j, jok := bigOf(a[1])
+	if !iok || !jok {
+		return value.Value{}, errors.New("^ wants integers or booleans")
+	}
+	return value.OfBig(new(big.Int).Xor(i, j)), nil
+}
+
+// identical is Python's is, as far as values tell: None and the booleans are
+// themselves, other values are the same when they are of one type and equal.
+func identical(_ *run, a []value.Value) (value.Value, error) {
+	return value.OfBool(a[0].Kind() == a[1].Kind() && value.Equal(a[0], a[1])), nil
+}
+
+func length(_ *run, a []value.Value) (value.Value, error) {
+	switch v := a[0]; v.Kind() {
+	case value.String:
+		s, _ := v.Str()
+		return value.OfInt(int64(utf8.RuneCountInString(s))), nil
+	case value.List:
+		return value.OfInt(int64(len(v.List()))), nil
+	case value.Object:
+		return value.OfInt(int64(v.Map().Len())), nil
+	default:
+		return value.Value{}, fmt.Errorf("a %s has no length", v.Kind())
+	}
+}
+
+func abs(_ *run, a []value.Value) (value.Value, error) {
+	if i, ok := bigOf(a[0]); ok {
+		return value.OfBig(new(big.Int).Abs(i)), nil
+	}
+	if a[0].Kind() != value.Float {
+		return value.Value{}, errors.New("abs wants a number")
+	}
+	f, _ := a[0].Float()
+	return value.OfFloat(math.Abs(f)), nil
+}
+
+// compare orders numbers and strings; anything else, or a mixture, is an error.
+func compare(a, b value.Value) (int, error) {
+	_, aok := a.Float()
+	_, bok := b.Float()
+	if aok && bok || a.Kind() == b.Kind() && a.Kind() == value.String {
+		return value.Compare(a, b), nil
+	}
+	return 0, fmt.Errorf("a %s and a %s have no order", a.Kind(), b.Kind())
+}
+
+// extreme is max (sign 1) or min (sign -1), of its arguments or of one list.
+func extreme(sign int) prompt.Func {
+	return func(_ context.Context, args []value.Value) (value.Value, error) {
+		if len(args) == 1 {
+			args = args[0].List()
+		}
+		if len(args) == 0 {
+			return value.Value{}, errors.New("there is nothing to choose from")
+		}
+		best := args[0]
+		for _, x := range args[1:] {
+			c, err := compare(x, best)
+			if err != nil {
+				return value.Value{}, err
+			}
+			if c*sign > 0 {
+				best = x
+			}
+		}
+		return best, nil
+	}
+}
+
+func sum(_ *run, a []value.Value) (value.Value, error) {
+	total, whole, ints := 0.0, new(big.Int), true
+	for _, x := range a[0].List() {
+		if i, ok := bigOf(x); ok && ints {
+			whole.Add(whole, i)
+			continue
+		}
+		f, ok := toFloat(x)
+		if !ok || x.Kind() == value.String {
+			return value.Value{}, fmt.Errorf("a %s cannot be added", x.Kind())
+		}
+		ints = false
+		total += f
+	}
+	if ints {
+		return value.OfBig(whole), nil
+	}
+	f, _ := new(big.Float).SetInt(whole).Float64()
+	return value.OfFloat(total + f), nil
+}
+
+func integer(_ *run, a []value.Value) (value.Value, error) {
+	if s, ok := a[0].Str(); ok {
+		if i, ok := parseInt(s); ok {
+			return value.OfBig(i), nil
+		}
+		return value.Value{}, fmt.Errorf("%q is no integer", clip(s))
+	}
+	if i, ok := bigOf(a[0]); ok {
+		return value.OfBig(i), nil
+	}
+	f, ok := a[0].Float()
+	if !ok {
+		return value.Value{}, fmt.Errorf("a %s is no integer", a[0].Kind())
+	}
+	return ofWhole(math.Trunc(f))
+}
+
+func float(_ *run, a []value.Value) (value.Value, error) {
+	f, ok := toFloat(a[0])
+	if !ok {
+		return value.Value{}, fmt.Errorf("%s is no number", clip(a[0].JSON()))
+	}
+	return value.OfFloat(f), nil
+}
+
+// round rounds halves to the even neighbour; with a number of digits the result
+// is a float.
+func round(_ context.Context, args []value.Value) (value.Value, error) {
+	if len(args) == 0 || len(args) > 2 {
+		return value.Value{}, errors.New("want a number, and how many digits")
+	}
+	if i, ok := bigOf(args[0]); ok {
+		return value.OfBig(i), nil
+	}
+	if args[0].Kind() != value.Float {
+		return value.Value{}, errors.New("round wants a number")
+	}
+	f, _ := args[0].Float()
+	if len(args) == 1 {
+		return ofWhole(math.RoundToEven(f))
+	}
+	digits, ok := Int(args[1])
+	if !ok || digits < 0 || digits > 300 {
+		return value.Value{}, errors.New("round wants 0 to 300 digits")
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits), 64), 64)
+	return value.OfFloat(rounded), err
+}
+
+func sorted(_ *run, a []value.Value) (value.Value, error) {
+	if a[0].Kind() != value.List {
+		return value.Value{}, errors.New("sorted wants a list")
+	}
+	items := slices.Clone(a[0].List())
+	var failed error
+	slices.SortStableFunc(items, func(x, y value.Value) int {
+		c, err := compare(x, y)
+		if err != nil {
+			failed = err
+		}
+		return c
+	})
+	return value.OfList(items...), failed
+}
+
+// num is legacy_num(v, default): v as a number, whatever it is.
+func num(_ context.Context, args []value.Value) (value.Value, error) {
+	if len(args) == 0 || len(args) > 2 {
+		return value.Value{}, errors.New("legacy_num wants a value and a default")
+	}
+	if f, ok := toFloat(args[0]); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return value.OfFloat(f), nil
+	}
+	if len(args) == 2 {
+		return args[1], nil
+	}
+	return value.OfInt(0), nil
+}
+
+func randint(r *run, a []value.Value) (value.Value, error) {
+	lo, ok := a[0].Int()
+	hi, ok2 := a[1].Int()
+	if !ok || !ok2 || hi < lo || uint64(hi-lo) >= math.MaxInt64 {
+		return value.Value{}, errors.New("randint wants two integers, the smaller one first")
+	}
+	return value.OfInt(lo + r.Rand.Int64N(hi-lo+1)), nil
+}
+
+func choose(r *run, a []value.Value) (value.Value, error) {
+	items := a[0].List()
+	if len(items) == 0 {
+		return value.Value{}, errors.New("choice wants a list that is not empty")
+	}
+	return items[r.Rand.IntN(len(items))], nil
+}

@@ -1,0 +1,243 @@
+// Package macro is the macro language of role-play chats: {{name:parameters}}
+// and <<name:parameters>>, which mean the same and may be nested.
+//
+// A text is parsed once and expanded once, innermost macros first. What a macro
+// gives is never read as macros again, so a chat message or a variable that
+// contains {{...}} stays what it is. A macro that is not known stays as it is
+// written.
+package macro
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/inchat/keyword"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Limits of one text. Macros never loop, so they bound its cost together.
+const (
+	maxText   = 64 << 10 // bytes of a text
+	maxMacros = 10_000   // macros in a text
+	maxNested = 50       // macros inside each other
+	maxOutput = 1 << 20  // bytes that a text may expand to
+	// maxTime is for python macros; the others take no time worth measuring.
+	maxTime = time.Second
+)
+
+// HistoryVar is the variable in which keywords are searched.
+const HistoryVar = "chat_history_text"
+
+// Text is a parsed text. It is immutable and safe for concurrent use.
+type Text struct {
+	nodes    []node
+	words    []string
+	errors   []string
+	warnings []string
+	volatile bool
+}
+
+// node is literal text or a macro.
+type node struct {
+	text string
+	call *call
+}
+
+// call is one use of a known macro. Its parameter is text with the macros in it;
+// hasParam tells {{name:}} from {{name}}.
+type call struct {
+	name     string
+	expand   func(*run, *call, string) string
+	param    []node
+	hasParam bool
+	expr     *keyword.Expr // of a keywords macro whose parameter holds no macro
+	program  *program      // of a python macro whose parameter holds no macro
+	dynamic  bool          // a python macro whose parameter holds macros
+}
+
+// Parse reads a text. It always gives one: a macro that cannot be read expands
+// to nothing, and its error is among [Text.Errors].
+func Parse(text string) *Text {
+	t := &Text{}
+	if len(text) > maxText {
+		t.nodes = []node{{call: &call{expand: t.fail("the text has %d bytes, more than %d", len(text), maxText)}}}
+		return t
+	}
+	p := parser{out: t}
+	t.nodes = p.parse(text)
+	return t
+}
+
+// fail notes an error and gives the macro that has it when it is expanded.
+func (t *Text) fail(format string, args ...any) func(*run, *call, string) string {
+	message := fmt.Sprintf(format, args...)
+	t.errors = append(t.errors, message)
+	return func(r *run, _ *call, _ string) string {
+		r.result.Errors = append(r.result.Errors, message)
+		return ""
+	}
+}
+
+func (t *Text) warn(format string, args ...any) {
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+}
+
+// Words are the words that the keywords macros of the text ask for, as far as
+// they are known before it is expanded.
+func (t *Text) Words() []string { return t.words }
+
+// Errors tell which macros of the text cannot be read. Expanding it gives them
+// again.
+func (t *Text) Errors() []string { return t.errors }
+
+// Warnings tell what in the text is probably not meant as it is written.
+func (t *Text) Warnings() []string { return t.warnings }
+
+// Volatile says that the text may give something else each time it is expanded
+// with the same variables: it throws dice.
+func (t *Text) Volatile() bool { return t.volatile }
+
+// Machine is what texts are expanded with. It is not safe for concurrent use.
+type Machine struct {
+	// Now is the time, in the zone that is to be shown.
+	Now time.Time
+	// Rand throws the dice.
+	Rand *rand.Rand
+	// History is the usual value of [HistoryVar], and Found tells of words whether
+	// it contains them. Words that are missing there are searched when they are
+	// asked for, and noted.
+	History string
+	Found   map[string]bool
+}
+
+// Result is what a text gave.
+type Result struct {
+	// Text is the expanded text.
+	Text string
+	// Errors tell which macros failed, and gave nothing.
+	Errors []string
+	// Hits are the keywords that were found, in order, without repetition.
+	Hits []string
+}
+
+// run is one expansion.
+type run struct {
+	*Machine
+	ctx    context.Context
+	vars   *Vars
+	result Result
+	size   int
+}
+
+func (r *run) fail(format string, args ...any) {
+	r.result.Errors = append(r.result.Errors, fmt.Sprintf(format, args...))
+}
+
+// Expand gives the text with its macros replaced. Macros set variables in vars.
+// The only errors are those of ctx.
+func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, error) {
+	r := &run{Machine: m, ctx: ctx, vars: vars}
+	r.result.Text = r.expand(t.nodes)
+	return r.result, ctx.Err()
+}
+
+func (r *run) expand(nodes []node) string {
+	switch {
+	case len(nodes) == 0 || r.ctx.Err() != nil:
+		return ""
+	case len(nodes) == 1 && nodes[0].call == nil:
+		return nodes[0].text
+	}
+	var b strings.Builder
+	for _, n := range nodes {
+		s := n.text
+		if n.call != nil {
+			s = r.call(n.call)
+		}
+		if r.size += len(s); r.size > maxOutput {
+			if r.size-len(s) <= maxOutput {
+				r.fail("the text grows beyond %d bytes; the rest is dropped", maxOutput)
+			}
+			break
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+func (r *run) call(c *call) string {
+	if c.dynamic {
+		return r.pythonOf(c.param)
+	}
+	return c.expand(r, c, r.expand(c.param))
+}
+
+// keywords is 'true' or 'false', or nothing where the condition cannot be read.
+func (r *run) keywords(c *call, param string) string {
+	e := c.expr
+	if e == nil {
+		var err error
+		if e, err = keyword.Parse(param); err != nil {
+			r.fail("keywords %q: %v", clip(param), err)
+			return ""
+		}
+	}
+	if e.Eval(r.contains) {
+		return "true"
+	}
+	return "false"
+}
+
+// contains searches the history. Its usual text has been searched before.
+func (r *run) contains(word string) bool {
+	v, _ := r.vars.Get(HistoryVar)
+	history := text(v)
+	var hit bool
+	if history != r.History {
+		hit = strings.Contains(history, word)
+	} else if known, ok := r.Found[word]; ok {
+		hit = known
+	} else {
+		hit = strings.Contains(history, word)
+		if r.Found == nil {
+			r.Found = map[string]bool{}
+		}
+		r.Found[word] = hit
+	}
+	if hit && len(r.result.Hits) < 10 && !slices.Contains(r.result.Hits, word) {
+		r.result.Hits = append(r.result.Hits, word)
+	}
+	return hit
+}
+
+// get prints a variable, or says that there is none.
+func (r *run) get(path string) string { return text(r.lookup(path)) }
+
+// lookup is a variable. One that is not there gives a text that says so: cards
+// compare with it.
+func (r *run) lookup(path string) value.Value {
+	if v, ok := r.vars.Get(path); ok {
+		return v
+	}
+	return value.OfString(undefinedPrefix + path + "]")
+}
+
+const undefinedPrefix = "[UndefinedVar:"
+
+func (r *run) set(path string, v value.Value) {
+	if !r.vars.Set(path, v) {
+		r.fail("the variable %q cannot be set", clip(path))
+	}
+}
+
+// clip shortens text for messages.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return s
+}

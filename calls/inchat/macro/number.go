@@ -1,0 +1,161 @@
+package macro
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Int reads a value as Python's int() does: numbers lose their fraction, true
+// is 1, strings are digits of any script with a sign, single underscores and
+// blanks around. What is beyond int64 gives its nearest bound. ok is false for
+// everything else.
+func Int(v value.Value) (i int64, ok bool) {
+	switch v.Kind() {
+	case value.Bool:
+		if b, _ := v.Bool(); b {
+			return 1, true
+		}
+		return 0, true
+	case value.Int:
+		if i, ok = v.Int(); ok {
+			return i, true
+		}
+		b, _ := v.Big()
+		return saturate(b), true
+	case value.Float:
+		f, _ := v.Float()
+		switch {
+		case f >= math.MaxInt64:
+			return math.MaxInt64, true
+		case f <= math.MinInt64:
+			return math.MinInt64, true
+		}
+		return int64(f), true
+	case value.String:
+		s, _ := v.Str()
+		b, ok := parseInt(s)
+		if !ok {
+			return 0, false
+		}
+		return saturate(b), true
+	case value.Null, value.List, value.Object:
+	}
+	return 0, false
+}
+
+func saturate(b *big.Int) int64 {
+	switch {
+	case b.IsInt64():
+		return b.Int64()
+	case b.Sign() < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+// maxDigits bounds the integers that strings spell.
+const maxDigits = 1000
+
+func parseInt(s string) (*big.Int, bool) {
+	s = strings.TrimSpace(s)
+	var digits strings.Builder
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		digits.WriteByte(s[0])
+		s = s[1:]
+	}
+	if len(s) > 4*maxDigits {
+		return nil, false
+	}
+	between := false // whether an underscore may stand here
+	for _, r := range s {
+		if r == '_' && between {
+			between = false
+			continue
+		}
+		d, ok := digit(r)
+		if !ok {
+			return nil, false
+		}
+		digits.WriteByte('0' + d)
+		between = true
+	}
+	if !between {
+		return nil, false
+	}
+	return new(big.Int).SetString(digits.String(), 10)
+}
+
+// digit is the value of a decimal digit. The digits of a script stand in blocks
+// of ten that begin with zero.
+func digit(r rune) (byte, bool) {
+	if r >= '0' && r <= '9' {
+		return byte(r - '0'), true
+	}
+	for _, block := range unicode.Nd.R16 {
+		if r >= rune(block.Lo) && r <= rune(block.Hi) {
+			return byte((r - rune(block.Lo)) % 10), true
+		}
+	}
+	for _, block := range unicode.Nd.R32 {
+		if r >= rune(block.Lo) && r <= rune(block.Hi) {
+			return byte((r - rune(block.Lo)) % 10), true
+		}
+	}
+	return 0, false
+}
+
+// parseFloat reads a decimal number with blanks around.
+func parseFloat(s string) (float64, bool) {
+	s = strings.TrimSpace(s)
+	if strings.ContainsAny(s, "xXpP_") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}
+
+// toFloat reads a value as Python's float() does.
+func toFloat(v value.Value) (float64, bool) {
+	switch v.Kind() {
+	case value.Int, value.Float:
+		return v.Float()
+	case value.Bool:
+		b, _ := v.Bool()
+		return map[bool]float64{true: 1}[b], true
+	case value.String:
+		s, _ := v.Str()
+		return parseFloat(s)
+	case value.Null, value.List, value.Object:
+	}
+	return 0, false
+}
+
+// floatText prints a float: 5.0, 1e+16, inf.
+func floatText(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	}
+	return prompt.Text(value.OfFloat(f))
+}
+
+// text prints a variable; null prints nothing.
+func text(v value.Value) string {
+	if v.IsNull() {
+		return ""
+	}
+	if s, ok := v.Str(); ok {
+		return s
+	}
+	return prompt.Text(v)
+}

@@ -1,0 +1,201 @@
+package macro
+
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/calls/inchat/keyword"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// parser reads a text from left to right. A closer belongs to the nearest opener
+// of its kind; the two kinds do not see each other.
+type parser struct {
+	out    *Text
+	source string
+	frames []frame // frames[0] is the text itself
+	macros int
+}
+
+// frame is an opener and what has been read since.
+type frame struct {
+	opener int // where it stands
+	pieces []piece
+	depth  int // how many macros are inside each other in pieces
+}
+
+// piece is a macro, or source[start:end]. Neighbouring texts are one piece, for
+// they are neighbours in the source as well.
+type piece struct {
+	start, end int
+	call       *call
+}
+
+func (p *parser) parse(text string) []node {
+	p.source, p.frames = text, []frame{{}}
+	start := 0
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != text[i+1] || strings.IndexByte("{}<>", text[i]) < 0 {
+			continue
+		}
+		p.text(start, i)
+		if text[i] == '{' || text[i] == '<' {
+			p.frames = append(p.frames, frame{opener: i})
+		} else if !p.close(text[i]-2, i) { // in ASCII, } is two behind { and > behind <
+			p.text(i, i+2)
+		}
+		i++
+		start = i + 1
+	}
+	p.text(start, len(text))
+	p.collapse(0)
+	return p.nodes(p.frames[0].pieces)
+}
+
+func (p *parser) text(start, end int) {
+	if start == end {
+		return
+	}
+	top := &p.frames[len(p.frames)-1]
+	if n := len(top.pieces); n > 0 && top.pieces[n-1].call == nil {
+		top.pieces[n-1].end = end
+		return
+	}
+	top.pieces = append(top.pieces, piece{start: start, end: end})
+}
+
+// collapse makes the openers above frame at plain text.
+func (p *parser) collapse(at int) {
+	above := p.frames[at+1:]
+	p.frames = p.frames[:at+1]
+	for _, f := range above {
+		p.text(f.opener, f.opener+2)
+		for _, x := range f.pieces {
+			if x.call == nil {
+				p.text(x.start, x.end)
+				continue
+			}
+			p.frames[at].pieces = append(p.frames[at].pieces, x)
+		}
+		p.frames[at].depth = max(p.frames[at].depth, f.depth)
+	}
+}
+
+func (p *parser) nodes(pieces []piece) []node {
+	nodes := make([]node, len(pieces))
+	for i, x := range pieces {
+		nodes[i] = node{text: p.source[x.start:x.end], call: x.call}
+	}
+	return nodes
+}
+
+// close ends the nearest opener of that kind. It is false where there is none,
+// or where the macro is not known and so stays text.
+func (p *parser) close(opener byte, end int) bool {
+	at := len(p.frames) - 1
+	for at > 0 && p.source[p.frames[at].opener] != opener {
+		at--
+	}
+	if at == 0 {
+		return false
+	}
+	p.collapse(at)
+	inner := p.frames[at]
+	c := p.call(p.nodes(inner.pieces), inner.depth)
+	if c == nil {
+		p.collapse(at - 1)
+		return false
+	}
+	p.frames = p.frames[:at]
+	top := &p.frames[at-1]
+	top.pieces = append(top.pieces, piece{start: end, end: end, call: c})
+	top.depth = max(top.depth, inner.depth+1)
+	return true
+}
+
+const blanks = " \t\r\n\u3000"
+
+// call makes a macro of what stands between its delimiters; nil where it is not
+// known. A name never comes from another macro.
+func (p *parser) call(nodes []node, depth int) *call {
+	if len(nodes) == 0 || nodes[0].call != nil {
+		return nil
+	}
+	head := strings.TrimLeft(nodes[0].text, blanks)
+	if len(nodes) == 1 {
+		head = strings.TrimRight(head, blanks)
+	}
+	c := &call{}
+	rest := head
+	if strings.HasPrefix(head, "//") {
+		c.name, c.expand, c.hasParam = "//", comment, true
+	} else {
+		c.name, rest, c.hasParam = strings.Cut(head, ":")
+		c.name = strings.ToLower(strings.TrimSpace(c.name))
+		if c.expand = builtin(c.name); c.expand == nil || !c.hasParam && len(nodes) > 1 {
+			p.unknown(c.name, c.hasParam || len(nodes) == 1)
+			return nil
+		}
+	}
+	if depth >= maxNested || p.macros >= maxMacros {
+		p.out.warn("too many macros, or too many inside each other; %q stays as it is", clip(head))
+		return nil
+	}
+	p.macros++
+	c.param = nodes[1:]
+	if rest != "" {
+		c.param = append([]node{{text: rest}}, nodes[1:]...)
+	}
+	if n := len(c.param); n > 0 && c.param[n-1].call == nil {
+		c.param[n-1].text = strings.TrimRight(c.param[n-1].text, blanks)
+	}
+	p.compile(c, len(nodes) == 1, rest)
+	return c
+}
+
+// unknown notes a macro that people may have mistyped.
+func (p *parser) unknown(name string, whole bool) {
+	if !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || builtin(name) != nil {
+		return
+	}
+	message := "unknown macro %q stays as it is"
+	if near := value.Nearest(name, names()); near != "" {
+		p.out.warn(message+"; did you mean %q?", clip(name), near)
+		return
+	}
+	p.out.warn(message, clip(name))
+}
+
+// compile prepares what can be read before the text is expanded.
+func (p *parser) compile(c *call, static bool, param string) {
+	switch c.name {
+	case "random", "pick", "roll":
+		p.out.volatile = true
+	case "keywords":
+		if !static {
+			return
+		}
+		e, err := keyword.Parse(param)
+		if err != nil {
+			c.expand = p.out.fail("keywords %q: %v", clip(param), err)
+			return
+		}
+		c.expr = e
+		p.out.words = append(p.out.words, e.Words()...)
+		for _, w := range e.Warnings() {
+			p.out.warn("keywords %q: %s", clip(param), w)
+		}
+	case "python":
+		if !static {
+			p.out.volatile = true // what it calls is known only when it runs
+			c.dynamic = true
+			return
+		}
+		program, err := compile(param, nil)
+		if err != nil {
+			c.expand = p.out.fail("python %q: %v", clip(param), err)
+			return
+		}
+		c.program = program
+		p.out.volatile = p.out.volatile || program.volatile
+	}
+}

@@ -1,0 +1,90 @@
+package inchat
+
+import (
+	"strconv"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// output is the value of [Output], made by hand: long chats have tens of
+// thousands of messages and entries.
+func (b *builder) output(messages []message) value.Value {
+	list := make([]value.Value, len(messages))
+	for i, m := range messages {
+		out := value.NewMap(3)
+		out.Set("role", value.OfString(m.role))
+		out.Set("content", value.OfString(m.content))
+		out.Set("source", m.source())
+		list[i] = value.OfMap(out)
+		if m.entry != nil {
+			m.entry.message = i
+		}
+	}
+	trace := make([]value.Value, len(b.candidates))
+	for i := range b.candidates {
+		trace[i] = b.candidates[i].part()
+	}
+	out := value.NewMap(3)
+	out.Set("messages", value.OfList(list...))
+	out.Set("trace", value.OfList(trace...))
+	if len(b.warnings) > 0 {
+		out.Set("warnings", value.Must(b.warnings))
+	}
+	return value.OfMap(out)
+}
+
+// source tells where a message comes from.
+func (m message) source() value.Value {
+	c := m.entry
+	if c == nil {
+		s := value.NewMap(3)
+		s.Set("type", value.OfString("history."+m.role))
+		s.Set("id", value.OfString("history_"+strconv.Itoa(m.index)))
+		s.Set("index", value.OfInt(int64(m.index)))
+		return value.OfMap(s)
+	}
+	s := value.NewMap(c.entry.Len() + 3)
+	if c.kind == kindPreset {
+		s.Set("type", value.OfString("preset.in-chat"))
+		s.Set("id", value.OfString("preset_"+c.name))
+		for key, v := range c.entry.All() {
+			s.Set(key, v)
+		}
+		return value.OfMap(s)
+	}
+	id := strconv.Itoa(c.index)
+	if v, ok := c.entry.Get("id"); ok && !v.IsNull() {
+		id = plain(v)
+	}
+	s.Set("type", value.OfString("world_book.in-chat"))
+	s.Set("id", value.OfString("wb_"+id))
+	for key, v := range c.entry.All() {
+		if key == "id" {
+			key = "wb_id" // source.id is the message's
+		}
+		s.Set(key, v)
+	}
+	if _, own := c.entry.Get("role"); !own {
+		s.Set("role", value.OfString(c.role))
+	}
+	return value.OfMap(s)
+}
+
+// part is the entry's line in the trace, a calls.Part.
+func (c *candidate) part() value.Value {
+	p := value.NewMap(9)
+	p.Set("kind", value.OfString(c.kind))
+	p.Set("name", value.OfString(c.name))
+	text := ""
+	if !c.out {
+		text = c.content
+		p.Set("message", value.OfInt(int64(c.message)))
+	}
+	p.Set("start", value.OfInt(0))
+	p.Set("end", value.OfInt(int64(len(text))))
+	p.Set("text", value.OfString(text))
+	p.Set("tokens", value.OfInt(int64(c.tokens)))
+	p.Set("included", value.OfBool(!c.out))
+	p.Set("reason", value.OfString(c.reason))
+	return value.OfMap(p)
+}
