@@ -11,7 +11,7 @@ type Map struct {
 }
 
 // searched is the size up to which a linear search beats a hash.
-const searched = 8
+const searched = 16
 
 // NewMap returns an empty map with room for n members.
 func NewMap(n int) *Map {
