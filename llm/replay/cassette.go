@@ -1,0 +1,196 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// format is what the member scheduler of a cassette says.
+const format = "cassette/1"
+
+const head = `# Recorded answers of a model. A request is found by its key; a recording without
+# a key gets it from its request, so that recordings can be written by hand.
+`
+
+// cassette is a parsed file.
+type cassette struct{ recordings []recording }
+
+// recording is one request and its answer.
+type recording struct {
+	key     string
+	request value.Value
+	deltas  []llm.Delta
+}
+
+// find gives the recordings of a key, in the order of the file.
+func (c *cassette) find(key string) []recording {
+	var found []recording
+	for _, r := range c.recordings {
+		if r.key == key {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// delta is a piece of an answer as the cassette has it; plain text stands for one
+// that has nothing else.
+type delta struct {
+	Text         string                     `json:"text,omitempty"`
+	Reasoning    string                     `json:"reasoning,omitempty"`
+	ToolCalls    []toolCall                 `json:"tool_calls,omitempty"`
+	FinishReason string                     `json:"finish_reason,omitempty"`
+	Usage        *llm.Usage                 `json:"usage,omitempty"`
+	Extra        map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+type toolCall struct {
+	Index     int                        `json:"index,omitempty"`
+	ID        string                     `json:"id,omitempty"`
+	Name      string                     `json:"name,omitempty"`
+	Arguments string                     `json:"arguments,omitempty"`
+	Extra     map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+func encodeDelta(d llm.Delta) (value.Value, error) {
+	out := delta{Text: d.Text, Reasoning: d.Reasoning, FinishReason: d.FinishReason, Usage: d.Usage, Extra: d.Extra}
+	for _, c := range d.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, toolCall(c))
+	}
+	v, err := value.Of(out)
+	if err == nil && v.Map().Len() == 1 && d.Text != "" {
+		return value.OfString(d.Text), nil
+	}
+	return v, err
+}
+
+func decodeDelta(v value.Value) (llm.Delta, error) {
+	if text, ok := v.Str(); ok {
+		return llm.Delta{Text: text}, nil
+	}
+	var in delta
+	if err := strict(v, "text", "reasoning", "tool_calls", "finish_reason", "usage", "extra"); err != nil {
+		return llm.Delta{}, err
+	}
+	if err := value.Decode(v, &in); err != nil {
+		return llm.Delta{}, err
+	}
+	d := llm.Delta{Text: in.Text, Reasoning: in.Reasoning, FinishReason: in.FinishReason, Usage: in.Usage, Extra: in.Extra}
+	for _, c := range in.ToolCalls {
+		d.ToolCalls = append(d.ToolCalls, llm.ToolCallDelta(c))
+	}
+	return d, nil
+}
+
+// encode gives the file's text.
+func (c *cassette) encode() ([]byte, error) {
+	list := make([]value.Value, len(c.recordings))
+	for i, r := range c.recordings {
+		deltas := make([]value.Value, len(r.deltas))
+		for j, d := range r.deltas {
+			var err error
+			if deltas[j], err = encodeDelta(d); err != nil {
+				return nil, err
+			}
+		}
+		m := value.Pairs("key", r.key, "request", r.request)
+		if len(deltas) == 1 {
+			m.Set("response", deltas[0])
+		} else {
+			m.Set("deltas", value.OfList(deltas...))
+		}
+		list[i] = value.OfMap(m)
+	}
+	text := yaml.Append([]byte(head), value.OfMap(value.Pairs("scheduler", format, "recordings", list)))
+	if len(text) > yaml.MaxBytes {
+		return nil, fmt.Errorf("the cassette would have %d bytes, more than %d", len(text), yaml.MaxBytes)
+	}
+	return text, nil
+}
+
+// parseCassette reads a file. Errors begin with line:col or with a pointer.
+func parseCassette(src []byte) (*cassette, error) {
+	v, err := yaml.ParseValue(src)
+	if err != nil {
+		return nil, err
+	}
+	if v.IsNull() {
+		return &cassette{}, nil
+	}
+	if err := strict(v, "scheduler", "recordings"); err != nil {
+		return nil, fmt.Errorf(" %w", err)
+	}
+	if got, _ := v.Get("scheduler"); !value.Equal(got, value.OfString(format)) {
+		return nil, fmt.Errorf(" not a cassette that this program knows: scheduler is %s, want %s", got, format)
+	}
+	list, _ := v.Get("recordings")
+	if list.Kind() != value.List && !list.IsNull() {
+		return nil, fmt.Errorf(" /recordings: want an array, got %s", list.Kind())
+	}
+	c := &cassette{}
+	for i, item := range list.List() {
+		r, err := parseRecording(item)
+		if err != nil {
+			return nil, fmt.Errorf(" /recordings/%d: %w", i, err)
+		}
+		c.recordings = append(c.recordings, r)
+	}
+	return c, nil
+}
+
+func parseRecording(item value.Value) (recording, error) {
+	var r recording
+	if err := strict(item, "key", "request", "deltas", "response"); err != nil {
+		return r, err
+	}
+	r.request, _ = item.Get("request")
+	if err := strict(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra"); err != nil {
+		return r, fmt.Errorf("request: %w", err)
+	}
+	r.key = keyOf(r.request)
+	if key, ok := item.Get("key"); ok && !value.Equal(key, value.OfString(r.key)) {
+		return r, errors.New("the key is not that of the request, which was changed: delete the key to make it fit")
+	}
+	pieces, streamed := item.Get("deltas")
+	response, whole := item.Get("response")
+	if streamed == whole {
+		return r, errors.New("want either deltas or response")
+	}
+	if whole {
+		pieces = value.OfList(response)
+	}
+	if pieces.Kind() != value.List {
+		return r, fmt.Errorf("deltas: want an array, got %s", pieces.Kind())
+	}
+	for _, piece := range pieces.List() {
+		d, err := decodeDelta(piece)
+		if err != nil {
+			return r, fmt.Errorf("deltas: %w", err)
+		}
+		r.deltas = append(r.deltas, d)
+	}
+	return r, nil
+}
+
+// strict refuses what is no object or has members of other names.
+func strict(v value.Value, names ...string) error {
+	if v.Kind() != value.Object {
+		return fmt.Errorf("want an object, got %s", v.Kind())
+	}
+	known := value.NewMap(len(names))
+	for _, name := range names {
+		known.Set(name, value.Value{})
+	}
+	for name := range v.Map().All() {
+		if _, ok := known.Get(name); !ok {
+			return fmt.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// miss is the error of a request that is not recorded: it shows the recorded
+// request that is nearest to it, and what differs.
+func (p *Provider) miss(r recording) *llm.Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hint := p.config.Hint
+	if hint == "" {
+		hint = "record it: run once in mode auto or record with a provider that can answer"
+	}
+	text := "no recording of this request in " + p.config.Path
+	asked := lines(r.request)
+	if i := p.cassette.nearest(asked); i >= 0 {
+		near := p.cassette.recordings[i]
+		text += fmt.Sprintf("; the nearest is recording %d (- recorded, + asked):\n%s", i+1, diff(lines(near.request), asked))
+	} else {
+		text += ", which is empty; asked was:\n" + diff(nil, asked)
+	}
+	return &llm.Error{Provider: p.config.Name, Message: strings.TrimRight(text, "\n"), Hint: hint}
+}
+
+// lines is a request as the cassette shows it, cut into lines.
+func lines(request value.Value) []string {
+	return strings.Split(strings.TrimSuffix(string(yaml.Append(nil, request)), "\n"), "\n")
+}
+
+// nearest is the index of the recording whose request has the most lines in common
+// with those asked, counted against all lines; -1 where there is none.
+func (c *cassette) nearest(asked []string) int {
+	best, bestScore := -1, -1.0
+	for i, r := range c.recordings {
+		recorded := lines(r.request)
+		count := make(map[string]int, len(recorded))
+		for _, line := range recorded {
+			count[line]++
+		}
+		common := 0
+		for _, line := range asked {
+			if count[line] > 0 {
+				count[line]--
+				common++
+			}
+		}
+		if score := float64(2*common) / float64(len(recorded)+len(asked)); score > bestScore {
+			best, bestScore = i, score
+		}
+	}
+	return best
+}
+
+// Limits of a diff that people read.
+const (
+	maxDiffLines = 40
+	maxLineWidth = 160
+	around       = 2 // lines shown before and after a change
+	// maxCells bounds the table of the comparison; beyond it the middle of both
+	// texts is shown as replaced.
+	maxCells = 4 << 20
+)
+
+// diff shows how to come from old to new, with a few lines around each change.
+func diff(old, new []string) string {
+	script := compare(old, new)
+	near := make([]bool, len(script))
+	for i, line := range script {
+		if line[0] != ' ' {
+			for j := max(0, i-around); j <= min(len(script)-1, i+around); j++ {
+				near[j] = true
+			}
+		}
+	}
+	var out strings.Builder
+	shown := 0
+	same := sameStarts(script)
+	for i, line := range script {
+		switch {
+		case shown == maxDiffLines:
+			fmt.Fprintf(&out, "  ... and %d more lines\n", len(script)-i)
+			return out.String()
+		case near[i]:
+			out.WriteString("  " + clip(line, same[i]) + "\n")
+			shown++
+		case i > 0 && near[i-1]:
+			out.WriteString("  ...\n")
+		}
+	}
+	return out.String()
+}
+
+// sameStarts tells of each line that is replaced how many characters it has in
+// common with the one that takes its place, and of that the same.
+func sameStarts(script []string) []int {
+	same := make([]int, len(script))
+	for i := 0; i < len(script); {
+		added := i
+		for added < len(script) && script[added][0] == '-' {
+			added++
+		}
+		end := added
+		for end < len(script) && script[end][0] == '+' {
+			end++
+		}
+		for old, new := i, added; old < added && new < end; old, new = old+1, new+1 {
+			x, y := []rune(script[old][2:]), []rune(script[new][2:])
+			n := 0
+			for n < len(x) && n < len(y) && x[n] == y[n] {
+				n++
+			}
+			same[old], same[new] = n, n
+		}
+		i = max(end, i+1)
+	}
+	return same
+}
+
+// clip shortens a marked line to a width that people read, and skips most of its
+// first characters where they are known to be of no interest.
+func clip(line string, skip int) string {
+	mark, text := line[:2], []rune(line[2:])
+	if skip > maxLineWidth/2 {
+		mark, text = mark+"... ", text[skip-maxLineWidth/4:]
+	}
+	if len(text) > maxLineWidth {
+		return mark + string(text[:maxLineWidth]) + " ..."
+	}
+	return mark + string(text)
+}
+
+// compare gives all lines of both texts, each marked with "  ", "- " or "+ ". It
+// finds a longest common subsequence between the equal head and tail.
+func compare(old, new []string) []string {
+	var head, tail []string
+	for len(old) > 0 && len(new) > 0 && old[0] == new[0] {
+		head = append(head, "  "+old[0])
+		old, new = old[1:], new[1:]
+	}
+	for len(old) > 0 && len(new) > 0 && old[len(old)-1] == new[len(new)-1] {
+		tail = append(tail, "  "+old[len(old)-1])
+		old, new = old[:len(old)-1], new[:len(new)-1]
+	}
+	script := append(head, middle(old, new)...)
+	for i := len(tail) - 1; i >= 0; i-- {
+		script = append(script, tail[i])
+	}
+	return script
+}
+
+func middle(old, new []string) []string {
+	var script []string
+	i, j := 0, 0
+	if len(old)*len(new) <= maxCells {
+		// common[i][j] is the length of the longest common subsequence of the rests.
+		width := len(new) + 1
+		common := make([]int32, (len(old)+1)*width)
+		for i := len(old) - 1; i >= 0; i-- {
+			for j := len(new) - 1; j >= 0; j-- {
+				if old[i] == new[j] {
+					common[i*width+j] = common[(i+1)*width+j+1] + 1
+				} else {
+					common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
+				}
+			}
+		}
+		for i < len(old) && j < len(new) {
+			switch {
+			case old[i] == new[j]:
+				script = append(script, "  "+old[i])
+				i, j = i+1, j+1
+			case common[(i+1)*width+j] >= common[i*width+j+1]:
+				script = append(script, "- "+old[i])
+				i++
+			default:
+				script = append(script, "+ "+new[j])
+				j++
+			}
+		}
+	}
+	for ; i < len(old); i++ {
+		script = append(script, "- "+old[i])
+	}
+	for ; j < len(new); j++ {
+		script = append(script, "+ "+new[j])
+	}
+	return script
+}

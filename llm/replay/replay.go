@@ -1,0 +1,211 @@
+// Package replay records the answers of a model in a cassette, a YAML file that
+// people can read, review and keep beside a flow, and plays them back: flows run
+// offline, for nothing, and always alike.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// Mode says what a provider does with a request.
+type Mode string
+
+// The modes.
+const (
+	// Replay plays what is recorded; a request that is not is an error.
+	Replay Mode = "replay"
+	// Record asks the inner provider, and records what it says. The first new
+	// recording of a request replaces those of it that were there before.
+	Record Mode = "record"
+	// Auto plays what is recorded, and records what is not.
+	Auto Mode = "auto"
+)
+
+// Config says which cassette to use, and how.
+type Config struct {
+	// Name is the provider's name in messages.
+	Name string
+	// Path is the cassette's file. Modes that record create it.
+	Path string
+	// Mode is [Replay] where it is "".
+	Mode Mode
+	// Inner is who is asked when something is recorded; nil in mode Replay.
+	Inner llm.Provider
+	// Secrets are values that must not stand in the file: they are masked.
+	Secrets []string
+	// Hint says how to record, for the message about a request that is not
+	// recorded; "" is a general word.
+	Hint string
+}
+
+// Provider plays and records. It is safe for concurrent use; one cassette must not
+// be recorded by two providers at a time.
+type Provider struct {
+	config  Config
+	secrets secrets
+
+	mu       sync.Mutex
+	cassette *cassette
+	played   map[string]int  // by key: how many times
+	renewed  map[string]bool // keys recorded by this provider
+}
+
+var _ llm.Provider = (*Provider)(nil)
+
+// New reads the cassette. In mode Replay it must exist.
+func New(config Config) (*Provider, error) {
+	if config.Mode == "" {
+		config.Mode = Replay
+	}
+	if config.Mode != Replay && config.Mode != Record && config.Mode != Auto {
+		return nil, fmt.Errorf("provider %s: the mode %q is not replay, record or auto", config.Name, config.Mode)
+	}
+	if config.Mode != Replay && config.Inner == nil {
+		return nil, fmt.Errorf("provider %s: mode %s needs a provider to ask", config.Name, config.Mode)
+	}
+	p := &Provider{
+		config: config, secrets: newSecrets(config.Secrets),
+		cassette: &cassette{}, played: map[string]int{}, renewed: map[string]bool{},
+	}
+	src, err := os.ReadFile(config.Path)
+	switch {
+	case err == nil:
+		if p.cassette, err = parseCassette(src); err != nil {
+			return nil, fmt.Errorf("%s:%w", config.Path, err)
+		}
+	case !errors.Is(err, fs.ErrNotExist) || config.Mode == Replay:
+		return nil, fmt.Errorf("reading the cassette: %w", err)
+	}
+	return p, nil
+}
+
+// Chat plays the recording of the request, or records one. A request that comes
+// several times gets its recordings in order, and then the last one again.
+func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(llm.Delta{}, &llm.Error{Provider: p.config.Name, Err: err})
+			return
+		}
+		r, err := p.describe(req)
+		if err != nil {
+			yield(llm.Delta{}, p.fail(err))
+			return
+		}
+		if p.config.Mode != Record {
+			if deltas, ok := p.play(r.key); ok {
+				p.send(ctx, deltas, yield)
+				return
+			}
+			if p.config.Mode == Replay {
+				yield(llm.Delta{}, p.miss(r))
+				return
+			}
+		}
+		p.record(ctx, req, r, yield)
+	}
+}
+
+func (p *Provider) fail(err error) *llm.Error { return &llm.Error{Provider: p.config.Name, Err: err} }
+
+func (p *Provider) send(ctx context.Context, deltas []llm.Delta, yield func(llm.Delta, error) bool) {
+	for _, d := range deltas {
+		if err := ctx.Err(); err != nil {
+			yield(llm.Delta{}, p.fail(err))
+			return
+		}
+		if !yield(d, nil) {
+			return
+		}
+	}
+}
+
+// play gives the next recording of a request, if it has one.
+func (p *Provider) play(key string) (deltas []llm.Delta, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	takes := p.cassette.find(key)
+	if len(takes) == 0 {
+		return nil, false
+	}
+	take := takes[min(p.played[key], len(takes)-1)]
+	p.played[key]++
+	return take.deltas, true
+}
+
+// record passes on what the inner provider says, and keeps it when it is whole.
+func (p *Provider) record(ctx context.Context, req *llm.Request, r recording, yield func(llm.Delta, error) bool) {
+	if p.secrets.in(r.request) {
+		yield(llm.Delta{}, p.fail(errSecret))
+		return
+	}
+	for d, err := range p.config.Inner.Chat(ctx, req) {
+		if err == nil {
+			r.deltas = append(r.deltas, d)
+		}
+		if !yield(d, err) || err != nil {
+			return
+		}
+	}
+	if err := p.keep(r); err != nil {
+		yield(llm.Delta{}, p.fail(fmt.Errorf("recording the answer: %w", err)))
+	}
+}
+
+// keep adds a recording to the cassette and writes the file.
+func (p *Provider) keep(r recording) error {
+	deltas, err := p.secrets.maskDeltas(r.deltas)
+	if err != nil {
+		return err
+	}
+	r.deltas = deltas
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := &cassette{recordings: slices.Clone(p.cassette.recordings)}
+	if !p.renewed[r.key] {
+		next.recordings = slices.DeleteFunc(next.recordings, func(old recording) bool { return old.key == r.key })
+	}
+	next.recordings = append(next.recordings, r)
+	text, err := next.encode()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(p.config.Path, text); err != nil {
+		return err
+	}
+	p.cassette, p.renewed[r.key] = next, true
+	p.played[r.key]++ // in mode auto, this take has been heard
+	return nil
+}
+
+// writeFile puts a new file in the place of the old one at once: who reads it
+// never sees half of it.
+func writeFile(path string, text []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

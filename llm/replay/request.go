@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// describe makes the recording of a request without its answer: the request as
+// the cassette shows it, and its key.
+func (p *Provider) describe(req *llm.Request) (recording, error) {
+	m := value.NewMap(7)
+	set := func(name string, x any) error {
+		v, err := value.Of(x)
+		if err == nil {
+			m.Set(name, v)
+			return nil
+		}
+		return fmt.Errorf("the request's %s: %w", name, err)
+	}
+	var err error
+	if req.Model != "" {
+		err = set("model", req.Model)
+	}
+	for _, member := range []struct {
+		name string
+		has  bool
+		x    any
+	}{
+		{"messages", true, req.Messages},
+		{"tools", len(req.Tools) > 0, req.Tools},
+		{"schema", len(req.ResponseSchema) > 0, req.ResponseSchema},
+		{"temperature", req.Temperature != nil, req.Temperature},
+		{"max_tokens", req.MaxTokens > 0, req.MaxTokens},
+		{"extra", len(req.Extra) > 0, req.Extra},
+	} {
+		if err == nil && member.has {
+			err = set(member.name, member.x)
+		}
+	}
+	if err != nil {
+		return recording{}, err
+	}
+	request := p.secrets.mask(digestImages(value.OfMap(m)))
+	return recording{key: keyOf(request), request: request}, nil
+}
+
+// digestImages puts a digest in the place of each data URL: a picture is nothing
+// that people read in a cassette.
+func digestImages(v value.Value) value.Value {
+	return mapStrings(v, func(s string) string {
+		head, data, ok := strings.Cut(s, ";base64,")
+		if !ok || !strings.HasPrefix(head, "data:") || strings.ContainsAny(head, " \n") {
+			return s
+		}
+		sum := sha256.Sum256([]byte(data))
+		return head + ";sha256," + hex.EncodeToString(sum[:])
+	})
+}
+
+// mapStrings changes every string in a value, but not the keys.
+func mapStrings(v value.Value, change func(string) string) value.Value {
+	switch v.Kind() {
+	case value.String:
+		s, _ := v.Str()
+		return value.OfString(change(s))
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = mapStrings(item, change)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for k, member := range v.Map().All() {
+			m.Set(k, mapStrings(member, change))
+		}
+		return value.OfMap(m)
+	default:
+		return v
+	}
+}
+
+// keyOf is the digest of a request in its canonical form: it does not depend on
+// the order of keys or the spelling of numbers.
+func keyOf(request value.Value) string {
+	sum := sha256.Sum256(canonical(nil, request))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical appends JSON with sorted keys, in which equal numbers are spelt alike.
+func canonical(b []byte, v value.Value) []byte {
+	switch v.Kind() {
+	case value.List:
+		b = append(b, '[')
+		for i, item := range v.List() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = canonical(b, item)
+		}
+		return append(b, ']')
+	case value.Object:
+		b = append(b, '{')
+		for i, key := range slices.Sorted(slices.Values(v.Map().Keys())) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(value.AppendQuoted(b, key), ':')
+			member, _ := v.Get(key)
+			b = canonical(b, member)
+		}
+		return append(b, '}')
+	case value.Float:
+		// 1.0 is 1, and what float64 cannot tell apart is the same.
+		if f, _ := v.Float(); f < 1<<53 && f > -1<<53 && f == float64(int64(f)) {
+			return strconv.AppendInt(b, int64(f), 10)
+		} else if text := strconv.FormatFloat(f, 'g', -1, 64); json.Valid([]byte(text)) {
+			return append(b, text...)
+		}
+	case value.Int:
+		if i, ok := v.Big(); ok {
+			return i.Append(b, 10)
+		}
+	}
+	return v.AppendJSON(b)
+}
