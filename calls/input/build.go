@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
@@ -19,7 +18,7 @@ type build struct {
 	params   Params
 	in       Input
 	env      *calls.Env
-	modules  []module
+	config   *config
 	settings settings
 	names    names
 
@@ -27,9 +26,10 @@ type build struct {
 	fetched  map[string]fetched // by root
 	notes    map[string]string  // by memory variable: what was left out of it
 
-	// Both are fetched when somebody first asks, then kept.
+	// These are made when somebody first asks, then kept.
 	dialogue func() (dialogue, error)
 	memories func() ([]recalled, error)
+	state    func() plugins.State
 }
 
 // dialogue is the short-term memory after its bounds were applied.
@@ -53,7 +53,7 @@ type decision struct {
 func newBuild(p Params, in Input, env *calls.Env, cfg *config, warnings []string) *build {
 	return &build{
 		params: p, in: in, env: env,
-		modules: cfg.Modules, settings: cfg.Settings.in(in.Language),
+		config: cfg, settings: cfg.Settings.in(in.Language),
 		names:    names{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},
@@ -73,6 +73,7 @@ func (b *build) warn(format string, args ...any) {
 func (b *build) run(ctx context.Context) (Output, error) {
 	b.dialogue = sync.OnceValues(func() (dialogue, error) { return b.loadDialogue(ctx) })
 	b.memories = sync.OnceValues(func() ([]recalled, error) { return b.loadMemories(ctx) })
+	b.state = sync.OnceValue(b.newState)
 	if err := b.checkNames(); err != nil {
 		return Output{}, err
 	}
@@ -81,7 +82,7 @@ func (b *build) run(ctx context.Context) (Output, error) {
 		return Output{}, err
 	}
 	var wanted []string
-	for i, m := range b.modules {
+	for i, m := range b.config.Modules {
 		for _, s := range m.Segments {
 			if s.variable() && decisions[i].include {
 				wanted = append(wanted, s.Value)
@@ -96,17 +97,16 @@ func (b *build) run(ctx context.Context) (Output, error) {
 
 // checkNames refuses a template that names what does not exist.
 func (b *build) checkNames() error {
-	var problems schema.Problems
-	for _, u := range b.names.unknowns(b.modules) {
+	var faults []string
+	for _, u := range b.names.unknowns(b.config.Modules) {
 		if u.variable == "" || b.params.OnUnknown == "error" {
-			u.problem.Pointer = dotted(u.problem.Pointer)
-			problems = append(problems, u.problem)
+			faults = append(faults, b.config.place(u.problem))
 			continue
 		}
-		b.warn("%s", describe(u.problem))
+		b.warn("%s", b.config.place(u.problem))
 	}
-	if len(problems) > 0 {
-		return calls.Errorf(calls.NotFound, "%w", problems)
+	if len(faults) > 0 {
+		return calls.Errorf(calls.NotFound, "%s", strings.Join(faults, "\n"))
 	}
 	return nil
 }
@@ -114,10 +114,10 @@ func (b *build) checkNames() error {
 // judge decides for every module whether it is in. The modules of one function
 // are judged in one batch.
 func (b *build) judge(ctx context.Context) ([]decision, error) {
-	decisions := make([]decision, len(b.modules))
+	decisions := make([]decision, len(b.config.Modules))
 	byFunction := map[string][]int{}
 	var order, variables []string
-	for i, m := range b.modules {
+	for i, m := range b.config.Modules {
 		name := m.Importance.name
 		switch {
 		case m.Importance.never:
@@ -144,12 +144,12 @@ func (b *build) judge(ctx context.Context) ([]decision, error) {
 			return nil, context.Cause(ctx)
 		}
 		if err != nil && b.settings.OnImportanceErr == "fail" {
-			return nil, failure(err, "importance function %q of module %q", name, b.modules[byFunction[name][0]].Name)
+			return nil, failure(err, "importance function %q of module %q", name, b.config.Modules[byFunction[name][0]].Name)
 		}
 		for at, i := range byFunction[name] {
 			if err != nil {
 				decisions[i] = decision{b.settings.OnImportanceErr == "include", name + " failed: " + err.Error()}
-				b.warn("module %q is %sd: the importance function %s failed: %v", b.modules[i].Name, b.settings.OnImportanceErr, name, err)
+				b.warn("module %q is %sd: the importance function %s failed: %v", b.config.Modules[i].Name, b.settings.OnImportanceErr, name, err)
 				continue
 			}
 			decisions[i] = decision{verdicts[at].Include, reason(name, verdicts[at])}
@@ -185,8 +185,8 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 	}
 	items := make([]plugins.Item, len(modules))
 	for at, i := range modules {
-		segments := value.Must(b.modules[i].Segments)
-		items[at] = plugins.Item{Name: b.modules[i].Name, Data: value.OfMap(value.Pairs("segments", segments)).AppendJSON(nil)}
+		segments := value.Must(b.config.Modules[i].Segments)
+		items[at] = plugins.Item{Name: b.config.Modules[i].Name, Data: value.OfMap(value.Pairs("segments", segments)).AppendJSON(nil)}
 	}
 	var verdicts []plugins.Verdict
 	err := b.guard(ctx, func(ctx context.Context) (err error) {
@@ -202,8 +202,8 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 // assemble joins the texts of the modules that are in.
 func (b *build) assemble(decisions []decision) (Output, error) {
 	var prompt strings.Builder
-	out := Output{Parts: make([]calls.Part, 0, len(b.modules))}
-	for i, m := range b.modules {
+	out := Output{Parts: make([]calls.Part, 0, len(b.config.Modules))}
+	for i, m := range b.config.Modules {
 		d := decisions[i]
 		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: prompt.Len(), End: prompt.Len()}
 		if d.include {

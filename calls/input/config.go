@@ -23,6 +23,8 @@ type config struct {
 	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated."`
 
 	warnings schema.Problems
+	// place says where a problem stands and what it is.
+	place func(schema.Problem) string
 }
 
 // module is one part of the prompt that is in or out as a whole.
@@ -188,6 +190,10 @@ func (c *inline) DecodeValue(v value.Value) error {
 		}
 		return problems
 	}
+	cfg.place = func(p schema.Problem) string {
+		p.Pointer = "/config" + p.Pointer
+		return describe(p)
+	}
 	c.config = cfg
 	return nil
 }
@@ -223,7 +229,7 @@ func dotted(pointer string) string {
 	return b.String()
 }
 
-// describe is a problem of the config itself as a warning.
+// describe is a problem with its place as people write it.
 func describe(p schema.Problem) string {
 	p.Pointer = dotted(p.Pointer)
 	return p.Error()
@@ -288,12 +294,9 @@ func parse(name string, data []byte, lenient bool) (cfg *config, warnings, fault
 	if err != nil {
 		return nil, nil, []string{name + ":" + err.Error()}
 	}
-	place := func(list schema.Problems) (texts []string) {
-		for _, p := range list {
-			line, col := doc.At(p.Pointer)
-			texts = append(texts, fmt.Sprintf("%s:%d:%d: %s", name, line, col, describe(p)))
-		}
-		return texts
+	place := func(p schema.Problem) string {
+		line, col := doc.At(p.Pointer)
+		return fmt.Sprintf("%s:%d:%d: %s", name, line, col, describe(p))
 	}
 	cfg, problems, duplicates := check(doc.Value)
 	if !lenient {
@@ -301,9 +304,17 @@ func parse(name string, data []byte, lenient bool) (cfg *config, warnings, fault
 		duplicates = nil
 	}
 	if len(problems) > 0 {
-		return nil, nil, place(problems)
+		return nil, nil, each(problems, place)
 	}
-	return cfg, place(append(duplicates, cfg.warnings...)), nil
+	cfg.place = place
+	return cfg, each(append(duplicates, cfg.warnings...), place), nil
+}
+
+func each(problems schema.Problems, place func(schema.Problem) string) (texts []string) {
+	for _, p := range problems {
+		texts = append(texts, place(p))
+	}
+	return texts
 }
 
 //go:embed lang

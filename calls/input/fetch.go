@@ -26,9 +26,9 @@ func (b *build) guard(ctx context.Context, work func(context.Context) error) (er
 	return work(ctx)
 }
 
-// state is what functions may know. The dialogue is fetched for them; the
+// newState is what functions may know. The dialogue is fetched for them; the
 // memories are not, before one asks.
-func (b *build) state() plugins.State {
+func (b *build) newState() plugins.State {
 	d := b.history()
 	vars := b.env.Vars
 	known := make(map[string]json.RawMessage, len(vars.Resolved)+b.params.Variables.Len()+4)

@@ -137,11 +137,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 func (p Params) config(env *calls.Env, language string) (*config, []string, error) {
 	switch {
 	case p.Config.config != nil:
-		var warnings []string
-		for _, w := range under("/config", p.Config.warnings) {
-			warnings = append(warnings, describe(w))
-		}
-		return p.Config.config, warnings, nil
+		return p.Config.config, each(p.Config.warnings, p.Config.place), nil
 	case p.ConfigPath == "":
 		return defaultConfig(language), nil, nil
 	}

@@ -236,8 +236,8 @@ func TestWrongParameters(t *testing.T) {
 		"memory time":       {"memory: {short_term: [{timestamp: soon, content: x}]}", "/memory/short_term/0: timestamp:"},
 		"long-term entry":   {"memory: {long_term: [[a]]}", "/memory/long_term/0: want a string, an object"},
 		"long-term score":   {"memory: {long_term: [[a, b]]}", "/memory/long_term/0: score: want a number"},
-		"unknown variable":  {"config: " + segments(variable("current_user_inptu")), `context_template[0].segments[0].value: unknown variable "current_user_inptu" (did you mean "current_user_input"?)`},
-		"unknown input":     {"config: " + segments(variable("inputs.town")), `context_template[0].segments[0].value: unknown variable "inputs.town" (`},
+		"unknown variable":  {"config: " + segments(variable("current_user_inptu")), `config.context_template[0].segments[0].value: unknown variable "current_user_inptu" (did you mean "current_user_input"?)`},
+		"unknown input":     {"config: " + segments(variable("inputs.town")), `config.context_template[0].segments[0].value: unknown variable "inputs.town" (`},
 		"unknown function":  {"config: {context_template: [{module_name: a, segments: [], importance_func: is_relevent}]}", `unknown importance function "is_relevent" (did you mean "is_relevant"?)`},
 		"strict and absent": {"strict: true\nconfig_path: none.json", "reading the config file"},
 	} {

@@ -125,7 +125,7 @@ func (n names) unknowns(modules []module) (list []unknown) {
 			near := value.Nearest(f, append(n.functions.ImportanceNames(), n.all()...))
 			list = append(list, unknown{problem: schema.Problem{
 				Pointer: fmt.Sprintf("/context_template/%d/importance_func", i), Keyword: "unknown",
-				Message: fmt.Sprintf("unknown importance function %q", f), Hint: didYouMean(near, "scheduler calls lists what exists"),
+				Message: fmt.Sprintf("unknown importance function %q", f), Hint: didYouMean(near, "there are "+strings.Join(n.functions.ImportanceNames(), ", ")),
 			}})
 		}
 		for j, s := range m.Segments {
