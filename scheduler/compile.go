@@ -257,7 +257,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 			ref.Offset += base
 			*uses = append(*uses, use{ref, within})
 		}
-		return &Param{Pos: pos, Expr: e}
+		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 	}
 	t, err := prompt.Parse(prompt.Source{File: u.file, Text: n.Value, At: at})
 	if err != nil {

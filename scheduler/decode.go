@@ -162,11 +162,29 @@ func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
 	p := d.add(d.of(m.key), "unknown key %q in %s", m.name, what)
 	if _, ok := fields.byName[synonyms[strings.ToLower(m.name)]]; ok {
 		p.hint("did you mean %q?", synonyms[strings.ToLower(m.name)])
-	} else if near := value.Nearest(m.name, fields.names); near != "" {
+	} else if near := nearestKey(m.name, fields.names); near != "" {
 		p.hint("did you mean %q?", near)
 	} else {
 		p.hint("known are %s", strings.Join(fields.names, ", "))
 	}
+}
+
+// nearestKey is the key that was most likely meant: a near one, or else the only
+// one that begins alike.
+func nearestKey(name string, keys []string) string {
+	if near := value.Nearest(name, keys); near != "" || len(name) < 2 {
+		return near
+	}
+	alike := ""
+	for _, k := range keys {
+		if strings.HasPrefix(k, name[:2]) {
+			if alike != "" {
+				return ""
+			}
+			alike = k
+		}
+	}
+	return alike
 }
 
 // mismatch reports a value of the wrong type. A template that YAML took for a

@@ -163,6 +163,8 @@ type Param struct {
 	Map     []Member
 	List    []*Param
 	Literal value.Value
+
+	source string // of an expression, without its braces; for pictures
 }
 
 // Member is a member of a map.

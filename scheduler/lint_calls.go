@@ -281,7 +281,8 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 			p.Message = name + ": " + p.Message
 		}
 	}
-	u.add(u.of(at), "%s", p.Message).Hint = p.Hint
+	found := u.add(u.of(at), "%s", p.Message)
+	found.Hint, found.Warning = p.Hint, p.Warning
 }
 
 // nodeAt is the node that a JSON pointer names, or the nearest one around it.

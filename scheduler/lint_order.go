@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,12 +16,11 @@ var reservedNames = []string{
 	"item", "index", "error", "secrets",
 }
 
-// languageWords are what an expression does not read as a name.
+// languageWords are what an expression does not read as the name of a step.
 var languageWords = []string{
 	"true", "false", "none", "null", "and", "or", "not", "in", "is", "if", "else", "elif", "for", "loop", "self", "set",
+	"range", "dict", "namespace", "cycler", "joiner",
 }
-
-var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // lintOrder finds ids and needs, and what cannot run because of them.
 func (u *unit) lintOrder() {

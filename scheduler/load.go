@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -231,23 +232,26 @@ func invalidUTF8(text []byte) int {
 }
 
 // notYAML reports a syntax error where it most likely comes from: the library
-// often stops a line later, and cannot know that a template was meant.
+// tells only a line, often that of the map around it, and cannot know that a
+// template was meant.
 func (u *unit) notYAML(fault *yaml.Error) {
-	for line := fault.Line; line >= max(1, fault.Line-1); line-- {
+	if at := u.bareTemplate(fault.Line - 1); at >= 0 {
+		text := clipText(string(u.text[at : at+restOfLine(u.text[at:])]))
+		u.add(u.position(at), "a template must be quoted: YAML takes { for the start of a map").
+			hint(`quote the whole value: "%s"`, strings.ReplaceAll(text, `"`, `'`))
+		return
+	}
+	for line := max(1, fault.Line-1); line <= min(fault.Line+1, len(u.yamlLines)); line++ {
 		start := u.offset(line, 1)
-		text := string(u.text[start : start+restOfLine(u.text[start:])])
-		if i := bareTemplate(text); i >= 0 {
-			u.add(u.position(start+i), "a template must be quoted: YAML takes { for the start of a map").hint(`quote the whole value: "%s"`, strings.ReplaceAll(clipText(text[i:]), `"`, `'`))
-			return
-		}
-		if i := strings.IndexByte(text, '\t'); i >= 0 && strings.TrimSpace(text[:i]) == "" {
+		blank := len(u.text[start:]) - len(bytes.TrimLeft(u.text[start:], " \t"))
+		if i := bytes.IndexByte(u.text[start:start+blank], '\t'); i >= 0 {
 			u.add(u.position(start+i), "a tab in the indentation").hint("YAML is indented with spaces")
 			return
 		}
 	}
 	at := u.offset(fault.Line, max(fault.Col, 1))
 	if fault.Col == 0 {
-		at += len(u.text[at:]) - len(bytes.TrimLeft(u.text[at:], " "))
+		at += leadingSpaces(u.text[at:])
 	}
 	p := u.add(u.position(at), "%s", fault.Msg)
 	if strings.Contains(fault.Msg, "second YAML document") {
@@ -255,16 +259,29 @@ func (u *unit) notYAML(fault *yaml.Error) {
 	}
 }
 
-// bareTemplate finds a value that begins with {{ or {% and is not quoted.
-func bareTemplate(line string) int {
-	for _, open := range []string{"{{", "{%"} {
-		i := strings.Index(line, open)
-		if i < 0 {
+var (
+	bareValue  = regexp.MustCompile(`^\s*(?:- +)*(?:[\w-]+:\s+|- +)(\{[{%])`)
+	blockValue = regexp.MustCompile(`[:-]\s+(?:!\S+\s+)?[|>][-+0-9]*\s*(?:#.*)?$`)
+)
+
+// bareTemplate finds the first value from a line on that begins with {{ or {% and
+// is not quoted, outside of block scalars; -1 for none.
+func (u *unit) bareTemplate(from int) int {
+	block := -1 // the indentation of the key whose block scalar this is
+	for i, start := range u.yamlLines {
+		line := u.text[start : start+restOfLine(u.text[start:])]
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		before := strings.TrimRight(line[:i], " ")
-		if before == "" || strings.ContainsAny(before[len(before)-1:], ":-[,") {
-			return i
+		if block >= 0 && leadingSpaces(line) > block {
+			continue
+		}
+		block = -1
+		if blockValue.Match(line) {
+			block = leadingSpaces(line)
+		}
+		if m := bareValue.FindSubmatchIndex(line); m != nil && i+1 >= from {
+			return start + m[2]
 		}
 	}
 	return -1
