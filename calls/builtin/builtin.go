@@ -31,12 +31,9 @@ func Registry() (*calls.Registry, error) {
 			return nil, err
 		}
 	}
-	values := variables{}
-	for _, v := range Variables() {
-		values[v.Name] = v.value
-	}
-	for _, v := range Variables() {
-		if err := r.AddResolver(&values, v.Name); err != nil {
+	all := newResolver()
+	for name := range all.values {
+		if err := r.AddResolver(all, name); err != nil {
 			return nil, err
 		}
 	}

@@ -26,7 +26,7 @@ func Functions() []Function {
 		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, whether(always(true))},
 		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, whether(always(false))},
 		{"is_relevant", relevantSummary, whether(isRelevant)},
-		{"is_relevant_func", relevantSummary, whether(isRelevant)},
+		{"is_relevant_func", relevantSummary, whether(isRelevant)}, // its name in older configs
 		{"has_input", calls.Text{En: "The user said something.", Zh: "用户输入不为空。"}, whether(hasInput)},
 		{"has_history", calls.Text{En: "The dialogue has begun before this turn.", Zh: "此前已有对话。"}, whether(hasHistory)},
 		{"is_first_turn", calls.Text{En: "Nothing was said before.", Zh: "此前没有对话。"}, whether(isFirstTurn)},

@@ -61,14 +61,23 @@ func last(role string) func(plugins.State) any {
 	}
 }
 
-// variables resolves the built-in variables. It is one resolver for all of them:
-// a pointer to it is the same in every registration, so they are asked in one
-// batch.
-type variables map[string]func(plugins.State) any
+// resolver gives all built-in variables, so that they are asked for in one batch.
+type resolver struct {
+	values map[string]func(plugins.State) any
+}
 
-func (v *variables) Resolve(ctx context.Context, state plugins.State, names []string) (map[string]json.RawMessage, error) {
+func newResolver() *resolver {
+	r := &resolver{map[string]func(plugins.State) any{}}
+	for _, v := range Variables() {
+		r.values[v.Name] = v.value
+	}
+	return r
+}
+
+// Resolve gives the values of names.
+func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []string) (map[string]json.RawMessage, error) {
 	return plugins.ResolverFunc(func(_ context.Context, state plugins.State, name string) (any, error) {
-		value, ok := (*v)[name]
+		value, ok := r.values[name]
 		if !ok {
 			return nil, fmt.Errorf("there is no variable %q", name)
 		}

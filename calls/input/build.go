@@ -201,11 +201,11 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 
 // assemble joins the texts of the modules that are in.
 func (b *build) assemble(decisions []decision) (Output, error) {
-	var prompt strings.Builder
+	var text strings.Builder
 	out := Output{Parts: make([]calls.Part, 0, len(b.config.Modules))}
 	for i, m := range b.config.Modules {
 		d := decisions[i]
-		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: prompt.Len(), End: prompt.Len()}
+		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: text.Len(), End: text.Len()}
 		if d.include {
 			var err error
 			if part.Text, d, err = b.render(m, d); err != nil {
@@ -214,17 +214,17 @@ func (b *build) assemble(decisions []decision) (Output, error) {
 		}
 		if d.include {
 			if part.Start > 0 {
-				prompt.WriteString(b.settings.Separator)
-				part.Start = prompt.Len()
+				text.WriteString(b.settings.Separator)
+				part.Start = text.Len()
 			}
-			prompt.WriteString(part.Text)
-			part.End = prompt.Len()
+			text.WriteString(part.Text)
+			part.End = text.Len()
 			part.Tokens = b.env.Tokens.Count(part.Text)
 		}
 		part.Included, part.Reason = d.include, d.reason
 		out.Parts = append(out.Parts, part)
 	}
-	out.Prompt, out.Warnings = prompt.String(), b.warnings
+	out.Prompt, out.Warnings = text.String(), b.warnings
 	return out, nil
 }
 
