@@ -1,11 +1,10 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -18,12 +17,17 @@ type Problem struct {
 	// Pointer is the RFC 6901 pointer of the place in the value. For a missing or
 	// an unknown property it is the pointer that the property has or would have.
 	Pointer string
-	// Keyword is the schema keyword that failed: required, type, enum ...
+	// Keyword is the schema keyword that failed: required, type, enum ...; "false"
+	// for a value where the schema allows none, "" where the value could not be
+	// checked.
 	Keyword string
 	// Message says what is wrong, without the place.
 	Message string
 	// Hint says what was probably meant; often "".
 	Hint string
+	// Warning says that the value can be used all the same; [Schema.Check] has no
+	// warnings, what a call finds beyond it may.
+	Warning bool
 }
 
 // Error is the place and the message.
@@ -51,29 +55,44 @@ func (p Problems) Error() string {
 }
 
 // Check tells all the places where v does not fit, sorted by pointer; nil where
-// it fits.
-func (s *Schema) Check(v value.Value) (problems Problems) {
+// it fits. A union that does not fit is one problem where it stands: the user
+// meant at most one of its branches.
+func (s *Schema) Check(v value.Value) Problems {
 	s.compile()
 	if s.err != nil {
 		return Problems{{Message: s.err.Error()}}
 	}
-	if p := wildNumber(v, ""); p != nil {
+	if s.everyday && fits(s.compiled, v, 0) {
+		return nil
+	}
+	return s.explain(v)
+}
+
+// explain asks the library.
+func (s *Schema) explain(v value.Value) (problems Problems) {
+	x, nodes, p := plain(v)
+	if p != nil {
 		return Problems{*p}
+	}
+	if s.branching && !s.affordable(v, nodes) {
+		return Problems{{Message: "the value takes too long to check: the schema's unions multiply"}}
 	}
 	defer func() {
 		if r := recover(); r != nil { // the library panics on values it did not expect
 			problems = Problems{{Message: fmt.Sprintf("the value cannot be checked: %v", r)}}
 		}
 	}()
-	err := s.compiled.Validate(v.Any())
+	err := s.compiled.Validate(x)
 	if err == nil {
 		return nil
 	}
-	invalid, ok := err.(*jsonschema.ValidationError) //nolint:errorlint // the library returns it unwrapped
-	if !ok {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
 		return Problems{{Message: err.Error()}}
 	}
-	s.flatten(invalid, v, &problems)
+	for _, cause := range invalid.Causes {
+		problems = append(problems, s.problems(cause, v)...)
+	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
 			return c
@@ -83,169 +102,83 @@ func (s *Schema) Check(v value.Value) (problems Problems) {
 	return slices.Compact(problems)
 }
 
-// wildNumber finds a number that the library would take very long, or panic, to
-// look at.
-func wildNumber(v value.Value, at string) *Problem {
-	switch v.Kind() {
-	case value.Float:
-		if f, _ := v.Float(); math.IsInf(f, 0) || f == 0 && strings.ContainsAny(strings.ToLower(v.JSON()), "123456789") && tooSmall(v.JSON()) {
-			return &Problem{Pointer: at, Keyword: "type", Message: "the number " + clip(v.JSON()) + " is out of range"}
+// problems flattens the library's tree of errors. root is the whole value.
+func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all Problems) {
+	sub, keyword := s.blame(e)
+	union := keyword == "anyOf" || keyword == "oneOf" || strings.HasSuffix(strings.ToLower(keyword), "contains")
+	if len(e.Causes) > 0 && (!union || e.Message == "" || sub == nil) {
+		for _, cause := range e.Causes {
+			all = append(all, s.problems(cause, root)...)
 		}
-	case value.List:
-		for i, item := range v.List() {
-			if p := wildNumber(item, at+"/"+strconv.Itoa(i)); p != nil {
-				return p
-			}
-		}
-	case value.Object:
-		for k, member := range v.Map().All() {
-			if p := wildNumber(member, at+"/"+value.Escape(k)); p != nil {
-				return p
-			}
-		}
+		return all
 	}
-	return nil
+	pointer := unescape(e.InstanceLocation)
+	if underPropertyNames(e.KeywordLocation) {
+		// The value is a name: the problem is the object's.
+		object, name := cutLast(pointer)
+		f := failure{s, e, sub, root, value.OfString(name)}
+		return Problems{{
+			Pointer: object, Keyword: "propertyNames",
+			Message: fmt.Sprintf("the property name %q: %s", name, f.message(keyword)),
+		}}
+	}
+	have, _ := root.At(pointer)
+	f := failure{s, e, sub, root, have}
+	switch {
+	case keyword == "required" && sub != nil:
+		return f.missing(pointer)
+	case keyword == "additionalProperties" && sub != nil:
+		return f.unknown(pointer)
+	}
+	return Problems{{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}}
 }
 
-func tooSmall(number string) bool {
-	i := strings.IndexAny(number, "eE")
+// blame finds the subschema and its keyword that an error is about. sub is nil
+// for the wrappers that the library puts around several errors.
+func (s *Schema) blame(e *jsonschema.ValidationError) (sub *jsonschema.Schema, keyword string) {
+	at := e.AbsoluteKeywordLocation
+	if e.Message == "" {
+		return nil, ""
+	}
+	if own := s.at[at]; own != nil && own.Always != nil {
+		return own, "false"
+	}
+	for sub == nil && strings.Contains(at, "/") {
+		at, keyword = cutLast(at)
+		sub = s.at[at]
+	}
+	if strings.HasSuffix(keyword, "Contains") && sub != nil && sub.MinContains == 1 && sub.MaxContains < 0 {
+		keyword = "contains"
+	}
+	return sub, keyword
+}
+
+// underPropertyNames says whether an error is about the name of a property. The
+// location is the way through the schema, in which the tokens after some keywords
+// are names.
+func underPropertyNames(location string) bool {
+	tokens := strings.Split(location, "/")
+	for i := 1; i < len(tokens); i++ {
+		switch tokens[i] {
+		case "properties", "patternProperties", "dependencies", "dependentSchemas":
+			i++
+		case "propertyNames":
+			return true
+		}
+	}
+	return false
+}
+
+func cutLast(pointer string) (parent, token string) {
+	i := strings.LastIndexByte(pointer, '/')
 	if i < 0 {
-		return false
+		return "", pointer
 	}
-	exponent, err := strconv.Atoi(number[i+1:])
-	return err != nil || exponent < -400 || exponent > 400
+	return pointer[:i], strings.NewReplacer("~1", "/", "~0", "~").Replace(pointer[i+1:])
 }
 
-func clip(s string) string {
-	if len(s) > 40 {
-		return s[:37] + "..."
-	}
-	return s
-}
-
-// flatten makes problems of the library's tree of errors. A union is reported
-// where it stands; its branches are not entered, for the user meant at most one
-// of them. An exception is the branch that is the only one of the right type.
-func (s *Schema) flatten(e *jsonschema.ValidationError, root value.Value, out *Problems) {
-	keyword := e.KeywordLocation[strings.LastIndex(e.KeywordLocation, "/")+1:]
-	at := pointer(e.InstanceLocation)
-	switch keyword {
-	case "anyOf", "oneOf", "not", "contains", "propertyNames":
-		*out = append(*out, Problem{Pointer: at, Keyword: keyword, Message: s.describe(keyword, e, root, at)})
-		return
-	case "required", "additionalProperties", "dependencies":
-		if len(e.Causes) == 0 {
-			*out = append(*out, s.members(keyword, e, root, at)...)
-			return
-		}
-	}
-	if len(e.Causes) > 0 {
-		for _, c := range e.Causes {
-			s.flatten(c, root, out)
-		}
-		return
-	}
-	*out = append(*out, Problem{Pointer: at, Keyword: keyword, Message: s.describe(keyword, e, root, at)})
-}
-
-// members makes one problem per missing or unknown property, by looking at the
-// schema and the value: the library's message is prose.
-func (s *Schema) members(keyword string, e *jsonschema.ValidationError, root value.Value, at string) Problems {
-	fragment := e.AbsoluteKeywordLocation[strings.IndexByte(e.AbsoluteKeywordLocation, '#')+1:]
-	constraint, ok := s.doc.At(pointer(fragment))
-	have, _ := root.At(at)
-	if !ok || have.Kind() != value.Object {
-		return Problems{{Pointer: at, Keyword: keyword, Message: e.Message}}
-	}
-	var out Problems
-	switch keyword {
-	case "required":
-		for _, item := range constraint.List() {
-			name, _ := item.Str()
-			if _, has := have.Get(name); !has {
-				out = append(out, Problem{
-					Pointer: at + "/" + value.Escape(name), Keyword: keyword,
-					Message: fmt.Sprintf("the required property %q is missing", name),
-				})
-			}
-		}
-	case "additionalProperties":
-		owner, _ := s.doc.At(strings.TrimSuffix(pointer(fragment), "/additionalProperties"))
-		properties, _ := owner.Get("properties")
-		for name := range have.Map().All() {
-			if _, known := properties.Get(name); known {
-				continue
-			}
-			p := Problem{
-				Pointer: at + "/" + value.Escape(name), Keyword: keyword,
-				Message: fmt.Sprintf("unknown property %q", name),
-			}
-			if near := value.Nearest(name, properties.Map().Keys()); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			out = append(out, p)
-		}
-	}
-	if len(out) == 0 {
-		out = Problems{{Pointer: at, Keyword: keyword, Message: e.Message}}
-	}
-	return out
-}
-
-// describe words the failures that people meet most; the library's own message
-// serves the rest.
-func (s *Schema) describe(keyword string, e *jsonschema.ValidationError, root value.Value, at string) string {
-	have, _ := root.At(at)
-	fragment := e.AbsoluteKeywordLocation[strings.IndexByte(e.AbsoluteKeywordLocation, '#')+1:]
-	constraint, _ := s.doc.At(pointer(fragment))
-	switch keyword {
-	case "type":
-		return fmt.Sprintf("want %s, got %s", listing(constraint), have.Kind())
-	case "enum":
-		return fmt.Sprintf("%s is not one of %s", clip(have.JSON()), listing(constraint))
-	case "const":
-		return fmt.Sprintf("%s is not %s", clip(have.JSON()), clip(constraint.JSON()))
-	case "anyOf", "oneOf":
-		if wants := branches(constraint); wants != "" {
-			return fmt.Sprintf("%s %s fits none of: %s", have.Kind(), clip(have.JSON()), wants)
-		}
-		return fmt.Sprintf("fits no branch of %s, or more than it may", keyword)
-	case "pattern":
-		return fmt.Sprintf("%s does not match the pattern %s", clip(have.JSON()), clip(constraint.JSON()))
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		return fmt.Sprintf("%s does not hold %s %s", clip(have.JSON()), keyword, constraint.JSON())
-	}
-	return e.Message
-}
-
-func listing(v value.Value) string {
-	if v.Kind() != value.List {
-		v = value.OfList(v)
-	}
-	texts := []string{}
-	for _, item := range v.List() {
-		if text, ok := item.Str(); ok {
-			texts = append(texts, text)
-			continue
-		}
-		texts = append(texts, item.JSON())
-	}
-	return strings.Join(texts, ", ")
-}
-
-// branches lists the types of a union's branches; "" where they say none.
-func branches(union value.Value) string {
-	texts := []string{}
-	for _, b := range union.List() {
-		if t, ok := b.Get("type"); ok {
-			texts = append(texts, listing(t))
-		}
-	}
-	return strings.Join(texts, ", ")
-}
-
-// pointer undoes the percent-encoding that the library lays over JSON pointers.
-func pointer(location string) string {
+// unescape undoes the percent-encoding that the library lays over JSON pointers.
+func unescape(location string) string {
 	if plain, err := url.PathUnescape(location); err == nil {
 		return plain
 	}

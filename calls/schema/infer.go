@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +28,8 @@ type Described interface{ JSONSchema() value.Value }
 //	type:"array|null" the types of a field of type value.Value or any
 //	min:"0" max:"1"   bounds of a number, of the length of a string or an array
 //	pattern:"^a"      a regular expression for a string
+//
+// enum and pattern of a slice of strings hold for its items.
 func MustFor[T any]() *Schema {
 	doc, err := infer(reflect.TypeFor[T](), nil)
 	if err != nil {
@@ -38,17 +42,17 @@ var (
 	valueType     = reflect.TypeFor[value.Value]()
 	mapType       = reflect.TypeFor[*value.Map]()
 	rawType       = reflect.TypeFor[json.RawMessage]()
+	numberType    = reflect.TypeFor[json.Number]()
 	timeType      = reflect.TypeFor[time.Time]()
+	textType      = reflect.TypeFor[encoding.TextMarshaler]()
 	describedType = reflect.TypeFor[Described]()
 )
 
 func object(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
 
 func infer(t reflect.Type, outer []reflect.Type) (value.Value, error) {
-	for _, o := range outer {
-		if o == t {
-			return value.Value{}, fmt.Errorf("%s contains itself", t)
-		}
+	if slices.Contains(outer, t) {
+		return value.Value{}, fmt.Errorf("%s contains itself", t)
 	}
 	if t.Implements(describedType) {
 		return reflect.Zero(t).Interface().(Described).JSONSchema(), nil
@@ -58,10 +62,15 @@ func infer(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 		return object(), nil
 	case mapType:
 		return object("type", "object"), nil
+	case numberType:
+		return object("type", "number"), nil
 	case timeType:
 		return object("type", "string", "format", "date-time"), nil
 	}
-	switch t.Kind() { //nolint:exhaustive // the default refuses the rest
+	if t.Implements(textType) && t.Kind() != reflect.Pointer {
+		return object("type", "string"), nil
+	}
+	switch t.Kind() {
 	case reflect.Pointer:
 		return infer(t.Elem(), outer)
 	case reflect.Interface:
@@ -98,12 +107,17 @@ func infer(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 }
 
 func inferStruct(t reflect.Type, outer []reflect.Type) (value.Value, error) {
-	properties := value.NewMap(t.NumField())
-	required := []value.Value{}
-	if err := addFields(t, outer, properties, &required); err != nil {
+	fields := fields{properties: value.NewMap(t.NumField()), optional: map[string]bool{}, outer: outer}
+	if err := fields.add(t, false); err != nil {
 		return value.Value{}, err
 	}
-	s := value.Pairs("type", "object", "properties", properties)
+	s := value.Pairs("type", "object", "properties", fields.properties)
+	var required []value.Value
+	for _, name := range fields.properties.Keys() {
+		if !fields.optional[name] {
+			required = append(required, value.OfString(name))
+		}
+	}
 	if len(required) > 0 {
 		s.Set("required", value.OfList(required...))
 	}
@@ -111,34 +125,44 @@ func inferStruct(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	return value.OfMap(s), nil
 }
 
-func addFields(t reflect.Type, outer []reflect.Type, properties *value.Map, required *[]value.Value) error {
+// fields collects the properties of a struct, those of embedded structs in their
+// place.
+type fields struct {
+	properties *value.Map
+	optional   map[string]bool
+	outer      []reflect.Type
+}
+
+func (fs *fields) add(t reflect.Type, embedded bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
 		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			if err := addFields(f.Type, outer, properties, required); err != nil {
+			if err := fs.add(f.Type, true); err != nil {
 				return err
 			}
 			continue
 		}
-		if !f.IsExported() || name == "-" {
+		if !f.IsExported() || tag == "-" {
 			continue
 		}
 		if name == "" {
 			name = f.Name
 		}
-		s, err := infer(f.Type, outer)
+		if _, hidden := fs.properties.Get(name); hidden && embedded {
+			continue
+		}
+		s, err := infer(f.Type, fs.outer)
 		if err == nil {
 			s, err = annotate(s, f.Tag)
 		}
 		if err != nil {
 			return fmt.Errorf("field %s: %w", f.Name, err)
 		}
-		properties.Set(name, s)
+		fs.properties.Set(name, s)
 		_, hasDefault := f.Tag.Lookup("default")
-		if !strings.Contains(options, "omit") && f.Type.Kind() != reflect.Pointer && !hasDefault {
-			*required = append(*required, value.OfString(name))
-		}
+		fs.optional[name] = strings.Contains(options, "omit") || f.Type.Kind() == reflect.Pointer || hasDefault
 	}
 	return nil
 }
@@ -147,11 +171,9 @@ func addFields(t reflect.Type, outer []reflect.Type, properties *value.Map, requ
 func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	m := s.Map().Clone()
 	if types, ok := tag.Lookup("type"); ok {
-		list := []value.Value{}
-		for name := range strings.SplitSeq(types, "|") {
-			list = append(list, value.OfString(name))
-		}
-		if m.Set("type", list[0]); len(list) > 1 {
+		if list := texts(types); len(list) == 1 {
+			m.Set("type", list[0])
+		} else {
 			m.Set("type", value.OfList(list...))
 		}
 	}
@@ -160,13 +182,23 @@ func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	}
 	kind, _ := m.Get("type")
 	typeName, _ := kind.Str()
-	if enum, ok := tag.Lookup("enum"); ok {
-		list := []value.Value{}
-		for item := range strings.SplitSeq(enum, "|") {
-			list = append(list, value.OfString(item))
-		}
-		m.Set("enum", value.OfList(list...))
+
+	// What enum and pattern say is said of the strings, wherever they are.
+	strs, items := m, (*value.Map)(nil)
+	if list, _ := m.Get("items"); typeName == "array" && list.Kind() == value.Object {
+		items = list.Map().Clone()
+		strs = items
 	}
+	if enum, ok := tag.Lookup("enum"); ok {
+		strs.Set("enum", value.OfList(texts(enum)...))
+	}
+	if pattern, ok := tag.Lookup("pattern"); ok {
+		strs.Set("pattern", value.OfString(pattern))
+	}
+	if items != nil {
+		m.Set("items", value.OfMap(items))
+	}
+
 	for _, bound := range []string{"min", "max"} {
 		text, ok := tag.Lookup(bound)
 		if !ok {
@@ -174,23 +206,46 @@ func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
 		}
 		n, err := value.OfNumber(text)
 		if err != nil {
-			return value.Value{}, err
+			return value.Value{}, fmt.Errorf("%s: %w", bound, err)
 		}
-		m.Set(bound+map[string]string{"string": "Length", "array": "Items"}[typeName]+
-			map[bool]string{true: "imum"}[typeName != "string" && typeName != "array"], n)
-	}
-	if pattern, ok := tag.Lookup("pattern"); ok {
-		m.Set("pattern", value.OfString(pattern))
+		suffix := "imum"
+		switch typeName {
+		case "string":
+			suffix = "Length"
+		case "array":
+			suffix = "Items"
+		}
+		m.Set(bound+suffix, n)
 	}
 	if text, ok := tag.Lookup("default"); ok {
-		def, err := value.ParseJSON([]byte(text))
-		if err != nil || typeName == "string" && def.Kind() != value.String {
-			if typeName != "string" {
-				return value.Value{}, fmt.Errorf("default %q: %w", text, err)
-			}
-			def = value.OfString(text)
+		def, err := defaultOf(typeName, text)
+		if err != nil {
+			return value.Value{}, err
 		}
 		m.Set("default", def)
 	}
 	return value.OfMap(m), nil
+}
+
+// texts is the parts of a|b.
+func texts(list string) (items []value.Value) {
+	for item := range strings.SplitSeq(list, "|") {
+		items = append(items, value.OfString(item))
+	}
+	return items
+}
+
+// defaultOf reads the default tag of a field of that type; "" is any type.
+func defaultOf(typeName, text string) (value.Value, error) {
+	def, err := value.ParseJSON([]byte(text))
+	if typeName == "string" && def.Kind() != value.String {
+		return value.OfString(text), nil
+	}
+	if err != nil {
+		return value.Value{}, fmt.Errorf("default %q: %w", text, err)
+	}
+	if have := def.Kind().String(); typeName != "" && have != typeName && (typeName != "number" || have != "integer") {
+		return value.Value{}, fmt.Errorf("default %q: want %s, got %s", text, typeName, have)
+	}
+	return def, nil
 }

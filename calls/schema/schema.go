@@ -2,7 +2,9 @@
 // inferred from Go types ([MustFor]) or given by users ([Parse]), and values are
 // checked against them with errors that people can read.
 //
-// The dialect is draft 7. Nothing is ever loaded from a file or a network.
+// The dialect is draft 7, or that which $schema names. format is a hint for
+// people and editors and never fails a check. Nothing is ever loaded from a file
+// or a network.
 package schema
 
 import (
@@ -10,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,33 +21,32 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Limits of schemas that strangers give: the library compiles and validates
-// without a deadline, so what could take it long is refused before.
-const (
-	maxBytes = 256 << 10
-	maxDepth = 64
-	// maxCost bounds how many subschemas one place of an instance may be checked
-	// against: unions of references multiply.
-	maxCost = 10_000
-)
-
 // Schema is a JSON Schema, compiled when it is first used. It is safe for
 // concurrent use.
 type Schema struct {
-	doc      value.Value
-	once     sync.Once
+	doc  value.Value
+	once sync.Once
+	err  error // of compiling
+
 	compiled *jsonschema.Schema
-	err      error
+	// at finds a compiled subschema by its location.
+	at map[string]*jsonschema.Schema
+	// everyday says that all subschemas are, branching that one place of a value
+	// may meet many of them.
+	everyday, branching bool
 }
 
 // Parse takes a schema that a user wrote. The error says what is wrong with it.
 func Parse(doc value.Value) (*Schema, error) {
-	s := &Schema{doc: doc}
 	if err := bound(doc); err != nil {
 		return nil, err
 	}
+	s := &Schema{doc: doc}
 	if s.compile(); s.err != nil {
 		return nil, s.err
+	}
+	if s.branching && !s.affordable(value.Value{}, 1) {
+		return nil, fmt.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
 	}
 	return s, nil
 }
@@ -58,227 +58,132 @@ const location = "mem:///schema.json"
 
 func (s *Schema) compile() {
 	s.once.Do(func() {
+		defer func() {
+			if r := recover(); r != nil { // the library panics on schemas it did not expect
+				s.err = fmt.Errorf("not a JSON Schema: %v", r)
+			}
+		}()
 		c := jsonschema.NewCompiler()
 		c.Draft = jsonschema.Draft7
 		c.LoadURL = func(ref string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("%s: a schema loads nothing from outside", ref)
 		}
-		if s.err = c.AddResource(location, bytes.NewReader(s.doc.AppendJSON(nil))); s.err == nil {
+		for name := range jsonschema.Formats {
+			c.Formats[name] = func(any) bool { return true }
+		}
+		text := goPatterns(s.doc, false).AppendJSON(nil)
+		if s.err = c.AddResource(location, bytes.NewReader(text)); s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}
 		if s.err != nil {
-			s.err = errors.New(explain(s.err))
+			s.err = compileError(s.err)
+			return
 		}
+		s.at, s.everyday = map[string]*jsonschema.Schema{}, true
+		s.index(s.compiled)
 	})
 }
 
-// explain turns a compile error into a sentence without the library's URLs.
-func explain(err error) string {
+// index enters a subschema and all below it.
+func (s *Schema) index(sub *jsonschema.Schema) {
+	if sub == nil || s.at[sub.Location] != nil {
+		return
+	}
+	s.at[sub.Location] = sub
+	s.everyday = s.everyday && everyday(sub)
+	if sub.DynamicRef != nil || sub.RecursiveRef != nil {
+		s.err = errors.New("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
+		return
+	}
+	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(sub.Enum) > 100 {
+		s.branching = true
+	}
+	for _, in := range inPlace(sub) {
+		s.branching = true
+		s.index(in)
+	}
+	for _, below := range sub.Properties {
+		s.index(below)
+	}
+	for _, below := range sub.PatternProperties {
+		s.index(below)
+	}
+	for _, below := range []any{
+		sub.PropertyNames, sub.AdditionalProperties, sub.UnevaluatedProperties,
+		sub.Items, sub.AdditionalItems, sub.Items2020, sub.Contains, sub.UnevaluatedItems,
+	} {
+		switch below := below.(type) {
+		case *jsonschema.Schema:
+			s.index(below)
+		case []*jsonschema.Schema:
+			for _, item := range below {
+				s.index(item)
+			}
+		}
+	}
+	for _, below := range sub.PrefixItems {
+		s.index(below)
+	}
+}
+
+// inPlace are the subschemas that look at the same value as s does.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	all = append(append(append(all, s.AllOf...), s.AnyOf...), s.OneOf...)
+	for _, dependency := range s.Dependencies {
+		if one, ok := dependency.(*jsonschema.Schema); ok {
+			all = append(all, one)
+		}
+	}
+	for _, one := range s.DependentSchemas {
+		all = append(all, one)
+	}
+	return all
+}
+
+// compileError turns a compile error into a sentence without the library's URLs.
+func compileError(err error) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		lines := []string{}
 		for _, leaf := range leaves(invalid) {
-			lines = append(lines, fmt.Sprintf("%q: %s", pointer(leaf.InstanceLocation), leaf.Message))
+			text := leaf.Message
+			if strings.HasSuffix(text, "is not valid 'regex'") {
+				text = strings.TrimSuffix(text, "is not valid 'regex'") +
+					"is no regular expression that can be used here (no lookaround, no back references)"
+			}
+			lines = append(lines, fmt.Sprintf("%q: %s", unescape(leaf.InstanceLocation), text))
 		}
 		slices.Sort(lines)
-		return "not a JSON Schema (draft 7): " + strings.Join(slices.Compact(lines), "; ")
+		return fmt.Errorf("not a JSON Schema: %s", strings.Join(slices.Compact(lines), "; "))
+	}
+	var wrapped *jsonschema.SchemaError
+	if errors.As(err, &wrapped) && wrapped.Err != nil {
+		err = wrapped.Err
 	}
 	text := strings.ReplaceAll(err.Error(), location, "")
-	text = strings.TrimPrefix(text, "jsonschema: invalid jsonschema : ")
-	return "not a JSON Schema (draft 7): " + strings.TrimPrefix(text, "jsonschema ")
+	return fmt.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
 }
 
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}
 	}
-	var all []*jsonschema.ValidationError
+	var all, otherType []*jsonschema.ValidationError
 	for _, c := range e.Causes {
+		if strings.HasSuffix(e.KeywordLocation, "/anyOf") && strings.HasSuffix(c.KeywordLocation, "/type") {
+			otherType = append(otherType, c) // not the branch that was meant
+			continue
+		}
 		all = append(all, leaves(c)...)
 	}
+	if len(all) == 0 {
+		return otherType
+	}
 	return all
-}
-
-// bound refuses schemas that could keep the library busy for too long.
-func bound(doc value.Value) error {
-	if k := doc.Kind(); k != value.Object && k != value.Bool {
-		return fmt.Errorf("not a JSON Schema: want an object, got %s", k)
-	}
-	if n := len(doc.AppendJSON(nil)); n > maxBytes {
-		return fmt.Errorf("the schema has %d bytes, more than %d", n, maxBytes)
-	}
-	if d := depth(doc); d > maxDepth {
-		return fmt.Errorf("the schema is nested %d deep, more than %d", d, maxDepth)
-	}
-	c := costs{doc: doc, seen: map[string]int{}}
-	var err error
-	c.walk(doc, func(s value.Value) {
-		if err == nil && c.of(s, 0) > maxCost {
-			err = fmt.Errorf("the schema's unions multiply to more than %d checks of one value", maxCost)
-		}
-	})
-	return err
-}
-
-func depth(v value.Value) int {
-	deepest := 0
-	for _, item := range v.List() {
-		deepest = max(deepest, depth(item))
-	}
-	for _, member := range v.Map().All() {
-		deepest = max(deepest, depth(member))
-	}
-	if v.Kind() == value.List || v.Kind() == value.Object {
-		deepest++
-	}
-	return deepest
-}
-
-// costs counts how many subschemas are applied to one value, through references
-// and unions.
-type costs struct {
-	doc  value.Value
-	seen map[string]int // by $ref; -1 while being counted
-}
-
-func (c *costs) walk(s value.Value, visit func(value.Value)) {
-	if s.Kind() == value.Object {
-		visit(s)
-	}
-	for _, item := range s.List() {
-		c.walk(item, visit)
-	}
-	for _, member := range s.Map().All() {
-		c.walk(member, visit)
-	}
-}
-
-func (c *costs) of(s value.Value, level int) int {
-	if s.Kind() != value.Object || level > maxDepth {
-		return 1
-	}
-	total := 1
-	if ref, ok := s.Get("$ref"); ok {
-		name, _ := ref.Str()
-		if n, counted := c.seen[name]; counted {
-			return total + max(n, 0)
-		}
-		c.seen[name] = -1
-		target, _ := c.doc.At(strings.TrimPrefix(name, "#"))
-		c.seen[name] = c.of(target, level+1)
-		return min(total+c.seen[name], maxCost+1)
-	}
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		branches, _ := s.Get(key)
-		for _, b := range branches.List() {
-			total += c.of(b, level+1)
-		}
-	}
-	for _, key := range []string{"not", "if", "then", "else"} {
-		if b, ok := s.Get(key); ok {
-			total += c.of(b, level+1)
-		}
-	}
-	return min(total, maxCost+1)
-}
-
-// ApplyDefaults gives v with the defaults of missing properties filled in, at
-// every level that v has. v itself is not changed.
-func (s *Schema) ApplyDefaults(v value.Value) value.Value { return withDefaults(s.doc, v) }
-
-func withDefaults(schema, v value.Value) value.Value {
-	switch v.Kind() {
-	case value.Object:
-		properties, _ := schema.Get("properties")
-		var changed *value.Map
-		set := func(k string, x value.Value) {
-			if changed == nil {
-				changed = v.Map().Clone()
-			}
-			changed.Set(k, x)
-		}
-		for name, property := range properties.Map().All() {
-			member, ok := v.Get(name)
-			if !ok {
-				if def, has := property.Get("default"); has {
-					set(name, def)
-				}
-				continue
-			}
-			if filled := withDefaults(property, member); !same(filled, member) {
-				set(name, filled)
-			}
-		}
-		if changed != nil {
-			return value.OfMap(changed)
-		}
-	case value.List:
-		items, ok := schema.Get("items")
-		if !ok || items.Kind() != value.Object {
-			return v
-		}
-		var changed []value.Value
-		for i, item := range v.List() {
-			if filled := withDefaults(items, item); !same(filled, item) {
-				if changed == nil {
-					changed = slices.Clone(v.List())
-				}
-				changed[i] = filled
-			}
-		}
-		if changed != nil {
-			return value.OfList(changed...)
-		}
-	}
-	return v
-}
-
-// same says whether withDefaults gave back what it got.
-func same(a, b value.Value) bool {
-	if a.Map() != nil || b.Map() != nil {
-		return a.Map() == b.Map()
-	}
-	la, lb := a.List(), b.List()
-	return len(la) == len(lb) && (len(la) == 0 || &la[0] == &lb[0])
-}
-
-// Lookup follows a path of property names and list indexes through the schema.
-// known is false where the schema is closed and has no such name; names are then
-// those that it has, sorted, and at is the index of the unknown part of path.
-// Where the schema is open or a union nothing can be said: known is true.
-func (s *Schema) Lookup(path []string) (known bool, at int, names []string) {
-	at = -1
-	schema := s.doc
-	for i, part := range path {
-		if schema.Kind() != value.Object {
-			return true, at, nil
-		}
-		for _, open := range []string{"$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if"} {
-			if _, ok := schema.Get(open); ok {
-				return true, at, nil
-			}
-		}
-		kind, _ := schema.Get("type")
-		switch name, _ := kind.Str(); name {
-		case "object":
-			properties, _ := schema.Get("properties")
-			next, ok := properties.Get(part)
-			if !ok {
-				rest, has := schema.Get("additionalProperties")
-				closed, isBool := rest.Bool()
-				if has && isBool && !closed {
-					return false, i, slices.Sorted(maps.Keys(maps.Collect(properties.Map().All())))
-				}
-				next = rest
-			}
-			schema = next
-		case "array":
-			schema, _ = schema.Get("items")
-		case "string", "number", "integer", "boolean", "null":
-			return false, i, nil
-		default:
-			return true, at, nil
-		}
-	}
-	return true, at, nil
 }

@@ -2,33 +2,11 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// FromText reads text as the schema's type wants it, for values that come from a
-// command line: for a string the text itself, for anything else JSON. A schema
-// that allows a string takes text that is no JSON as one. The value is not
-// checked yet.
-func FromText(schema value.Value, text string) (value.Value, error) {
-	types, _ := schema.Get("type")
-	names := listing(types)
-	if _, ok := schema.Get("type"); !ok {
-		names = "string, any"
-	}
-	if names == "string" {
-		return value.OfString(text), nil
-	}
-	v, err := value.ParseJSON([]byte(text))
-	switch {
-	case err == nil:
-		return v, nil
-	case strings.Contains(names, "string"):
-		return value.OfString(text), nil
-	}
-	return value.Value{}, fmt.Errorf("%q is not the JSON of a %s: %w", clip(text), names, err)
-}
 
 // Property is the schema of the property of that name; an empty schema where
 // there is none.
@@ -39,4 +17,36 @@ func (s *Schema) Property(name string) value.Value {
 		return object()
 	}
 	return property
+}
+
+// FromText reads text as the type of a property wants it, for values that come
+// from a command line: for a string the text itself, for anything else JSON. A
+// property that may be a string, or anything, takes text that is no JSON as a
+// string. The value is not checked against the rest of the schema.
+func (s *Schema) FromText(property, text string) (value.Value, error) {
+	types, typed := s.Property(property).Get("type")
+	names := typeNames(types)
+	if typed && slices.Equal(names, []string{"string"}) {
+		return value.OfString(text), nil
+	}
+	v, err := value.ParseJSON([]byte(text))
+	switch {
+	case err == nil:
+		return v, nil
+	case !typed || slices.Contains(names, "string"):
+		return value.OfString(text), nil
+	}
+	return value.Value{}, fmt.Errorf("%q is no %s: %w", clip(text), strings.Join(names, " or "), err)
+}
+
+// typeNames is the value of the keyword type, which is a name or a list of them.
+func typeNames(types value.Value) (names []string) {
+	if name, ok := types.Str(); ok {
+		return []string{name}
+	}
+	for _, item := range types.List() {
+		name, _ := item.Str()
+		names = append(names, name)
+	}
+	return names
 }

@@ -45,7 +45,7 @@ type everything struct {
 	Addr    netip.Addr         `json:"addr"`
 	Named   map[Name][]float64 `json:"named"`
 	Plain   string
-	hidden  int
+	hidden  int //nolint:unused // it must be left out
 }
 
 type Name string

@@ -4,12 +4,12 @@ import "strings"
 
 // Nearest is the key among keys that key was most likely meant to be, for "did
 // you mean" hints; "" where none is near. Near is at most one edit in three
-// characters (insertion, deletion, substitution, swap of neighbours), case and
-// the difference of - and _ not counted.
+// characters, and one in two (insertion, deletion, substitution, swap of
+// neighbours); case and the difference of - and _ are not counted.
 func Nearest(key string, keys []string) string {
 	fold := strings.NewReplacer("_", "-").Replace
 	want := []rune(fold(strings.ToLower(key)))
-	best, bestDistance := "", max(1, len(want)/3)+1
+	best, bestDistance := "", max(min(1, len(want)/2), len(want)/3)+1
 	for _, k := range keys {
 		if k == key {
 			continue

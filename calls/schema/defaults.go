@@ -1,0 +1,136 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// ApplyDefaults gives v with the defaults of missing properties filled in, at
+// every level that v has and inside the defaults themselves. Defaults inside
+// unions are not looked at: nobody knows which branch was meant. v itself is not
+// changed.
+func (s *Schema) ApplyDefaults(v value.Value) value.Value { return s.withDefaults(s.doc, v) }
+
+func (s *Schema) withDefaults(schema, v value.Value) value.Value {
+	schema = s.follow(schema)
+	switch v.Kind() {
+	case value.Object:
+		return s.memberDefaults(schema, v)
+	case value.List:
+		items, ok := schema.Get("items")
+		if !ok || items.Kind() != value.Object {
+			return v
+		}
+		var changed []value.Value
+		for i, item := range v.List() {
+			if filled := s.withDefaults(items, item); !same(filled, item) {
+				if changed == nil {
+					changed = slices.Clone(v.List())
+				}
+				changed[i] = filled
+			}
+		}
+		if changed != nil {
+			return value.OfList(changed...)
+		}
+	}
+	return v
+}
+
+func (s *Schema) memberDefaults(schema, v value.Value) value.Value {
+	properties, _ := schema.Get("properties")
+	var changed *value.Map
+	set := func(k string, x value.Value) {
+		if changed == nil {
+			changed = v.Map().Clone()
+		}
+		changed.Set(k, x)
+	}
+	for name, property := range properties.Map().All() {
+		member, ok := v.Get(name)
+		if !ok {
+			if def, has := property.Get("default"); has {
+				// What a reference names is not entered: it may lead back here.
+				if _, refers := property.Get("$ref"); !refers {
+					def = s.withDefaults(property, def)
+				}
+				set(name, def)
+			}
+			continue
+		}
+		if filled := s.withDefaults(property, member); !same(filled, member) {
+			set(name, filled)
+		}
+	}
+	if changed == nil {
+		return v
+	}
+	return value.OfMap(changed)
+}
+
+// follow goes after references inside the document to the schema they name.
+func (s *Schema) follow(schema value.Value) value.Value {
+	for range 16 {
+		ref, ok := schema.Get("$ref")
+		if !ok {
+			return schema
+		}
+		text, _ := ref.Str()
+		fragment, local := strings.CutPrefix(text, "#")
+		if schema, ok = s.doc.At(unescape(fragment)); !ok || !local {
+			return value.Value{}
+		}
+	}
+	return value.Value{}
+}
+
+// same says whether withDefaults gave back what it got.
+func same(a, b value.Value) bool {
+	if a.Map() != nil || b.Map() != nil {
+		return a.Map() == b.Map()
+	}
+	la, lb := a.List(), b.List()
+	return len(la) == len(lb) && (len(la) == 0 || &la[0] == &lb[0])
+}
+
+// Lookup follows a path of property names and list indexes through the schema.
+// known is false where the schema is closed and has no such name; names are then
+// those that it has, sorted, and at is the index of the unknown part of path.
+// Where the schema is open or a union nothing can be said: known is true.
+func (s *Schema) Lookup(path []string) (known bool, at int, names []string) {
+	schema := s.doc
+	for i, part := range path {
+		schema = s.follow(schema)
+		if schema.Kind() != value.Object {
+			return true, -1, nil
+		}
+		for _, open := range []string{"anyOf", "oneOf", "allOf", "patternProperties", "if"} {
+			if _, ok := schema.Get(open); ok {
+				return true, -1, nil
+			}
+		}
+		kind, _ := schema.Get("type")
+		switch name, _ := kind.Str(); name {
+		case "object":
+			properties, _ := schema.Get("properties")
+			next, ok := properties.Get(part)
+			if !ok {
+				rest, has := schema.Get("additionalProperties")
+				if open, isBool := rest.Bool(); has && isBool && !open {
+					return false, i, slices.Sorted(slices.Values(properties.Map().Keys()))
+				}
+				next = rest
+			}
+			schema = next
+		case "array":
+			schema, _ = schema.Get("items")
+		case "string", "number", "integer", "boolean", "null":
+			return false, i, nil
+		default:
+			return true, -1, nil
+		}
+	}
+	return true, -1, nil
+}

@@ -1,0 +1,120 @@
+package schema
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Most checks find nothing: a schema of a call's parameters, and parameters that
+// fit. For schemas of the everyday keywords that is found out here, on the value
+// as it is. Whatever does not certainly fit goes to the library, which decides
+// and says why.
+
+// everyday says whether fits knows all the keywords of a subschema. References
+// and unions are not among them: they need a budget.
+func everyday(s *jsonschema.Schema) bool {
+	_, tuple := s.Items.([]*jsonschema.Schema)
+	return len(inPlace(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
+		s.PropertyNames == nil && s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
+		!tuple && len(s.PrefixItems) == 0 && s.Items2020 == nil && !s.UniqueItems &&
+		len(s.Constant) == 0 && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
+}
+
+// fits says that v certainly fits s, all of whose subschemas are everyday ones.
+func fits(s *jsonschema.Schema, v value.Value, depth int) bool {
+	switch {
+	case s.Always != nil:
+		return *s.Always
+	case depth > maxInstanceDepth:
+		return false
+	case len(s.Types) > 0 && !slices.ContainsFunc(s.Types, func(t string) bool { return isA(v.Kind(), t) }):
+		return false
+	case len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(item any) bool {
+		text, isText := v.Str()
+		return isText && item == text
+	}):
+		return false
+	}
+	switch v.Kind() {
+	case value.Int, value.Float:
+		return within(s, v)
+	case value.String:
+		text, _ := v.Str()
+		n := 0
+		if s.MinLength >= 0 || s.MaxLength >= 0 {
+			n = utf8.RuneCountInString(text)
+		}
+		return between(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || s.Pattern.MatchString(text))
+	case value.List:
+		items, _ := s.Items.(*jsonschema.Schema)
+		if !between(len(v.List()), s.MinItems, s.MaxItems) {
+			return false
+		}
+		for _, item := range v.List() {
+			if items != nil && !fits(items, item, depth+1) {
+				return false
+			}
+		}
+	case value.Object:
+		return fitsObject(s, v.Map(), depth)
+	}
+	return true
+}
+
+func fitsObject(s *jsonschema.Schema, m *value.Map, depth int) bool {
+	if !between(m.Len(), s.MinProperties, s.MaxProperties) {
+		return false
+	}
+	for _, name := range s.Required {
+		if _, has := m.Get(name); !has {
+			return false
+		}
+	}
+	for i := range m.Len() {
+		name, member := m.Entry(i)
+		sub, known := s.Properties[name]
+		if !known {
+			switch rest := s.AdditionalProperties.(type) {
+			case bool:
+				if !rest {
+					return false
+				}
+				continue
+			case *jsonschema.Schema:
+				sub = rest
+			default:
+				continue
+			}
+		}
+		if !fits(sub, member, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// isA leaves it to the library whether a number is an integer like 3.0.
+func isA(k value.Kind, name string) bool {
+	return k.String() == name || k == value.Int && name == "number"
+}
+
+// within compares an integer with bounds that are integers too.
+func within(s *jsonschema.Schema, v value.Value) bool {
+	i, ok := v.Int()
+	if !ok {
+		return s.Minimum == nil && s.Maximum == nil && !wild(v.JSON())
+	}
+	if s.Minimum != nil && (!s.Minimum.IsInt() || !s.Minimum.Num().IsInt64() || i < s.Minimum.Num().Int64()) {
+		return false
+	}
+	return s.Maximum == nil || s.Maximum.IsInt() && s.Maximum.Num().IsInt64() && i <= s.Maximum.Num().Int64()
+}
+
+// between says whether n is between bounds of which -1 is none.
+func between(n, least, most int) bool {
+	return n >= least && (most < 0 || n <= most)
+}

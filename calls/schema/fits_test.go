@@ -1,0 +1,90 @@
+package schema
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// What is waved through must be what the library accepts as well.
+func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
+	waved := 0
+	rapid.Check(t, func(t *rapid.T) {
+		doc := drawSchema(t, 2)
+		s, err := Parse(doc)
+		if err != nil {
+			t.Skip("two equal values in an enum")
+		}
+		v := drawValue(t, 2)
+		quick := s.everyday && fits(s.compiled, v, 0)
+		problems := s.explain(v)
+		if quick && problems != nil {
+			t.Fatalf("%s\n%s was waved through, but: %v", doc, v, problems)
+		}
+		if quick {
+			waved++
+		}
+	})
+	if waved == 0 {
+		t.Error("nothing was waved through")
+	}
+}
+
+func drawSchema(t *rapid.T, depth int) value.Value {
+	m := value.NewMap(0)
+	maybe := func(name string, draw func() any) {
+		if rapid.IntRange(0, 4).Draw(t, name) == 0 {
+			m.Set(name, value.Must(draw()))
+		}
+	}
+	small := func() any { return rapid.IntRange(0, 3).Draw(t, "small") }
+	types := []string{"null", "boolean", "integer", "number", "string", "array", "object"}
+	maybe("type", func() any { return rapid.SampledFrom(types).Draw(t, "type") })
+	maybe("type", func() any { return rapid.SliceOfNDistinct(rapid.SampledFrom(types), 1, 3, rapid.ID).Draw(t, "types") })
+	maybe("enum", func() any { return []any{"a", drawValue(t, 0), []value.Value{drawValue(t, 1)}} })
+	for _, keyword := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
+		maybe(keyword, small)
+	}
+	maybe("pattern", func() any { return "^[a-b]*$" })
+	maybe("required", func() any { return []string{"a"} })
+	maybe("uniqueItems", func() any { return true })
+	if depth > 0 {
+		sub := func() any { return drawSchema(t, depth-1) }
+		maybe("properties", func() any { return value.Pairs("a", sub(), "b", sub()) })
+		maybe("additionalProperties", sub)
+		maybe("additionalProperties", func() any { return rapid.Bool().Draw(t, "open") })
+		maybe("items", sub)
+		if rapid.IntRange(0, 9).Draw(t, "union") == 0 {
+			maybe("not", sub)
+		}
+	}
+	return value.OfMap(m)
+}
+
+func drawValue(t *rapid.T, depth int) value.Value {
+	switch rapid.IntRange(0, 4+2*min(depth, 1)).Draw(t, "kind") {
+	case 0:
+		return value.Value{}
+	case 1:
+		return value.OfBool(rapid.Bool().Draw(t, "bool"))
+	case 2:
+		return value.OfInt(rapid.Int64Range(-1, 4).Draw(t, "int"))
+	case 3:
+		return value.Must(rapid.SampledFrom([]float64{0, 1, 1.5, 3}).Draw(t, "float"))
+	case 4:
+		return value.OfString(rapid.StringMatching(`[a-c]{0,4}`).Draw(t, "string"))
+	case 5:
+		items := make([]value.Value, rapid.IntRange(0, 4).Draw(t, "items"))
+		for i := range items {
+			items[i] = drawValue(t, depth-1)
+		}
+		return value.OfList(items...)
+	}
+	m := value.NewMap(0)
+	for range rapid.IntRange(0, 4).Draw(t, "members") {
+		m.Set(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"), drawValue(t, depth-1))
+	}
+	return value.OfMap(m)
+}

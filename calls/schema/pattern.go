@@ -1,0 +1,102 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// goPatterns rewrites the regular expressions of a schema from the dialect of
+// JSON Schema to that of Go. names says that the keys of v are names that the
+// schema gives, not keywords.
+func goPatterns(v value.Value, names bool) value.Value {
+	if list := v.List(); len(list) > 0 {
+		items := make([]value.Value, len(list))
+		for i, item := range list {
+			items[i] = goPatterns(item, false)
+		}
+		return value.OfList(items...)
+	}
+	if v.Kind() != value.Object {
+		return v
+	}
+	m := value.NewMap(v.Map().Len())
+	for k, member := range v.Map().All() {
+		text, isText := member.Str()
+		switch {
+		case names:
+			member = goPatterns(member, false)
+		case k == "pattern" && isText:
+			member = value.OfString(goPattern(text))
+		case k == "patternProperties" && member.Kind() == value.Object:
+			patterns := value.NewMap(member.Map().Len())
+			for pattern, sub := range member.Map().All() {
+				patterns.Set(goPattern(pattern), goPatterns(sub, false))
+			}
+			member = value.OfMap(patterns)
+		case k == "const" || k == "enum" || k == "default" || k == "examples":
+			// data, not schemas
+		default:
+			member = goPatterns(member, k == "properties" || k == "definitions" || k == "$defs" ||
+				k == "dependencies" || k == "dependentSchemas")
+		}
+		m.Set(k, member)
+	}
+	return value.OfMap(m)
+}
+
+// goPattern rewrites the \uXXXX of ECMA's regular expressions, which Go does not
+// know. Letters are put in as they are, so that messages show them.
+func goPattern(pattern string) string {
+	if !strings.Contains(pattern, `\u`) {
+		return pattern
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); {
+		if pattern[i] != '\\' || i+1 == len(pattern) {
+			b.WriteByte(pattern[i])
+			i++
+			continue
+		}
+		r, n := unicodeEscape(pattern[i:])
+		switch {
+		case n == 0:
+			b.WriteString(pattern[i : i+2])
+			n = 2
+		case r > unicode.MaxASCII && unicode.IsLetter(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\x{%x}`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// unicodeEscape reads \uXXXX, or two of them that make a surrogate pair; n is 0
+// where s begins with neither.
+func unicodeEscape(s string) (r rune, n int) {
+	unit := func(s string) (rune, bool) {
+		if len(s) < 6 || s[:2] != `\u` {
+			return 0, false
+		}
+		x, err := strconv.ParseUint(s[2:6], 16, 16)
+		return rune(x), err == nil
+	}
+	r, ok := unit(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	low, _ := unit(s[6:])
+	if r = utf16.DecodeRune(r, low); r == unicode.ReplacementChar {
+		return 0, 0
+	}
+	return r, 12
+}
