@@ -24,15 +24,18 @@ type condition struct {
 	reason string
 }
 
+// conditionText is the text of a condition field.
+func conditionText(v value.Value) string {
+	if v.IsNull() {
+		return ""
+	}
+	return plain(v)
+}
+
 // condition is the one of an entry.
 func (b *builder) condition(c *candidate) *condition {
 	v, _ := c.entry.Get("condition")
-	text := ""
-	if on, ok := v.Bool(); ok && on {
-		text = "true"
-	} else if !v.IsNull() {
-		text = plain(v)
-	}
+	text := conditionText(v)
 	if cond := b.conditions[text]; cond != nil {
 		return cond
 	}

@@ -47,7 +47,7 @@ var _ calls.Typed[Input] = Params{}
 
 // Definition describes the call to the registry.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "in-chat",
 		Summary: calls.Text{
 			En: "Puts presets and world-book entries into a chat history by depth, order and condition, and says where each message comes from.",
@@ -56,6 +56,8 @@ func Definition() calls.Definition {
 		Literal:  []string{"presets_in_chat", "world_books"},
 		Examples: examples(),
 	})
+	def.Lint = lint
+	return def
 }
 
 func examples() []calls.Example {

@@ -203,14 +203,15 @@ world_books:
 	want := []string{
 		"preset p out: the content is integer, not text",
 		"preset q out: budget: it takes 4 tokens, 3 of 10 are left",
-		"world_book low 4: always",
-		"world_book high 5: always",
+		"world_book low 3: always",
+		"world_book high 4: always",
 		"world_book big out: budget: it takes 11 tokens, 5 of 10 are left",
 		"world_book first 1: always",
 		"world_book free 2: always",
 	}
-	_ = want
-	t.Log(strings.Join(trace, "\n"))
+	if diff := cmp.Diff(want, trace); diff != "" {
+		t.Error(diff)
+	}
 	_, trace, _ = summary(t, with+"budget: 0")
 	if got := strings.Join(trace, "\n"); strings.Count(got, "budget:") != 5 || !strings.Contains(got, "free 1: always") {
 		t.Errorf("budget 0:\n%s", got)
@@ -263,6 +264,38 @@ world_books:
 	messages, _ := out.Get("messages")
 	if n := len(messages.List()); n < 20 || n > 80 {
 		t.Errorf("%d of 100 entries with one chance in two", n)
+	}
+}
+
+func TestLint(t *testing.T) {
+	p := params(t, `
+history: null
+presets_in_chat:
+  - {content: a, position: in-chat, depth: deep}
+  - {content: a, position: in-chat, mode: conditional, condition: "<<keywords:a,b>>"}
+world_books:
+  entries:
+    one/two: {content: a, mode: conditional, condition: "{{python:import os}}", order: [x]}
+    three: {content: a, mode: conditional}
+    four: {content: a, mode: conditional, condition: "{{keyword:a}}"}
+    five: {content: a, mode: always, condition: "{{keyword:a}}"}
+`)
+	var got []string
+	for _, problem := range inchat.Definition().Lint(p, nil) {
+		if !problem.Warning {
+			t.Errorf("not a warning: %v", problem)
+		}
+		got = append(got, problem.Error())
+	}
+	want := []string{
+		`/presets_in_chat/0/depth: not an integer, so the entry is left out`,
+		`/world_books/entries/one~1two/order: not an integer, so the entry is left out`,
+		`/world_books/entries/one~1two/condition: python "import os": there is no variable import (chat variables are read with getvar); the condition is never true`,
+		`/world_books/entries/three/condition: a conditional entry without a condition is never in (mode: always puts it in)`,
+		`/world_books/entries/four/condition: unknown macro "keyword" stays as it is; did you mean "keywords"?`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

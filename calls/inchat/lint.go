@@ -1,0 +1,65 @@
+package inchat
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/inchat/macro"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// lint finds what is wrong in entries that stand in the flow, or in a file that
+// it names: conditions that cannot be read, depths and orders that are no
+// integers. All of it is a warning, for the call runs without these entries.
+func lint(params value.Value, _ calls.Functions) []schema.Problem {
+	var found []schema.Problem
+	for _, name := range []string{"presets_in_chat", "world_books"} {
+		entries, _ := params.Get(name)
+		found = lintEntries(found, entries, "/"+name)
+	}
+	return found
+}
+
+// lintEntries looks for entries at any depth: objects with a content.
+func lintEntries(found []schema.Problem, v value.Value, at string) []schema.Problem {
+	for i, item := range v.List() {
+		found = lintEntries(found, item, at+"/"+strconv.Itoa(i))
+	}
+	if _, ok := v.Get("content"); ok {
+		return append(found, lintEntry(v.Map(), at)...)
+	}
+	for key, member := range v.Map().All() {
+		found = lintEntries(found, member, at+"/"+value.Escape(key))
+	}
+	return found
+}
+
+func lintEntry(entry *value.Map, at string) (found []schema.Problem) {
+	warn := func(field, message, hint string) {
+		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
+	}
+	for _, field := range []string{"depth", "order"} {
+		if _, ok := whole(entry, field, 0); !ok {
+			warn(field, "not an integer, so the entry is left out", "")
+		}
+	}
+	if mode, _ := entry.Get("mode"); mode.JSON() != `"conditional"` {
+		return found
+	}
+	given, _ := entry.Get("condition")
+	text := conditionText(given)
+	if strings.TrimSpace(text) == "" {
+		warn("condition", "a conditional entry without a condition is never in", "mode: always puts it in")
+		return found
+	}
+	parsed := macro.Parse(text)
+	for _, message := range parsed.Errors() {
+		warn("condition", message+"; the condition is never true", "")
+	}
+	for _, message := range parsed.Warnings() {
+		warn("condition", message, "")
+	}
+	return found
+}
