@@ -177,7 +177,7 @@ func tooDeep(data []byte) int {
 // comment is the length of the comment that text begins with, less one; 0 where
 // it begins with none.
 func comment(text []byte) int {
-	end := ""
+	var end string
 	switch {
 	case bytes.HasPrefix(text, []byte("//")):
 		end = "\n"
