@@ -57,17 +57,17 @@ func build(ctx context.Context, env *calls.Env, params *Params, in Input) (*Outp
 	// The order of the sections is that of the text; the order of the budget is
 	// that of who gets what is left over.
 	bootstrap, memory, recalled := b.bootstrap(), b.memory(), b.recalled()
-	past := newHistory(params.History, env.Tokens)
+	past := newHistory(params.History, tail, env.Tokens)
 	session := b.session()
-	if err := b.budget(b.fixed(identity, session, user, tail), []cuttable{active, bootstrap, past, memory, recalled, list}); err != nil {
+	if err := b.budget(b.fixed(identity, session, user, tail)+past.fixed(), []cuttable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err
 	}
-	b.add("identity", "", identity, identityReason(params))
+	b.add("identity", "identity", identity, identityReason(params), env.Tokens.Count(identity))
 	for _, s := range []*section{bootstrap, memory, recalled, active, list} {
 		b.write(s)
 	}
 	if session != "" {
-		b.add("session", params.Channel, session, "channel and chat_id are given")
+		b.add("session", params.Channel, session, "channel and chat_id are given", env.Tokens.Count(session))
 	}
 	b.out.System = b.system.String()
 	b.message(value.Pairs("role", "system", "content", b.out.System))
@@ -104,7 +104,7 @@ func (b *builder) identity() (string, error) {
 		return b.params.Identity, nil
 	}
 	f := facts{Runtime: system()}
-	if b.params.RuntimeContext != "message" {
+	if !b.runtimeInMessage() {
 		f.Time = clock(b.in.Now, b.in.Language)
 	}
 	if b.params.Workspace != "" {
@@ -114,7 +114,7 @@ func (b *builder) identity() (string, error) {
 }
 
 func (b *builder) session() string {
-	if b.params.Channel == "" || b.params.ChatID == "" || b.params.RuntimeContext == "message" {
+	if b.params.Channel == "" || b.params.ChatID == "" || b.runtimeInMessage() {
 		return ""
 	}
 	return "\n\n## Current Session\nChannel: " + b.params.Channel + "\nChat ID: " + b.params.ChatID
@@ -127,14 +127,21 @@ type words struct {
 	images        []*picture
 }
 
+// hasUser says whether there is a user's message.
+func (b *builder) hasUser() bool { return b.params.CurrentMessage != nil || len(b.params.Media) > 0 }
+
+// runtimeInMessage says whether what changes from turn to turn goes into the
+// user's message instead of the system prompt.
+func (b *builder) runtimeInMessage() bool { return b.params.RuntimeContext == "message" && b.hasUser() }
+
 // user makes the user's message; nil where there is none.
 func (b *builder) user(ctx context.Context, later []*skill.Skill) (*words, error) {
 	images, err := b.images(ctx)
-	if err != nil || b.params.CurrentMessage == nil && len(images) == 0 {
+	if err != nil || !b.hasUser() {
 		return nil, err
 	}
 	w := &words{text: b.in.CurrentMessage, skills: later, images: images}
-	if b.params.RuntimeContext == "message" {
+	if b.runtimeInMessage() {
 		f := facts{Time: clock(b.in.Now, b.in.Language)}
 		if b.params.Channel != "" && b.params.ChatID != "" {
 			f.Channel, f.ChatID = b.params.Channel, b.params.ChatID
@@ -182,7 +189,7 @@ func (b *builder) budget(fixed int, all []cuttable) error {
 		return nil
 	}
 	if fixed > limit {
-		return calls.Errorf(calls.Budget, "the identity, the current message and what is appended need %d tokens, more than max_tokens %d", fixed, limit).
+		return calls.Errorf(calls.Budget, "the identity, the current message and what is appended, with the tool calls that it answers, need %d tokens, more than max_tokens %d", fixed, limit).
 			WithHint("raise max_tokens to %d or more, or shorten identity, current_message, media or append", fixed)
 	}
 	before := make([]int, len(all))
@@ -199,7 +206,7 @@ func (b *builder) budget(fixed int, all []cuttable) error {
 }
 
 // add writes a piece of the system text and notes where it comes from.
-func (b *builder) add(kind, name, text, reason string) {
+func (b *builder) add(kind, name, text, reason string, tokens int) {
 	if text == "" {
 		return
 	}
@@ -207,7 +214,7 @@ func (b *builder) add(kind, name, text, reason string) {
 	b.system.WriteString(text)
 	b.out.Parts = append(b.out.Parts, calls.Part{
 		Kind: kind, Name: name, Message: new(int), Start: start, End: b.system.Len(),
-		Text: text, Tokens: b.env.Tokens.Count(text), Included: true, Reason: reason,
+		Text: text, Tokens: tokens, Included: true, Reason: reason,
 	})
 }
 
@@ -221,8 +228,8 @@ func (b *builder) write(s *section) {
 	written := 0
 	left := len(s.included())
 	if left > 0 {
-		b.add("separator", s.name, sectionBreak, "between sections")
-		b.add("heading", s.name, s.head, "heading of the section")
+		b.add("separator", s.name, sectionBreak, "between sections", s.count.Count(sectionBreak))
+		b.add("heading", s.name, s.head, "heading of the section", s.count.Count(s.head))
 	}
 	for _, u := range s.units {
 		if u.out {
@@ -230,16 +237,16 @@ func (b *builder) write(s *section) {
 			continue
 		}
 		if written > 0 {
-			b.add("separator", s.name, s.join, "between the pieces of a section")
+			b.add("separator", s.name, s.join, "between the pieces of a section", s.count.Count(s.join))
 		}
-		b.add(u.kind, u.name, u.text, u.reason)
+		b.add(u.kind, u.name, u.text, u.reason, u.tokens)
 		if u.lost > 0 {
 			b.drop(u.kind, u.name, "left out: the rest, over the token budget", u.lost)
 		}
 		written++
 	}
 	if left > 0 {
-		b.add("heading", s.name, s.tail, "end of the section")
+		b.add("heading", s.name, s.tail, "end of the section", s.count.Count(s.tail))
 	}
 }
 

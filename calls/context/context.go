@@ -87,10 +87,10 @@ func examples() []calls.Example {
 		Title: "A workspace with instructions, memory and a skill",
 		With: `workspace: ./desk
 identity: You are the assistant of a small bakery.
-current_message: Is the rye bread ready? Use $prices.
+current_message: What does rye bread cost? Use $prices.
 history:
   - {role: user, content: Good morning}
-  - {role: assistant, content: Good morning! What can I do for you?}
+  - {role: assistant, content: Good morning. The bread is warm.}
 memories: [The user likes rye bread.]
 channel: shop
 chat_id: counter

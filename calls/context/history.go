@@ -1,6 +1,8 @@
 package context
 
 import (
+	"slices"
+
 	"github.com/callnode/scheduler/calls/context/media"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -10,12 +12,27 @@ import (
 type history struct {
 	messages []*value.Map
 	costs    []int
+	// starts says where the history may begin.
+	starts []bool
+	// pinned is where the messages begin that must stay, because what follows the
+	// user's message answers their tool calls; the number of messages if none must.
+	pinned int
 	// from is the first message that stays.
 	from int
 }
 
-func newHistory(messages []*value.Map, count llm.Counter) *history {
-	h := &history{messages: messages, costs: make([]int, len(messages))}
+// newHistory prepares the messages for a cut; tail is what follows the user's
+// message.
+func newHistory(messages, tail []*value.Map, count llm.Counter) *history {
+	h := &history{messages: messages, costs: make([]int, len(messages)), pinned: len(messages)}
+	torn := splitCalls(slices.Concat(messages, tail))
+	h.starts = turns(messages, torn)
+	if len(tail) > 0 && torn[len(messages)] {
+		h.pinned--
+		for !h.starts[h.pinned] {
+			h.pinned--
+		}
+	}
 	for i, m := range messages {
 		h.costs[i] = messageTokens(m, count) + llm.MessageOverhead
 	}
@@ -25,9 +42,16 @@ func newHistory(messages []*value.Map, count llm.Counter) *history {
 func (h *history) label() string { return "history" }
 func (h *history) share() int    { return 30 }
 
-func (h *history) need() int {
+func (h *history) asked() int { return 0 }
+
+// fixed is what the messages cost that must stay.
+func (h *history) fixed() int { return sum(h.costs[h.pinned:]) }
+
+func (h *history) need() int { return sum(h.costs[min(h.from, h.pinned):h.pinned]) }
+
+func sum(costs []int) int {
 	n := 0
-	for _, cost := range h.costs {
+	for _, cost := range costs {
 		n += cost
 	}
 	return n
@@ -36,13 +60,12 @@ func (h *history) need() int {
 // fit keeps the newest turns that cost at most room.
 func (h *history) fit(room int) int {
 	used, cost := 0, 0
-	starts := turns(h.messages)
-	h.from = len(h.messages)
-	for i := len(h.messages) - 1; i >= 0; i-- {
+	h.from = h.pinned
+	for i := h.pinned - 1; i >= 0; i-- {
 		if cost += h.costs[i]; cost > room {
 			break
 		}
-		if starts[i] {
+		if h.starts[i] {
 			h.from, used = i, cost
 		}
 	}
@@ -50,18 +73,22 @@ func (h *history) fit(room int) int {
 }
 
 // turns says for every message whether the history may begin with it: a user
-// message, with no tool call before it that is answered after it. A history
-// without a user message may begin with anything that leaves calls and answers
-// together.
-func turns(messages []*value.Map) []bool {
+// message, where that tears no tool call from its results. A history without a
+// user message may begin with anything but a result.
+func turns(messages []*value.Map, torn []bool) []bool {
+	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return role(m) == "user" })
 	starts := make([]bool, len(messages))
-	users := false
-	for _, m := range messages {
-		users = users || role(m) == "user"
-	}
 	for i, m := range messages {
-		starts[i] = i == 0 || role(m) == "user" || !users && role(m) != "tool"
+		starts[i] = i == 0 || !torn[i] && (role(m) == "user" || !users && role(m) != "tool")
 	}
+	return starts
+}
+
+// splitCalls says for every message whether a cut before it would leave a tool
+// call on one side and one of its results on the other. A result belongs to the
+// newest call of its id.
+func splitCalls(messages []*value.Map) []bool {
+	open := make([]int, len(messages)+1) // how many pairs begin or end here
 	calledAt := map[string]int{}
 	for i, m := range messages {
 		for _, call := range member(m, "tool_calls").List() {
@@ -69,12 +96,17 @@ func turns(messages []*value.Map) []bool {
 			calledAt[id.JSON()] = i
 		}
 		if at, ok := calledAt[member(m, "tool_call_id").JSON()]; ok && role(m) == "tool" {
-			for j := at + 1; j <= i; j++ {
-				starts[j] = false
-			}
+			open[at+1]++
+			open[i+1]--
 		}
 	}
-	return starts
+	torn := make([]bool, len(messages))
+	pairs := 0
+	for i := range torn {
+		pairs += open[i]
+		torn[i] = pairs > 0
+	}
+	return torn
 }
 
 func role(m *value.Map) string {

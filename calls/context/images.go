@@ -12,6 +12,9 @@ import (
 	"github.com/callnode/scheduler/calls/context/media"
 )
 
+// maxImages bounds the images of one message, as vendors do.
+const maxImages = 100
+
 // picture is an image of the current message.
 type picture struct {
 	name, url, note string
@@ -44,6 +47,10 @@ func (b *builder) images(ctx context.Context) ([]*picture, error) {
 	for _, name := range b.params.Media {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if len(pictures) == maxImages {
+			b.warn("media: only the first %d images are sent", maxImages)
+			break
 		}
 		p, seen := done[name]
 		if !seen {

@@ -90,7 +90,7 @@ func (p *place) read(name string, limit int64) (data []byte, size int64, err err
 	if err != nil {
 		return nil, 0, cause(err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return nil, 0, cause(err)

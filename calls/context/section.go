@@ -19,6 +19,8 @@ type unit struct {
 	kind, name, text string
 	// reason says why it is there, or why it is not.
 	reason string
+	// asked says that the user asked for it: nothing that can be cut comes before it.
+	asked bool
 	// rank says how soon it goes when room is short: those of a high rank first,
 	// among equals the last.
 	rank int
@@ -124,27 +126,52 @@ func (s *section) cutLines(u *unit, room int) bool {
 	return false
 }
 
+// asked is what the units cost that the user asked for.
+func (s *section) asked() int {
+	n := 0
+	for _, u := range s.included() {
+		if u.asked {
+			n += u.tokens + s.count.Count(s.join)
+		}
+	}
+	if n > 0 {
+		n += s.overhead()
+	}
+	return n
+}
+
 // cuttable is what shrinks when the budget is short: a section or the history.
 type cuttable interface {
+	// label names it in messages.
 	label() string
+	// share is the percentage of the room that is promised to it.
 	share() int
+	// need is what it costs as it is now.
 	need() int
+	// asked is the part of need that comes before all shares.
+	asked() int
+	// fit cuts it to at most room tokens and gives what it costs then.
 	fit(room int) int
 }
 
-// allocate cuts to room tokens altogether. Each gets what it needs up to its
-// share of the room; what others leave goes to the first that lack something.
+// allocate cuts to room tokens altogether. What the user asked for comes first;
+// of the rest, each gets what it needs up to its share; what then is left over
+// goes to the first that lack something.
 func allocate(all []cuttable, room int) {
 	promised := make([]int, len(all))
-	need, spare := 0, room
+	need, shared := 0, room
 	for i, c := range all {
-		n := c.need()
-		need += n
-		promised[i] = min(n, room*c.share()/100)
-		spare -= promised[i]
+		need += c.need()
+		promised[i] = min(c.asked(), shared)
+		shared -= promised[i]
 	}
 	if need <= room {
 		return
+	}
+	spare := room
+	for i, c := range all {
+		promised[i] = min(c.need(), promised[i]+shared*c.share()/100)
+		spare -= promised[i]
 	}
 	for i, c := range all {
 		allowed := promised[i] + spare

@@ -54,8 +54,8 @@ func (b *builder) quote(s *section, name, text string) {
 // says anything.
 func (b *builder) agents(s *section) {
 	dir := path.Clean(strings.ReplaceAll(b.params.WorkDir, `\`, "/"))
-	if !fs.ValidPath(dir) {
-		b.warn("work_dir %q does not lie inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
+	if info, err := b.workspace.root.Stat(dir); err != nil || !info.IsDir() {
+		b.warn("work_dir %s is no directory inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
 		dir = "."
 	}
 	dirs := []string{"."}
@@ -121,7 +121,7 @@ func (b *builder) memory() *section {
 
 // recalled is the section of the memories that were found for this message.
 func (b *builder) recalled() *section {
-	s := b.section("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 10)
+	s := b.section("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
 	for i, m := range b.params.Memories {
 		text, isText := m.Str()
 		name, reason := fmt.Sprint(i), "recalled"
@@ -177,34 +177,38 @@ func (b *builder) skills(ctx context.Context) (active, list *section, later []*s
 // name, then those that the message names, each once.
 func (b *builder) activate(s *section, found []*skill.Skill) (later []*skill.Skill) {
 	loaded := map[*skill.Skill]bool{}
-	load := func(x *skill.Skill, rank int, reason string) {
+	load := func(x *skill.Skill, asked bool, reason string) {
 		if loaded[x] {
 			return
 		}
 		loaded[x] = true
-		if rank == 0 && !x.Available() {
+		if asked && !x.Available() {
 			b.warn("skill %s: loaded because it was asked for, but it lacks %s", x.Name, strings.Join(x.Missing, ", "))
 		}
-		b.unit(s, &unit{kind: "skill", name: x.Name, text: skillText(x), rank: rank, reason: reason})
+		u := &unit{kind: "skill", name: x.Name, text: skillText(x), asked: asked, reason: reason}
+		if !asked {
+			u.rank = 1
+		}
+		b.unit(s, u)
 	}
 	byName := make(map[string]*skill.Skill, len(found))
 	for _, x := range found {
 		byName[x.Name] = x
 		if x.Always && x.Available() {
-			load(x, 1, "always loaded")
+			load(x, false, "always loaded")
 		}
 	}
 	for _, name := range b.params.SkillNames {
 		if x, ok := byName[name]; ok {
-			load(x, 0, "asked for by skill_names")
+			load(x, true, "asked for by skill_names")
 			continue
 		}
 		b.warn("skill_names: there is no skill %q%s", name, didYouMean(name, found))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
 		switch {
-		case b.params.RuntimeContext != "message":
-			load(x, 0, "asked for by $"+x.Name)
+		case !b.runtimeInMessage():
+			load(x, true, "asked for by $"+x.Name)
 		case !loaded[x]:
 			loaded[x] = true
 			later = append(later, x)
@@ -239,7 +243,7 @@ func (b *builder) list(found []*skill.Skill) (*section, error) {
 	if b.params.SkillsFormat == "agent-skills" {
 		catalog = skill.AgentSkills()
 	}
-	s := b.section("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 10)
+	s := b.section("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
 	for _, x := range found {
 		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: "available"}
 		if !x.Available() {

@@ -324,7 +324,7 @@ func writeAll(t testing.TB, dir string, files map[string]json.RawMessage) {
 	}
 	for name, raw := range files {
 		var text string
-		data := []byte(nil)
+		var data []byte
 		if json.Unmarshal(raw, &text) == nil {
 			data = []byte(text)
 		} else {

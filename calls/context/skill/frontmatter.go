@@ -27,8 +27,11 @@ type File struct {
 	Repaired []string
 }
 
-// maxNodes bounds what the aliases of a front matter unfold to.
-const maxNodes = 10_000
+// Bounds of a front matter: its bytes, and the values that its aliases unfold to.
+const (
+	maxFront = 64 << 10
+	maxNodes = 10_000
+)
 
 // Parse takes the text of a SKILL.md apart. A byte-order mark is ignored. The
 // front matter lies between two lines of three hyphens, of which the first is the
@@ -41,14 +44,17 @@ func Parse(text string) (File, error) {
 		return File{Meta: value.NewMap(0), Body: text}, nil
 	}
 	f := File{Fenced: true, Meta: value.NewMap(0), Body: strings.TrimSpace(body)}
+	if len(front) > maxFront {
+		return f, fmt.Errorf("reading the front matter: it has %d bytes, more than %d", len(front), maxFront)
+	}
 	root, err := yaml.Parse([]byte(front))
 	if err != nil {
-		quoted := quoteColons(front)
+		quoted := quoteValues(front)
 		var again error
 		if root, again = yaml.Parse([]byte(quoted)); again != nil || quoted == front {
 			return f, fmt.Errorf("reading the front matter: %w", err)
 		}
-		f.Repaired = append(f.Repaired, "a value with a colon in it is not quoted")
+		f.Repaired = append(f.Repaired, "a value with a special character is not quoted")
 	}
 	if root == nil {
 		return f, nil
@@ -90,18 +96,39 @@ func split(text string) (front, body string, fenced bool) {
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
-var plainLine = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z][\w-]*: +)([^\s"'\[{|>&*!%@#].*: .*|[^\s"'\[{|>&*!%@#].*:)\s*$`)
+var memberLine = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z][\w-]*: +)(\S.*?)\s*$`)
 
-// quoteColons puts quotes around plain values that have a colon in them, the
-// most common fault of handwritten front matter.
-func quoteColons(front string) string {
+// quoteValues puts quotes around values that only look like YAML, the most common
+// fault of handwritten front matter.
+func quoteValues(front string) string {
 	lines := strings.Split(front, "\n")
 	for i, line := range lines {
-		if m := plainLine.FindStringSubmatch(line); m != nil {
+		if m := memberLine.FindStringSubmatch(line); m != nil && needsQuotes(m[2]) {
 			lines[i] = m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// needsQuotes says whether a value on one line is text with a colon in it, or
+// begins like something that it is not.
+func needsQuotes(v string) bool {
+	last := v[len(v)-1]
+	switch v[0] {
+	case '|', '>':
+		return false
+	case '{':
+		return last != '}'
+	case '[':
+		return last != ']'
+	case '"', '\'':
+		return len(v) == 1 || last != v[0]
+	case '@', '`', '%':
+		return true
+	case '*':
+		return strings.Contains(v, " ")
+	}
+	return last == ':' || strings.Contains(v, ": ")
 }
 
 // reader turns nodes into values of text.

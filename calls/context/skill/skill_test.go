@@ -56,6 +56,9 @@ func TestInterpret(t *testing.T) {
 		"nanobot wins":         {"metadata: {openclaw: {requires: {bins: [gh]}}, nanobot: {}}\n", skill.Skill{}, 0},
 		"hidden":               {"disable-model-invocation: true\n", skill.Skill{Hidden: true}, 0},
 		"twice":                {"description: E\n", skill.Skill{Description: "E"}, 1},
+		"looks like a list":    {"license: [WIP] x\n", skill.Skill{}, 1},
+		"looks like an alias":  {"license: *bold* x\nother: `code`\nmore: {x} y\nlast: \"a\" b\n", skill.Skill{}, 1},
+		"flow beside text":     {"license: a: b\nmetadata: {nanobot: {always: true}}\nx: [a]\ny: >\n  z\nz: c:\n", skill.Skill{Always: true}, 1},
 		"unquoted colon":       {"license: see: it's there\n", skill.Skill{}, 1},
 	}
 	for name, test := range tests {
@@ -83,11 +86,13 @@ func TestParseErrors(t *testing.T) {
 	for name, text := range map[string]string{
 		"no mapping":  "---\n- a\n---\n",
 		"text":        "---\nhello\n---\n",
-		"not YAML":    "---\na: [1\n---\n",
+		"not YAML":    "---\na: 1\n- b\n---\n",
 		"key":         "---\n? [a]\n: b\n---\n",
 		"two bombs":   "---\na: &a [x,x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n---\n",
+		"too long":    "---\na: " + strings.Repeat("x", 1<<16) + "\n---\n",
+		"in itself":   "---\na: &a [*a, *a]\n---\n",
 		"two in one":  "---\na: 1\n--- \n",
-		"bad colon":   "---\na: b: [c\nd: {\n---\n",
+		"bad colon":   "---\na: b: c\n- d\n---\n",
 		"tab indents": "---\na:\n\tb: c\n---\n",
 	} {
 		t.Run(name, func(t *testing.T) {
