@@ -233,7 +233,7 @@ func integer(_ *run, a []value.Value) (value.Value, error) {
 
 func float(_ *run, a []value.Value) (value.Value, error) {
 	f, ok := toFloat(a[0])
-	if !ok {
+	if !ok || math.IsInf(f, 0) || math.IsNaN(f) {
 		return value.Value{}, fmt.Errorf("%s is no number", clip(a[0].JSON()))
 	}
 	return value.OfFloat(f), nil

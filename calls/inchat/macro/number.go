@@ -1,6 +1,7 @@
 package macro
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -110,14 +111,15 @@ func digit(r rune) (byte, bool) {
 	return 0, false
 }
 
-// parseFloat reads a decimal number with blanks around.
+// parseFloat reads a decimal number with blanks around; what is out of range
+// gives an infinity.
 func parseFloat(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsAny(s, "xXpP_") {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil
+	return f, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // toFloat reads a value as Python's float() does.

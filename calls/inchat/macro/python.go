@@ -3,6 +3,7 @@ package macro
 import (
 	"context"
 	"errors"
+	"math"
 	"math/big"
 	"strings"
 	"unicode"
@@ -220,7 +221,7 @@ func holeValue(s string) value.Value {
 		if i, ok := parseInt(t); ok && !strings.Contains(t, "_") {
 			return value.OfBig(i)
 		}
-		if f, ok := parseFloat(t); ok {
+		if f, ok := parseFloat(t); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return value.OfFloat(f)
 		}
 	}
@@ -242,7 +243,7 @@ func lexNumber(code string) (v value.Value, n int, err error) {
 	if i, ok := parseInt(spelt); ok {
 		return value.OfBig(i), n, nil
 	}
-	if f, ok := parseFloat(strings.ReplaceAll(spelt, "_", "")); ok {
+	if f, ok := parseFloat(strings.ReplaceAll(spelt, "_", "")); ok && !math.IsInf(f, 0) {
 		return value.OfFloat(f), n, nil
 	}
 	return v, 0, errors.New("not a number: " + clip(spelt))
