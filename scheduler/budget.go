@@ -53,15 +53,6 @@ func (m *meter) usage() llm.Usage {
 	}
 }
 
-// spent is the usage, or nil where there was none.
-func (m *meter) spent() *llm.Usage {
-	u := m.usage()
-	if u == (llm.Usage{}) {
-		return nil
-	}
-	return &u
-}
-
 // metered is the model as a step sees it: what it costs is counted, and a budget
 // that is used up ends it.
 type metered struct {

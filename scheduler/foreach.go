@@ -73,10 +73,11 @@ func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 		return
 	}
 	output := value.OfList(e.outputs...)
-	shown := r.secrets.mask(output)
-	r.event(StepFinished, t.id, -1, now, &Data{
-		Output: &shown, Usage: e.meter.spent(), DurationMS: millis(now.Sub(e.started)),
-	})
+	n := newNote(StepFinished)
+	n.gave(r.secrets.mask(output))
+	n.cost(&e.meter)
+	n.took(now.Sub(e.started))
+	r.tell(n, t.id, -1, now)
 	r.states[t.step.Index].each = nil
 	r.complete(t.step.Index, outcome{
 		status: statusFinished, input: value.OfList(e.inputs...), output: output,

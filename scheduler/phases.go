@@ -22,10 +22,13 @@ type task struct {
 	id   string
 	vars calls.Vars
 	env  calls.Env
-	// metered is env.LLM, random the source of env.Rand; both live here to save
-	// allocations.
+	// metered is env.LLM, rand with its source env.Rand, past vars.Upstream; they
+	// live here, as fold does, to save allocations.
 	metered metered
+	rand    rand.Rand
 	random  source
+	past    past
+	fold    fold
 	meter   meter
 	names   scope
 
@@ -36,11 +39,13 @@ type task struct {
 	mute     bool // left behind: guarded by the stream's lock
 }
 
+// emptyObject is {}; values never change.
+var emptyObject = value.OfMap(nil)
+
 // outcome is how a task ended. The worker that gets it settles it.
 type outcome struct {
 	status  status
-	event   EventType
-	data    *Data
+	note    *note // the event that says so; nil where others do
 	input   value.Value
 	output  value.Value
 	reason  string
@@ -69,7 +74,9 @@ func (r *run) newTask(j job, now time.Time) *task {
 // announce says that the step, or an item of it, starts. The stream is locked.
 func (t *task) announce(now time.Time) {
 	t.vars.Now = now
-	t.run.event(StepStarted, t.id, t.item, now, &Data{Call: t.step.Call, ToUser: t.toUser()})
+	n := newNote(StepStarted)
+	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
+	t.run.tell(n, t.id, t.item, now)
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it
@@ -87,12 +94,14 @@ func (t *task) open() {
 	if t.item >= 0 {
 		t.vars.Step.Index = &t.item
 	}
-	t.vars.Upstream = past{t.run, t.step.Index}
+	t.past = past{t.run, t.step.Index}
+	t.vars.Upstream = &t.past
 	t.env = t.run.env
 	t.metered = metered{t.env.LLM, t}
 	t.env.LLM = &t.metered
 	t.random = source{seed: t.run.exec.Seed, task: t}
-	t.env.Rand = rand.New(&t.random)
+	t.rand = *rand.New(&t.random)
+	t.env.Rand = &t.rand
 	t.env.Flows = subflows{t}
 	t.env.Vars = &t.vars
 	t.names.run, t.names.vars = t.run, &t.vars
@@ -115,7 +124,7 @@ func (t *task) perform() (o outcome) {
 			o = t.failed(crash)
 		}
 	}()
-	defer t.run.recovered(&crash, "step "+t.id)
+	defer t.run.recovered(&crash, t.id)
 	t.open()
 	if t.item < 0 && (t.step.When != nil || t.step.ForEach != nil) {
 		if o, done := t.decide(t.run.ctx); done {
@@ -139,7 +148,9 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 		}
 		if !prompt.Truthy(v) {
 			const reason = "its condition (when) is false"
-			return outcome{status: statusSkipped, event: StepSkipped, data: &Data{Reason: reason}, reason: reason}, true
+			n := newNote(StepSkipped)
+			n.data.Reason = reason
+			return outcome{status: statusSkipped, note: n, reason: reason}, true
 		}
 	}
 	t.run.stream.acquire()
@@ -153,7 +164,6 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 
 // attempt goes once through the phases of a step.
 func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
-	defer t.run.recovered(&err, "step "+t.id)
 	if !t.prepared {
 		if err := t.prepare(ctx); err != nil {
 			return value.Value{}, err
@@ -181,31 +191,13 @@ func (t *task) use(ctx context.Context, def calls.Definition, params value.Value
 	if shown {
 		t.showInput(input)
 	}
-	f := fold{call: def.Info.Name}
-	mask := textMask{secrets: t.run.secrets}
-	for chunk, err := range call.Exec(ctx, &t.env, input) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = f.add(chunk)
-		}
-		if err != nil {
-			return value.Value{}, err
-		}
-		if shown {
-			t.stream(mask.next(chunk.Text))
-		}
+	t.fold = fold{call: def.Info.Name, task: t, ctx: ctx, shown: shown}
+	output, err = t.fold.drain(call.Exec(ctx, &t.env, input), def.Info.Output)
+	if err != nil {
+		return value.Value{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return value.Value{}, err // the call stopped without a word because it was told to
-	}
-	if shown {
-		t.stream(mask.rest())
-	}
-	output = f.output(def.Info.Output)
 	if problems := def.Info.Output.Check(output); problems != nil {
-		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
+		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", def.Info.Name, problems)
 	}
 	return output, nil
 }
@@ -218,8 +210,10 @@ func (t *task) showInput(input value.Value) {
 		return
 	}
 	t.shown = true
-	masked := &struct{ params, input value.Value }{t.run.secrets.mask(t.params), t.run.secrets.mask(input)}
-	t.emit(StepInput, &Data{Params: &masked.params, Input: &masked.input})
+	n := newNote(StepInput)
+	n.params, n.input = t.run.secrets.mask(t.params), t.run.secrets.mask(input)
+	n.data.Params, n.data.Input = &n.params, &n.input
+	t.emit(n)
 }
 
 // prepare resolves variables, renders the parameters, fills and checks them.
@@ -238,7 +232,7 @@ func (t *task) prepare(ctx context.Context) error {
 		}
 	}
 	if t.params.IsNull() {
-		t.params = value.OfMap(nil)
+		t.params = emptyObject
 	}
 	if t.step.EnableFilling {
 		if err := t.fill(ctx); err != nil {
@@ -264,29 +258,22 @@ func (t *task) misfit(problems schema.Problems) error {
 	return &placedError{pos, err}
 }
 
-func (t *task) stream(text string) {
-	if text != "" {
-		t.emit(StepDelta, &Data{Text: text})
-	}
-}
-
 // emit pushes an event of the task.
-func (t *task) emit(event EventType, data *Data) {
+func (t *task) emit(n *note) {
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
 	if !t.mute && !t.run.ending {
-		t.run.event(event, t.id, t.item, s.clock(), data)
+		t.run.tell(n, t.id, t.item, s.clock())
 	}
 }
 
 // finished is the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
-	shown := t.run.secrets.mask(output)
-	return outcome{
-		status: statusFinished, event: StepFinished, input: t.input, output: output,
-		data: &Data{Output: &shown, Usage: t.meter.spent()},
-	}
+	n := newNote(StepFinished)
+	n.gave(t.run.secrets.mask(output))
+	n.cost(&t.meter)
+	return outcome{status: statusFinished, note: n, input: t.input, output: output}
 }
 
 // failed is the outcome of a task that did not; with on_error: continue, its
@@ -301,13 +288,13 @@ func (t *task) failed(err error) outcome {
 	if t.step.Continue && t.run.ctx.Err() == nil {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finished(output)
-		o.data.Error = &info
+		o.note.fault(info)
 		return o
 	}
-	return outcome{
-		status: statusFailed, event: StepFailed, failure: f,
-		data: &Data{Error: &info, Usage: t.meter.spent()},
-	}
+	n := newNote(StepFailed)
+	n.fault(info)
+	n.cost(&t.meter)
+	return outcome{status: statusFailed, note: n, failure: f}
 }
 
 // path is the step in messages: outer[3]/inner.

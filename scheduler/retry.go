@@ -26,8 +26,10 @@ func (t *task) attempts(ctx context.Context) (value.Value, error) {
 			return output, err
 		}
 		delay := max(intervals.NextBackOff(), retryAfter(err))
-		info := t.run.failureOf(err, t.step.Pos).Info
-		t.emit(StepRetrying, &Data{Attempt: n, DelayMS: delay.Milliseconds(), Error: &info})
+		again := newNote(StepRetrying)
+		again.data.Attempt, again.data.DelayMS = n, delay.Milliseconds()
+		again.fault(t.run.failureOf(err, t.step.Pos).Info)
+		t.emit(again)
 		if err := t.run.exec.sleep(ctx, delay); err != nil {
 			return value.Value{}, err
 		}
@@ -79,6 +81,7 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	go func() {
 		res := result{err: calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)}
 		defer func() { done <- res }()
+		defer t.run.recovered(&res.err, t.id)
 		res.output, res.err = t.attempt(limited)
 	}()
 	var res result

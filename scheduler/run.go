@@ -175,8 +175,10 @@ func (r *run) start() {
 	defer r.stream.Unlock()
 	now := r.stream.clock()
 	if r.outer == nil {
-		inputs := r.secrets.mask(r.vars.Inputs)
-		r.event(FlowStarted, "", -1, now, &Data{Flow: r.flow.Name, Inputs: &inputs})
+		n := newNote(FlowStarted)
+		n.input = r.secrets.mask(r.vars.Inputs)
+		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
+		r.tell(n, "", -1, now)
 	}
 	r.states = make([]state, len(r.flow.Steps))
 	for i, step := range r.flow.Steps {
@@ -188,20 +190,26 @@ func (r *run) start() {
 	r.spawn()
 }
 
-// event pushes an event of this run. The stream is locked.
-func (r *run) event(t EventType, id string, item int, now time.Time, data *Data) {
-	ev := &Event{Run: r.vars.Run.ID, Type: t, Step: id, Data: data}
-	if item >= 0 {
-		index := item // so that only events of items allocate one
-		ev.Index = &index
-	}
+// push adds an event of this run. The stream is locked.
+func (r *run) push(ev *Event, now time.Time) {
+	ev.Run = r.vars.Run.ID
 	r.stream.push(ev, now)
+}
+
+// tell adds an event of a step, or of an item of it. The stream is locked.
+func (r *run) tell(n *note, step string, item int, now time.Time) {
+	n.event.Step = step
+	if item >= 0 {
+		n.index = item
+		n.event.Index = &n.index
+	}
+	r.push(&n.event, now)
 }
 
 // enqueue makes a step ready. The stream is locked.
 func (r *run) enqueue(step int, now time.Time) {
 	r.states[step].status = statusReady
-	r.event(StepReady, r.prefix+r.flow.Steps[step].ID, -1, now, nil)
+	r.push(&Event{Type: StepReady, Step: r.prefix + r.flow.Steps[step].ID}, now)
 	r.ready.push(job{step, -1})
 }
 
@@ -277,11 +285,11 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	if r.ending { // the run has left this step behind
 		return
 	}
-	if o.data != nil {
+	if o.note != nil {
 		if o.status != statusSkipped {
-			o.data.DurationMS = millis(now.Sub(t.vars.Now))
+			o.note.took(now.Sub(t.vars.Now))
 		}
-		r.event(o.event, t.id, t.item, now, o.data)
+		r.tell(o.note, t.id, t.item, now)
 	}
 	st := &r.states[t.step.Index]
 	switch {
@@ -317,7 +325,9 @@ func (r *run) complete(step int, o outcome, now time.Time) {
 				continue
 			}
 			ns.status, ns.reason = statusSkipped, "every step that it needs was skipped"
-			r.event(StepSkipped, r.prefix+next.ID, -1, now, &Data{Reason: ns.reason})
+			skip := newNote(StepSkipped)
+			skip.data.Reason = ns.reason
+			r.tell(skip, r.prefix+next.ID, -1, now)
 			skippedNow = append(skippedNow, n)
 		}
 		if len(skippedNow) == 0 {
@@ -373,26 +383,28 @@ func (r *run) giveUp() {
 func (r *run) abandon(step *Step, now time.Time) {
 	r.env.Log.Warn("a step did not stop and is left behind", "run", r.vars.Run.ID, "step", r.prefix+step.ID, "call", step.Call, "grace", r.patience)
 	err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", step.Call, r.patience)
-	f := r.failureOf(err, step.Pos)
-	r.event(StepFailed, r.prefix+step.ID, -1, now, &Data{Error: &f.Info})
+	n := newNote(StepFailed)
+	n.fault(r.failureOf(err, step.Pos).Info)
+	r.tell(n, r.prefix+step.ID, -1, now)
 }
 
 // end renders the outputs, or the reply to a failure, and says how the run ended.
 func (r *run) end() {
-	data := &Data{}
 	if r.failure == nil && !r.cancelled {
 		r.outputs, r.failure = r.render()
 	}
-	event := FlowFinished
+	n := newNote(FlowFinished)
 	switch {
 	case r.failure != nil:
-		event, data.Error, data.Text = FlowFailed, &r.failure.Info, r.reply()
+		n = newNote(FlowFailed)
+		n.fault(r.failure.Info)
+		n.data.Text = r.reply()
 	case r.cancelled:
-		event = FlowCancelled
+		n = newNote(FlowCancelled)
 		r.failure = r.failureOf(cancellation(r.parent), Position{})
 	default:
-		outputs := r.secrets.mask(r.outputs)
-		data.Outputs = &outputs
+		n.params = r.secrets.mask(r.outputs)
+		n.data.Outputs = &n.params
 	}
 	r.unwatch()
 	r.cancel(nil)
@@ -403,9 +415,10 @@ func (r *run) end() {
 	}
 	if r.outer == nil {
 		now := r.stream.clock()
-		usage := r.meter.usage()
-		data.Usage, data.DurationMS = &usage, millis(now.Sub(r.vars.Run.StartedAt))
-		r.event(event, "", -1, now, data)
+		n.usage = r.meter.usage()
+		n.data.Usage = &n.usage
+		n.took(now.Sub(r.vars.Run.StartedAt))
+		r.tell(n, "", -1, now)
 		r.stream.close()
 	}
 	r.over = true
@@ -419,11 +432,6 @@ func (r *run) shutdown() {
 	r.stop()
 	r.stream.Unlock()
 	<-r.done
-}
-
-func millis(d time.Duration) *float64 {
-	ms := float64(d) / float64(time.Millisecond)
-	return &ms
 }
 
 // stepsByID is the index of each step by its id.

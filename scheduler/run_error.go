@@ -123,7 +123,7 @@ func (r *run) recovered(err *error, where string) {
 	}
 	r.env.Log.Error("a panic", "run", r.vars.Run.ID, "where", where,
 		"panic", r.secrets.text(fmt.Sprint(p)), "stack", string(debug.Stack()))
-	*err = calls.Errorf(calls.Internal, "%s: panic: %v", where, p).
+	*err = calls.Errorf(calls.Internal, "panic: %v", p).
 		WithHint("this is a fault of the program, not of the flow; the log has the stack")
 }
 

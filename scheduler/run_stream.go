@@ -3,7 +3,50 @@ package scheduler
 import (
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
+
+// note is an event together with all that it points to: one allocation instead of
+// many. Nothing in it changes once it was pushed.
+type note struct {
+	event         Event
+	data          Data
+	index         int
+	params, input value.Value // output and outputs use params
+	usage         llm.Usage
+	duration      float64
+}
+
+// newNote is an event with data.
+func newNote(t EventType) *note {
+	n := &note{}
+	n.event.Type, n.event.Data = t, &n.data
+	return n
+}
+
+// took sets the duration.
+func (n *note) took(d time.Duration) {
+	n.duration = float64(d) / float64(time.Millisecond)
+	n.data.DurationMS = &n.duration
+}
+
+// gave sets the output of a step.
+func (n *note) gave(output value.Value) {
+	n.params = output
+	n.data.Output = &n.params
+}
+
+// cost sets the usage where there was any.
+func (n *note) cost(m *meter) {
+	if n.usage = m.usage(); n.usage != (llm.Usage{}) {
+		n.data.Usage = &n.usage
+	}
+}
+
+// fault sets the error.
+func (n *note) fault(info ErrorInfo) { n.data.Error = &info }
 
 // maxBacklog bounds how many events wait for a slow reader before steps wait for
 // it too.
