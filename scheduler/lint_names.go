@@ -132,20 +132,16 @@ func (u *unit) lintReserved(v view, use use, name string) {
 		}
 		u.lintPath(use, errorShape, name)
 	default:
-		u.unknownName(v, use, name)
+		u.unknownName(use, name)
 	}
 }
 
-func (u *unit) unknownName(v view, use use, name string) {
-	names := slices.Clone(reservedNames)
-	if v.steps {
-		names = append(names, u.ids()...)
-	}
+func (u *unit) unknownName(use use, name string) {
 	p := u.add(use.pos(), "unknown name %q", name)
 	properties, _ := u.flow.Inputs.Doc().Get("properties")
 	if _, isInput := properties.Get(name); isInput {
 		p.hint("inputs are named by inputs.%s", name)
-	} else if near := value.Nearest(name, names); near != "" {
+	} else if near := u.nearStep(name, reservedNames); near != "" {
 		p.hint("did you mean %q?", near)
 	} else if _, ok := u.loading.Registry.Resolver(name); ok {
 		p.hint("variables are named by vars.%s", name)
@@ -258,26 +254,39 @@ func (u *unit) lintStepUses(uses []stepUse) {
 	for i, use := range uses {
 		pairs[i] = [2]int{use.to.Index, use.from.Index}
 	}
-	upstream := u.order.upstream(pairs)
-	for i, use := range uses {
-		if upstream[i] {
-			u.lintPresence(use, use.from)
-			continue
+	var apart []stepUse
+	for i, is := range u.order.upstream(pairs) {
+		if is {
+			u.lintPresence(uses[i], uses[i].from)
+		} else {
+			apart = append(apart, uses[i])
 		}
+	}
+	turned := make([][2]int, len(apart))
+	for i, use := range apart {
+		turned[i] = [2]int{use.from.Index, use.to.Index}
+	}
+	for i, after := range u.order.upstream(turned) {
+		use := apart[i]
 		p := u.add(use.pos(), "the step %q is not upstream of %q: its output may not be there yet", use.to.ID, use.from.ID)
-		if u.order.upstream([][2]int{{use.from.Index, use.to.Index}})[0] {
+		if after {
 			p.hint("%q comes after %q; it cannot be used before", use.to.ID, use.from.ID)
 		} else {
-			p.hint("write needs: [%s]", strings.Join(append(u.needIDs(use.from), use.to.ID), ", "))
+			p.Hint = u.needsWith(use.from, use.to.ID)
 		}
 	}
 }
 
-func (u *unit) needIDs(s *stepUnit) (ids []string) {
+// needsWith is the line that makes a step come after another one too.
+func (u *unit) needsWith(s *stepUnit, id string) string {
+	if len(s.Needs) > 8 {
+		return fmt.Sprintf("add %s to its needs", id)
+	}
+	var ids []string
 	for _, n := range s.Needs {
 		ids = append(ids, u.steps[n].ID)
 	}
-	return ids
+	return fmt.Sprintf("write needs: [%s]", strings.Join(append(ids, id), ", "))
 }
 
 // lintPresence warns of an output that is not there when its step was skipped.

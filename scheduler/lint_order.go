@@ -66,37 +66,40 @@ func (u *unit) needsOf(s *stepUnit) {
 		}
 		return
 	}
-	var ids []string
 	for _, name := range s.keys.Needs.names {
-		at := u.of(name.node)
 		i, known := u.byID[name.text]
 		switch {
 		case !known:
-			if ids == nil {
-				ids = u.ids()
-			}
-			p := u.add(at, "needs names %q, but there is no such step", name.text)
-			if near := value.Nearest(name.text, ids); near != "" {
+			p := u.add(u.of(name.node), "needs names %q, but there is no such step", name.text)
+			if near := u.nearStep(name.text, nil); near != "" {
 				p.hint("did you mean %q?", near)
 			}
 		case i == s.Index:
-			u.add(at, "the step %q needs itself", s.ID).hint("take it out of needs")
-		case slices.Contains(s.Needs, i):
-			u.add(at, "needs names %q twice", name.text).hint("take one of them out")
+			u.add(u.of(name.node), "the step %q needs itself", s.ID).hint("take it out of needs")
+		case u.steps[i].neededBy == s.Index+1:
+			u.add(u.of(name.node), "needs names %q twice", name.text).hint("take one of them out")
 		default:
+			u.steps[i].neededBy = s.Index + 1
 			s.Needs = append(s.Needs, i)
 			s.needKeys = append(s.needKeys, name.node)
 		}
 	}
 }
 
-// ids lists the ids of the steps in file order.
-func (u *unit) ids() []string {
-	ids := make([]string, 0, len(u.steps))
-	for _, s := range u.steps {
-		ids = append(ids, s.ID)
+// maxCompared bounds how many names are compared with mistyped ones: in a flow of
+// thousands of faults the later ones get no suggestion.
+const maxCompared = 1_000_000
+
+// nearStep is the step, or other name, that a mistyped name was meant to be, ""
+// for none.
+func (u *unit) nearStep(name string, others []string) string {
+	names := slices.Clone(others)
+	if u.compared += len(u.steps); u.compared <= maxCompared {
+		for _, s := range u.steps {
+			names = append(names, s.ID)
+		}
 	}
-	return ids
+	return value.Nearest(name, names)
 }
 
 // reportCircle reports steps each of which needs the next, and the last the
@@ -295,7 +298,7 @@ func (o *stepOrder) upstream(pairs [][2]int) []bool {
 	for i, p := range pairs {
 		if o.rank[p[0]] < 0 || o.rank[p[1]] < 0 {
 			answers[i] = true // in or after a circle: that is the problem
-		} else if slices.Contains(o.steps[p[1]].Needs, p[0]) {
+		} else if needs := o.steps[p[1]].Needs; slices.Contains(needs[:min(len(needs), 64)], p[0]) {
 			answers[i] = true
 		} else if o.rank[p[0]] < o.rank[p[1]] {
 			byFirst = append(byFirst, i)

@@ -137,6 +137,7 @@ type unit struct {
 	order   *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []use
+	compared                          int // names that were compared with mistyped ones
 	// broken stands for an expression that did not compile.
 	broken *Param
 }
@@ -150,6 +151,7 @@ type stepUnit struct {
 	uses     []use      // of with
 	whenUses []use
 	eachUses []use
+	neededBy int          // 1 + the index of the last step that is known to need it
 	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
 }
 

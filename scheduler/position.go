@@ -18,7 +18,12 @@ type flowText struct {
 	// ends a line at a lone \r and at the Unicode line breaks), lines those that
 	// editors show.
 	yamlLines, lines []int
+	// runes counts the characters before every block of runeBlock bytes, so that no
+	// line is too long to be measured.
+	runes []int
 }
+
+const runeBlock = 256
 
 var byteOrderMark = []byte("\uFEFF")
 
@@ -35,6 +40,10 @@ func newFlowText(file string, src []byte) *flowText {
 		if t.text[i-1] == '\n' {
 			t.lines = append(t.lines, i)
 		}
+	}
+	for i, n := 0, 0; i <= len(t.text); i += runeBlock {
+		t.runes = append(t.runes, n)
+		n += countRunes(t.text[i:min(i+runeBlock, len(t.text))])
 	}
 	return t
 }
@@ -64,12 +73,33 @@ func (t *flowText) offset(line, col int) int {
 	if line < 1 || line > len(t.yamlLines) {
 		return len(t.text)
 	}
-	at := t.yamlLines[line-1]
-	for ; col > 1 && at < len(t.text); col-- {
-		_, size := utf8.DecodeRune(t.text[at:])
-		at += size
+	want := t.runesBefore(t.yamlLines[line-1]) + max(col, 1) - 1
+	block, _ := slices.BinarySearch(t.runes, want+1)
+	at := (block - 1) * runeBlock
+	for n := t.runes[block-1]; at < len(t.text); at++ {
+		if utf8.RuneStart(t.text[at]) {
+			if n == want {
+				return at
+			}
+			n++
+		}
 	}
-	return at
+	return len(t.text)
+}
+
+// runesBefore counts the characters before a byte.
+func (t *flowText) runesBefore(offset int) int {
+	block := offset / runeBlock
+	return t.runes[block] + countRunes(t.text[block*runeBlock:offset])
+}
+
+func countRunes(s []byte) (n int) {
+	for _, c := range s {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // position is the place of a byte as editors show it.
@@ -79,7 +109,7 @@ func (t *flowText) position(offset int) Position {
 	if !found {
 		line--
 	}
-	return Position{File: t.file, Line: line + 1, Col: utf8.RuneCount(t.text[t.lines[line]:offset]) + 1}
+	return Position{File: t.file, Line: line + 1, Col: t.runesBefore(offset) - t.runesBefore(t.lines[line]) + 1}
 }
 
 // of is the place where a node begins, its tag and anchor included.
