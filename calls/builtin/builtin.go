@@ -5,6 +5,7 @@ package builtin
 import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/context"
+	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
 	"github.com/callnode/scheduler/calls/template"
@@ -17,6 +18,7 @@ func Calls() []calls.Definition {
 		context.Definition(),
 		inchat.Definition(),
 		template.Definition(),
+		flow.Definition(),
 	}
 }
 

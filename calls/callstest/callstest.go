@@ -174,6 +174,7 @@ func setup(t *testing.T, def calls.Definition, example calls.Example, prepare []
 	env.Dir = t.TempDir()
 	env.Clock = func() time.Time { return Now }
 	env.LLM = &answers{texts: example.Answers}
+	env.Flows = flows{env}
 	env.Vars = &calls.Vars{}
 	if example.Vars != nil {
 		vars := *example.Vars
@@ -195,6 +196,19 @@ func setup(t *testing.T, def calls.Definition, example calls.Example, prepare []
 		p(env)
 	}
 	return call, env
+}
+
+// flows runs no flow: the outputs of a file that exists are its inputs.
+type flows struct{ env *calls.Env }
+
+func (f flows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
+	if err := ctx.Err(); err != nil {
+		return value.Value{}, err
+	}
+	if _, err := os.Stat(filepath.Join(f.env.Dir, path)); err != nil {
+		return value.Value{}, calls.Errorf(calls.NotFound, "there is no flow: %w", err)
+	}
+	return inputs, nil
 }
 
 // Fold drains a stream of chunks to the output of a step, by the rule of

@@ -1,0 +1,64 @@
+// Package flow is the call that runs another flow file as one step.
+package flow
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Path   string     `json:"path" min:"1" doc:"The flow file, relative to the flow that this step is in."`
+	Inputs *value.Map `json:"inputs,omitempty" doc:"The inputs of the flow. They are checked against its inputs schema."`
+}
+
+// Input is what is run.
+type Input struct {
+	Path   string     `json:"path" doc:"The flow file."`
+	Inputs *value.Map `json:"inputs" doc:"The inputs of the flow."`
+}
+
+// Definition describes the call. Its output is the outputs of the flow, so its
+// schema knows no names.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, *value.Map](calls.Info{
+		Name: "flow",
+		Summary: calls.Text{
+			En: "Run another flow and give its outputs.",
+			Zh: "运行另一个流程并返回它的输出。",
+		},
+		Examples: []calls.Example{{
+			Title: "A flow beside this one",
+			With:  "path: ./greet.yaml\ninputs: {name: Ada}\n",
+			Files: map[string]string{"greet.yaml": greet},
+		}},
+	})
+}
+
+const greet = `name: greet
+inputs: {type: object, required: [name], properties: {name: {type: string}}}
+steps:
+  - id: hello
+    call: template
+    with: {template: "Hello, {{ name }}!", values: {name: "{{ inputs.name }}"}}
+outputs: {text: "{{ hello.text }}"}
+`
+
+// Init takes the parameters as they are.
+func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
+	in := Input(p)
+	if in.Inputs == nil {
+		in.Inputs = value.NewMap(0)
+	}
+	return in, nil
+}
+
+// Exec runs the flow.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		return env.Flows.RunFlow(ctx, in.Path, value.OfMap(in.Inputs))
+	})
+}
