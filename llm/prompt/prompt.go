@@ -5,6 +5,7 @@ package prompt
 
 import (
 	"context"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -51,97 +52,102 @@ type Ref struct {
 }
 
 // Expr is a compiled expression. It is immutable and safe for concurrent use.
-type Expr struct{}
-
-// Func is a function that the program offers to expressions.
-type Func func(ctx context.Context, args []value.Value) (value.Value, error)
+type Expr struct {
+	src   Source
+	root  node
+	path  []string // where the expression is a reference
+	slots int
+	refs  []Ref
+}
 
 // ParseExpr compiles an expression without its braces. funcs are functions that
 // it may call beside the built-in ones; nil is none. Errors are of type *[Error].
-func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) { panic("later") }
+func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
+	if len(src.Text) > maxSource {
+		return nil, src.located(tooLong())
+	}
+	toks, _, _, err := lexExpr(src.Text, 0, "")
+	if err != nil {
+		return nil, src.located(err)
+	}
+	names := newSlots()
+	p := &parser{toks: toks, slots: names, funcs: funcs}
+	root, err := p.whole()
+	if err != nil {
+		return nil, src.located(err)
+	}
+	e := &Expr{src: src, root: root, slots: len(names.names)}
+	if path, ok := constPath(root); ok {
+		e.path = path
+	}
+	var r refs
+	r.expr(root)
+	e.refs = r.list
+	return e, nil
+}
 
-// Text is what a template prints for a value: strings as they are, the rest as
-// Python does (True, None, 3.0, ['a']).
-func Text(v value.Value) string { panic("later") }
-
-// Whole says whether text is one {{ expression }} with nothing but white space
-// around it, and gives the expression and its offset in text.
-func Whole(text string) (expr string, offset int, ok bool) { panic("later") }
-
-// Dynamic says whether text has anything of a template in it: {{, {% or {#.
-func Dynamic(text string) bool { panic("later") }
+func tooLong() error {
+	e := syntaxAt(0, "a template of more than %d bytes", maxSource)
+	e.Class = Limit
+	return e
+}
 
 // Eval gives the typed value. An undefined name is an error, but for the forms
 // of Jinja2 that allow it.
-func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) { panic("later") }
+func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
+	m := newMachine(ctx, scope, e.slots)
+	defer m.free()
+	v, err := e.root.eval(m)
+	if err != nil {
+		return value.Value{}, e.src.located(err)
+	}
+	if v.x == nil && !m.repeated {
+		return v.v, nil
+	}
+	out, err := m.export(v)
+	if err != nil {
+		return value.Value{}, e.src.located(at(err, e.root.pos()))
+	}
+	return out, nil
+}
 
 // Path is the reference that the whole expression is, if it is nothing else: a
 // name with constant members.
-func (e *Expr) Path() ([]string, bool) { panic("later") }
+func (e *Expr) Path() ([]string, bool) { return e.path, e.path != nil }
 
 // Refs lists the outer names that the expression mentions, in order.
-func (e *Expr) Refs() []Ref { panic("later") }
+func (e *Expr) Refs() []Ref { return e.refs }
 
-// Truthy is Python's notion of truth: "", 0, empty lists and objects and null are
-// false.
-func Truthy(v value.Value) bool { panic("later") }
-
-// Template is a compiled template. It is immutable and safe for concurrent use.
-type Template struct{}
-
-// Parse compiles a template. Errors are of type *[Error].
-func Parse(src Source) (*Template, error) { panic("later") }
-
-// Render gives the text.
-func (t *Template) Render(ctx context.Context, scope Scope) (string, error) { panic("later") }
-
-// Piece is a part of a rendered text.
-type Piece struct {
-	Start, End int // bytes of the rendered text
-	// Offset is where the piece comes from in the source.
-	Offset int
-	// Path is the reference that an expression is, when it is nothing else; nil for
-	// the template's own text and for computed values.
-	Path []string
-	// Expr is the expression's source; "" for the template's own text.
-	Expr string
+// Whole says whether text is one {{ expression }} with nothing but white space
+// around it, and gives the expression and its offset in text.
+func Whole(text string) (expr string, offset int, ok bool) {
+	trimmed := strings.TrimSpace(text)
+	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
+		return "", 0, false
+	}
+	offset = strings.Index(text, "{{") + 2
+	if offset < len(text) && text[offset] == '-' {
+		offset++
+	}
+	toks, next, _, err := lexExpr(text, offset, "}}")
+	if err != nil || strings.TrimSpace(text[next:]) != "" {
+		return "", 0, false
+	}
+	return text[offset:toks[len(toks)-1].off], offset, true
 }
 
-// Trace renders like Render and tells where every piece of the text comes from.
-// The pieces are in order and cover the text without gaps.
-func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Piece, error) { panic("later") }
-
-// Refs lists the outer names that the template mentions, in order.
-func (t *Template) Refs() []Ref { panic("later") }
-
-// Class sorts errors as Jinja2's exceptions are sorted.
-type Class string
-
-// The classes of errors.
-const (
-	Undefined    Class = "undefined"
-	Syntax       Class = "syntax"
-	Security     Class = "security"
-	Type         Class = "type"
-	ZeroDivision Class = "zero_division"
-	Limit        Class = "limit" // a bound on size, depth, steps, output or time
-	Other        Class = "other"
-)
-
-// Error is an error of a template with its place.
-type Error struct {
-	Class     Class
-	File      string
-	Line, Col int
-	// Name is the dotted path up to the first missing step, for Undefined.
-	Name string
-	Msg  string
-	Hint string
-	Err  error // an error of the scope or the context
+// Dynamic says whether text has anything of a template in it: {{, {% or {#.
+func Dynamic(text string) bool {
+	for i := strings.IndexByte(text, '{'); i >= 0 && i+1 < len(text); {
+		switch text[i+1] {
+		case '{', '%', '#':
+			return true
+		}
+		n := strings.IndexByte(text[i+1:], '{')
+		if n < 0 {
+			return false
+		}
+		i += 1 + n
+	}
+	return false
 }
-
-// Error is file:line:col: message.
-func (e *Error) Error() string { panic("later") }
-
-// Unwrap gives the error below.
-func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,267 @@
+package prompt
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// mutators are the methods that would change a value: they are refused.
+var mutators = map[string]string{
+	"append": "list", "extend": "list", "insert": "list", "remove": "list", "reverse": "list", "sort": "list",
+	"pop": "list dict", "clear": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
+}
+
+// dictMethods are the methods that win over a key of the same name after a dot.
+var dictMethods = map[string]bool{
+	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
+	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
+}
+
+func refused(o val, name string) val {
+	return val{x: &undefined{
+		class: Security, name: name,
+		msg: "access to attribute " + quoted(name) + " of a '" + o.pyType() + "' is refused",
+	}}
+}
+
+// isInternal says whether Python's objects have an attribute of that name which
+// leads to their insides.
+func isInternal(name string) bool {
+	if len(name) < 5 || !strings.HasPrefix(name, "__") || !strings.HasSuffix(name, "__") {
+		return false
+	}
+	switch name[2 : len(name)-2] {
+	case "class", "init", "new", "dict", "doc", "module", "bases", "base", "mro", "subclasses", "globals", "code",
+		"closure", "defaults", "kwdefaults", "builtins", "import", "call", "self", "func", "name", "qualname", "reduce",
+		"reduce_ex", "getattribute", "getattr", "setattr", "delattr", "getitem", "setitem", "delitem", "iter", "next",
+		"len", "contains", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "sizeof", "dir",
+		"init_subclass", "subclasshook", "weakref", "slots", "annotations", "wrapped", "html", "html_format", "add",
+		"mul", "rmul", "mod", "rmod", "bool", "int", "float", "index", "or", "ror", "ior", "iadd", "imul", "reversed",
+		"class_getitem", "getnewargs", "get", "abs", "and", "xor", "neg", "pos", "invert", "round", "trunc", "floor",
+		"ceil", "sub", "rsub", "radd", "pow", "rpow", "divmod", "rdivmod", "truediv", "rtruediv", "floordiv",
+		"rfloordiv", "lshift", "rshift", "rlshift", "rrshift", "rand", "rxor", "getformat", "getstate", "type_params",
+		"text_signature", "objclass", "del", "enter", "exit", "instancecheck", "subclasscheck", "prepare",
+		"dictoffset", "flags", "itemsize", "basicsize", "weakrefoffset", "text_encoding":
+		return true
+	}
+	return false
+}
+
+// getattr is a Python attribute: a method, or a member of one of the objects
+// that a template can hold. Members of dicts are items, not attributes.
+func (m *machine) getattr(o val, name string) (val, bool, error) {
+	if isInternal(name) {
+		return refused(o, name), true, nil
+	}
+	switch x := o.x.(type) {
+	case *loopState:
+		return x.attr(m, name)
+	case *namespace:
+		if i := slices.Index(x.names, name); i >= 0 {
+			return x.vals[i], true, nil
+		}
+		return none, false, nil
+	case *fn:
+		if x.class && name == "mro" {
+			return refused(o, name), true, nil
+		}
+		if x.name == "dict" && name == "fromkeys" {
+			return val{x: &fn{name: "fromkeys", call: dictFromKeys}}, true, nil
+		}
+		return none, false, nil
+	case *macro:
+		if name == "name" {
+			return ofStr(x.name), true, nil
+		}
+		return none, false, nil
+	case *cycler:
+		return x.attr(name)
+	case *groupTuple:
+		switch name {
+		case "grouper":
+			return x.key, true, nil
+		case "list":
+			return x.list, true, nil
+		}
+	}
+	kind := ""
+	switch {
+	case o.isDict():
+		kind = "dict"
+	case o.isList():
+		kind = "list"
+	}
+	if owners := mutators[name]; kind != "" && owners != "" && slices.Contains(strings.Fields(owners), kind) {
+		return refused(o, name), true, nil
+	}
+	if hasMethod(o, name) {
+		return val{x: &fn{name: name, call: func(m *machine, a argv) (val, error) {
+			return m.callMethod(o, name, a)
+		}}}, true, nil
+	}
+	return m.numberAttr(o, name)
+}
+
+// numberAttr is real and imag of a number: 5.real is 5.
+func (m *machine) numberAttr(o val, name string) (val, bool, error) {
+	if n, ok := toNum(o); ok && (name == "real" || name == "imag") {
+		v, err := arith("+", n, num{kind: 'i'})
+		if name == "imag" {
+			v = ofInt(0)
+		}
+		return v, true, err
+	}
+	return none, false, nil
+}
+
+// getitem is a Python subscript; ok is false where there is no such item.
+func getitem(o, key val) (v val, ok bool, err error) {
+	if o.isDict() {
+		return dictGet(o, key)
+	}
+	if g, isGroup := o.x.(*groupTuple); isGroup {
+		o = val{x: tuple{g.key, g.list}}
+	}
+	n, isNum := toNum(key)
+	if !isNum || n.kind != 'i' {
+		return none, false, nil
+	}
+	i := n.i
+	index := func(length int) bool {
+		if i < 0 {
+			i += int64(length)
+		}
+		return i >= 0 && i < int64(length)
+	}
+	if s, isStr := o.str(); isStr {
+		if !index(utf8.RuneCountInString(s)) {
+			return none, false, nil
+		}
+		at := 0
+		for range i {
+			_, w := utf8.DecodeRuneInString(s[at:])
+			at += w
+		}
+		_, w := utf8.DecodeRuneInString(s[at:])
+		return ofStr(s[at : at+w]), true, nil
+	}
+	switch x := o.x.(type) {
+	case nil:
+		if list := o.v.List(); index(len(list)) {
+			return val{v: list[i]}, true, nil
+		}
+	case *xlist:
+		if index(len(x.items)) {
+			return x.items[i], true, nil
+		}
+	case tuple:
+		if index(len(x)) {
+			return x[i], true, nil
+		}
+	case *rangeOf:
+		if index(int(x.n)) {
+			return val{v: value.OfInt(x.start + i*x.step)}, true, nil
+		}
+	case bytestr:
+		if index(len(x)) {
+			return ofInt(int(x[i])), true, nil
+		}
+	}
+	return none, false, nil
+}
+
+func sliceBound(v val) (int, error) {
+	if err := v.use(); err != nil {
+		return 0, err
+	}
+	n, ok := toNum(v)
+	switch {
+	case !ok || n.kind == 'f':
+		return 0, errorf(Type, "slice indices must be integers or None, not '%s'", v.pyType())
+	case n.kind == 'b':
+		return math.MaxInt32 * n.b.Sign(), nil
+	}
+	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil
+}
+
+// slice is o[start:stop:step] of a list, tuple, range or string.
+func (m *machine) slice(o val, start, stop, step *int) (val, error) {
+	if err := o.use(); err != nil {
+		return none, err
+	}
+	s, isStr := o.str()
+	_, isTuple := o.x.(tuple)
+	_, isRange := o.x.(*rangeOf)
+	if !isStr && !isTuple && !isRange && !o.isList() {
+		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
+	}
+	if isStr && step == nil && start != nil && stop == nil && *start >= 0 && *start < len(s) && isASCII(s) {
+		return ofStr(s[*start:]), nil
+	}
+	items, err := m.items(o)
+	if err != nil {
+		return none, err
+	}
+	from, to, by, err := sliceRange(len(items), start, stop, step)
+	if err != nil {
+		return none, err
+	}
+	var out []val
+	for i := from; by > 0 && i < to || by < 0 && i > to; i += by {
+		out = append(out, items[i])
+	}
+	if isTuple || isRange {
+		return val{x: tuple(out)}, nil
+	}
+	if !isStr {
+		return ofList(out), nil
+	}
+	var b strings.Builder
+	for _, c := range out {
+		part, _ := c.str()
+		b.WriteString(part)
+	}
+	return ofStr(b.String()), nil
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// sliceRange clips the bounds of a slice as Python does.
+func sliceRange(n int, start, stop, step *int) (from, to, by int, err error) {
+	by = 1
+	if step != nil {
+		by = *step
+	}
+	if by == 0 {
+		return 0, 0, 0, errorf(Other, "slice step cannot be zero")
+	}
+	low, high := 0, n
+	if by < 0 {
+		low, high = -1, n-1
+	}
+	clip := func(p *int, fallback int) int {
+		if p == nil {
+			return fallback
+		}
+		i := *p
+		if i < 0 {
+			i += n
+		}
+		return min(max(i, low), high)
+	}
+	if by > 0 {
+		return clip(start, 0), clip(stop, n), by, nil
+	}
+	return clip(start, n-1), clip(stop, -1), by, nil
+}

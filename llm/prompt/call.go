@@ -1,0 +1,261 @@
+package prompt
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Func is a function that the program offers to expressions.
+type Func func(ctx context.Context, args []value.Value) (value.Value, error)
+
+// argv is the arguments of a call.
+type argv struct {
+	pos []val
+	kw  []binding
+}
+
+type binding struct {
+	name string
+	v    val
+}
+
+// builtin is a filter, a test or a function with its parameters, so that one
+// place binds arguments as Python does.
+type builtin struct {
+	// params are the names of the parameters after the input.
+	params []string
+	// need is how many of them must be given.
+	need int
+	// rest lets a call have more arguments than parameters; they come in argv.
+	rest bool
+	// lax lets the input be undefined.
+	lax bool
+	fn  func(m *machine, c *call) (val, error)
+}
+
+// call is one use of a builtin: its input, and arguments in the order of the
+// parameters, missing ones absent.
+type call struct {
+	in   val
+	args []val
+	argv argv
+}
+
+// bind puts the arguments where the parameters are.
+func (b *builtin) bind(name string, a argv) ([]val, error) {
+	if b.rest {
+		return nil, nil
+	}
+	if len(a.pos) > len(b.params) {
+		return nil, errorf(Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.pos))
+	}
+	args := make([]val, len(b.params))
+	copy(args, a.pos)
+	for i := len(a.pos); i < len(args); i++ {
+		args[i] = missing
+	}
+next:
+	for _, kw := range a.kw {
+		for i, p := range b.params {
+			if p != kw.name {
+				continue
+			}
+			if !args[i].isAbsent() {
+				return nil, errorf(Type, "%s has two values for argument %s", name, quoted(p))
+			}
+			args[i] = kw.v
+			continue next
+		}
+		e := errorf(Type, "%s has no argument %s", name, quoted(kw.name))
+		e.Hint = didYouMean(kw.name, b.params)
+		return nil, e
+	}
+	for i := range b.need {
+		if args[i].isAbsent() {
+			return nil, errorf(Type, "%s needs the argument %s", name, quoted(b.params[i]))
+		}
+	}
+	return args, nil
+}
+
+// apply runs a filter or a test.
+func (b *builtin) apply(m *machine, name string, in val, a argv) (val, error) {
+	if !b.lax {
+		if err := in.use(); err != nil {
+			return none, err
+		}
+	}
+	args, err := b.bind(name, a)
+	if err != nil {
+		return none, err
+	}
+	if err := m.spend(1); err != nil {
+		return none, err
+	}
+	return b.fn(m, &call{in: in, args: args, argv: a})
+}
+
+func (m *machine) argv(args []argument) (a argv, err error) {
+	if len(args) == 0 {
+		return a, nil
+	}
+	a.pos = make([]val, 0, len(args))
+	for _, arg := range args {
+		v, err := arg.x.eval(m)
+		if err != nil {
+			return a, err
+		}
+		switch {
+		case arg.stars == 1:
+			items, err := m.items(v)
+			if err != nil {
+				return a, at(err, arg.x.pos())
+			}
+			a.pos = append(a.pos, items...)
+		case arg.stars == 2:
+			if !v.isDict() {
+				return a, at(errorf(Type, "** needs a dict, not a '%s'", v.pyType()), arg.x.pos())
+			}
+			for i := range dictLen(v) {
+				k, x := dictAt(v, i)
+				name, ok := k.str()
+				if !ok {
+					return a, at(errorf(Type, "** needs a dict with strings as keys"), arg.x.pos())
+				}
+				a.kw = append(a.kw, binding{name, x})
+			}
+		case arg.name != "":
+			a.kw = append(a.kw, binding{arg.name, v})
+		default:
+			a.pos = append(a.pos, v)
+		}
+	}
+	for i := range a.kw {
+		for j := range i {
+			if a.kw[i].name == a.kw[j].name {
+				return a, errorf(Type, "the argument %s is given twice", quoted(a.kw[i].name))
+			}
+		}
+	}
+	return a, nil
+}
+
+func (n *filterNode) eval(m *machine) (val, error) {
+	in, err := n.in.eval(m)
+	if err != nil {
+		return none, err
+	}
+	a, err := m.argv(n.args)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	m.here = n.pos()
+	v, err := n.def.apply(m, n.name, in, a)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	return v, nil
+}
+
+func (n *testNode) eval(m *machine) (val, error) {
+	in, err := n.in.eval(m)
+	if err != nil {
+		return none, err
+	}
+	a, err := m.argv(n.args)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	m.here = n.pos()
+	v, err := n.def.apply(m, n.name, in, a)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	if n.not {
+		t, _ := v.v.Bool()
+		return ofBool(!t), nil
+	}
+	return v, nil
+}
+
+func (n *callNode) eval(m *machine) (val, error) {
+	if attr, ok := n.fn.(*attrNode); ok {
+		o, err := attr.obj.eval(m)
+		if err != nil {
+			return none, err
+		}
+		if hasMethod(o, attr.name) {
+			a, err := m.argv(n.args)
+			if err != nil {
+				return none, at(err, n.pos())
+			}
+			m.here = n.pos()
+			v, err := m.callMethod(o, attr.name, a)
+			if err != nil {
+				return none, at(err, n.pos())
+			}
+			return v, nil
+		}
+		f, err := m.attr(o, attr)
+		if err != nil {
+			return none, err
+		}
+		return n.invoke(m, f)
+	}
+	f, err := n.fn.eval(m)
+	if err != nil {
+		return none, err
+	}
+	return n.invoke(m, f)
+}
+
+func (n *callNode) invoke(m *machine, f val) (val, error) {
+	if err := f.use(); err != nil {
+		return none, at(err, n.pos())
+	}
+	a, err := m.argv(n.args)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	v, err := m.invoke(f, a)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	return v, nil
+}
+
+// invoke calls a function, a macro or another callable.
+func (m *machine) invoke(f val, a argv) (val, error) {
+	if err := m.spend(1); err != nil {
+		return none, err
+	}
+	switch x := f.x.(type) {
+	case *fn:
+		return x.call(m, a)
+	case *macro:
+		return x.call(m, a)
+	case *loopState:
+		return x.call(m, a)
+	}
+	return none, errorf(Type, "'%s' cannot be called", f.pyType())
+}
+
+// funcValue wraps a function of the program.
+func funcValue(name string, f Func) val {
+	return val{x: &fn{name: name, call: func(m *machine, a argv) (val, error) {
+		if len(a.kw) > 0 {
+			return none, errorf(Type, "%s takes no arguments by name", name)
+		}
+		args := make([]value.Value, len(a.pos))
+		for i, x := range a.pos {
+			v, err := m.export(x)
+			if err != nil {
+				return none, err
+			}
+			args[i] = v
+		}
+		v, err := f(m.ctx, args)
+		return val{v: v}, err
+	}}}
+}

@@ -1,0 +1,109 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Class sorts errors as Jinja2's exceptions are sorted.
+type Class string
+
+// The classes of errors.
+const (
+	Undefined    Class = "undefined"     // a name, member or element that is not there
+	Syntax       Class = "syntax"        // not a template, or an unknown filter, test or tag
+	Security     Class = "security"      // an attempt to change a value or to reach its internals
+	Type         Class = "type"          // an operation that the operands' types do not have
+	ZeroDivision Class = "zero_division" // a division, or a remainder, by zero
+	Limit        Class = "limit"         // a bound on size, depth, steps, output or time
+	Other        Class = "other"         // a value that a filter or function cannot take, or an error of the scope
+)
+
+// Error is an error of a template with its place.
+type Error struct {
+	Class     Class
+	File      string
+	Line, Col int // from 1; Col counts characters
+	// Name is the dotted path up to the first missing step, for Undefined.
+	Name string
+	Msg  string
+	Hint string
+	Err  error // an error of the scope or the context
+
+	offset int
+	placed bool // offset is known
+}
+
+// Error is file:line:col: message (hint).
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File + ":")
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d: ", e.Line, e.Col)
+	}
+	b.WriteString(e.Msg)
+	if e.Hint != "" {
+		b.WriteString(" (" + e.Hint + ")")
+	}
+	return b.String()
+}
+
+// Unwrap gives the error below.
+func (e *Error) Unwrap() error { return e.Err }
+
+// errorf makes an error whose place the nearest enclosing node fills in.
+func errorf(class Class, format string, args ...any) *Error {
+	return &Error{Class: class, Msg: fmt.Sprintf(format, args...)}
+}
+
+// syntaxAt makes a Syntax error of a known place.
+func syntaxAt(offset int, format string, args ...any) *Error {
+	e := errorf(Syntax, format, args...)
+	e.offset, e.placed = offset, true
+	return e
+}
+
+// at gives an error its place unless it has one already. Errors that are not of
+// this package come from a scope or a function of the program.
+func at(err error, offset int) error {
+	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
+	if !ok {
+		e = &Error{Class: Other, Msg: err.Error(), Err: err}
+	}
+	if !e.placed {
+		e.offset, e.placed = offset, true
+	}
+	return e
+}
+
+// located turns the offset of an error into file, line and column, at the door
+// of the package.
+func (s *Source) located(err error) error {
+	e, ok := at(err, 0).(*Error) //nolint:errorlint // at gives nothing else
+	if !ok {
+		return err
+	}
+	e.File = s.File
+	e.Line, e.Col = s.place(e.offset)
+	return e
+}
+
+func (s *Source) place(offset int) (line, col int) {
+	offset = min(max(offset, 0), len(s.Text))
+	if s.At != nil {
+		return s.At(offset)
+	}
+	return value.LineCol(s.Text, offset)
+}
+
+// didYouMean is the hint that names the nearest of keys, or "".
+func didYouMean(key string, keys []string) string {
+	if near := value.Nearest(key, keys); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}

@@ -1,0 +1,462 @@
+package prompt
+
+import (
+	"maps"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// newFilterTable is Jinja2's filters but random, whose result no test could hold,
+// and urlize.
+func newFilterTable() map[string]*builtin {
+	t := map[string]*builtin{
+		"default": {params: []string{"default_value", "boolean"}, lax: true, fn: filterDefault},
+		"abs":     {fn: filterAbs},
+		"attr":    {params: []string{"name"}, need: 1, fn: filterAttr},
+		"int":     {params: []string{"default", "base"}, fn: filterInt},
+		"float":   {params: []string{"default"}, fn: filterFloat},
+		"round":   {params: []string{"precision", "method"}, fn: filterRound},
+		"string": {fn: func(m *machine, c *call) (val, error) {
+			if _, ok := c.in.x.(markup); ok {
+				return c.in, nil
+			}
+			return m.ofText(c.in)
+		}},
+		"length":         {fn: func(m *machine, c *call) (val, error) { n, err := m.length(c.in); return ofInt(n), err }},
+		"tojson":         {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
+		"pprint":         {params: []string{}, fn: filterPprint},
+		"filesizeformat": {params: []string{"binary"}, fn: filterFileSize},
+	}
+	maps.Copy(t, textFilters())
+	maps.Copy(t, listFilters())
+	for alias, name := range map[string]string{"d": "default", "count": "length", "e": "escape"} {
+		t[alias] = t[name]
+	}
+	return t
+}
+
+func (m *machine) ofText(v val) (val, error) {
+	s, err := m.text(v)
+	return ofStr(s), err
+}
+
+func filterDefault(_ *machine, c *call) (val, error) {
+	fallback := c.args[0]
+	if fallback.isAbsent() {
+		fallback = ofStr("")
+	}
+	if u := c.in.undef(); u != nil {
+		if u.class == Security {
+			return none, u.err()
+		}
+		return fallback, nil
+	}
+	loose, err := c.bool(1, false)
+	if err != nil || !loose {
+		return c.in, err
+	}
+	t, err := truthy(c.in)
+	if err != nil || t {
+		return c.in, err
+	}
+	return fallback, nil
+}
+
+func filterAbs(_ *machine, c *call) (val, error) {
+	n, ok := toNum(c.in)
+	if !ok {
+		return none, errorf(Type, "abs needs a number, not a '%s'", c.in.pyType())
+	}
+	if n.kind == 'f' {
+		return ofFloat(math.Abs(n.f)), nil
+	}
+	return ofBig(new(big.Int).Abs(n.big())), nil
+}
+
+func filterAttr(m *machine, c *call) (val, error) {
+	name, err := c.str(0, "")
+	if err != nil {
+		return none, err
+	}
+	v, ok, err := m.getattr(c.in, name)
+	if err != nil || ok {
+		return v, err
+	}
+	return val{x: &undefined{class: Undefined, name: name, msg: "the " + c.in.pyType() + " has no attribute " + quoted(name)}}, nil
+}
+
+func filterInt(_ *machine, c *call) (val, error) {
+	fallback := ofInt(0)
+	if c.given(0) {
+		fallback = c.args[0]
+	}
+	base, err := c.int(1, 10)
+	if err != nil {
+		return none, err
+	}
+	if s, ok := c.in.str(); ok {
+		if i, ok := parseInt(s, base); ok {
+			return ofBig(i), nil
+		}
+		f, ok := parseFloat(s)
+		if !ok {
+			return fallback, nil
+		}
+		return truncated(f, fallback), nil
+	}
+	n, ok := toNum(c.in)
+	switch {
+	case !ok:
+		return fallback, nil
+	case n.kind == 'f':
+		return truncated(n.f, fallback), nil
+	}
+	return arith("+", n, num{kind: 'i'})
+}
+
+func truncated(f float64, fallback val) val {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return fallback
+	}
+	i, _ := big.NewFloat(f).Int(nil)
+	return ofBig(i)
+}
+
+// parseInt is Python's int(s, base) for text.
+func parseInt(s string, base int) (*big.Int, bool) {
+	s = strings.TrimFunc(s, isSpace)
+	if len(s) > maxBits/3 || base < 0 || base == 1 || base > 36 {
+		return nil, false
+	}
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = s[:1], s[1:]
+	}
+	if len(s) > 2 && s[0] == '0' {
+		if want := map[byte]int{'x': 16, 'o': 8, 'b': 2}[s[1]|0x20]; want != 0 && (base == want || base == 0) {
+			s, base = s[2:], want
+		}
+	}
+	if base == 0 {
+		base = 10
+	}
+	if s == "" || strings.Trim(s, "_") != s || strings.Contains(s, "__") || strings.ContainsAny(s, "+-") {
+		return nil, false
+	}
+	s = strings.Map(asciiDigit, s)
+	return new(big.Int).SetString(sign+strings.ReplaceAll(s, "_", ""), base)
+}
+
+// asciiDigit makes the ASCII digit of a digit of another script.
+func asciiDigit(r rune) rune {
+	if r < utf8.RuneSelf || !unicode.IsDigit(r) {
+		return r
+	}
+	zero := r
+	for unicode.IsDigit(zero-1) && r-zero < 9 {
+		zero--
+	}
+	return '0' + r - zero
+}
+
+// parseFloat is Python's float(s) for text.
+func parseFloat(s string) (float64, bool) {
+	s = strings.Map(asciiDigit, strings.TrimFunc(s, isSpace))
+	if strings.ContainsAny(s, "xXpP") || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
+	if err != nil && !math.IsInf(f, 0) {
+		return 0, false
+	}
+	return f, true
+}
+
+func filterFloat(_ *machine, c *call) (val, error) {
+	fallback := ofFloat(0)
+	if c.given(0) {
+		fallback = c.args[0]
+	}
+	if s, ok := c.in.str(); ok {
+		if f, ok := parseFloat(s); ok {
+			return ofFloat(f), nil
+		}
+		return fallback, nil
+	}
+	if n, ok := toNum(c.in); ok {
+		return ofFloat(n.float()), nil
+	}
+	return fallback, nil
+}
+
+func filterRound(_ *machine, c *call) (val, error) {
+	n, ok := toNum(c.in)
+	precision, err := c.int(0, 0)
+	if err != nil {
+		return none, err
+	}
+	method, err := c.str(1, "common")
+	if err != nil {
+		return none, err
+	}
+	switch {
+	case method != "common" && method != "ceil" && method != "floor":
+		return none, errorf(Other, "the method of round must be common, ceil or floor")
+	case !ok:
+		return none, errorf(Type, "round needs a number, not a '%s'", c.in.pyType())
+	case precision > 400 || precision < -400:
+		return none, errorf(Limit, "round to more than 400 digits")
+	}
+	if n.kind != 'f' && method == "common" {
+		return roundInt(n, precision)
+	}
+	f := n.float()
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return ofFloat(f), nil
+	}
+	switch method {
+	case "common":
+		return ofFloat(roundHalfEven(f, precision)), nil
+	case "ceil":
+		scale := math.Pow(10, float64(precision))
+		return ofFloat(math.Ceil(f*scale) / scale), nil
+	}
+	scale := math.Pow(10, float64(precision))
+	return ofFloat(math.Floor(f*scale) / scale), nil
+}
+
+// roundInt rounds an integer to tens, hundreds ... as Python does.
+func roundInt(n num, precision int) (val, error) {
+	if precision >= 0 {
+		return arith("+", n, num{kind: 'i'})
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-precision)), nil)
+	q, r := new(big.Int).DivMod(n.big(), scale, new(big.Int))
+	if c := new(big.Int).Lsh(r, 1).Cmp(scale); c > 0 || c == 0 && q.Bit(0) == 1 {
+		q.Add(q, big.NewInt(1))
+	}
+	return bigResult(q.Mul(q, scale))
+}
+
+// roundHalfEven is Python's round: correct for the exact value of the float.
+func roundHalfEven(f float64, precision int) float64 {
+	if precision >= 0 {
+		r, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
+		return r
+	}
+	scale := math.Pow(10, float64(-precision))
+	return math.RoundToEven(f/scale) * scale
+}
+
+func filterFileSize(_ *machine, c *call) (val, error) {
+	n, ok := toNum(c.in)
+	f := n.float()
+	if s, isStr := c.in.str(); isStr {
+		f, ok = parseFloat(s)
+	}
+	if !ok {
+		return none, errorf(Type, "filesizeformat needs a number, not a '%s'", c.in.pyType())
+	}
+	binary, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	base, units := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
+	if binary {
+		base, units = 1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}
+	}
+	switch {
+	case f == 1:
+		return ofStr("1 Byte"), nil
+	case f < base:
+		return ofStr(strconv.FormatInt(int64(f), 10) + " Bytes"), nil
+	}
+	size, unit := base, ""
+	for _, unit = range units {
+		size *= base
+		if f < size {
+			break
+		}
+	}
+	return ofStr(strconv.FormatFloat(base*f/size, 'f', 1, 64) + " " + unit), nil
+}
+
+func filterPprint(m *machine, c *call) (val, error) {
+	p := printer{max: maxBytes, sorted: true}
+	p.repr(c.in)
+	if len(p.b) > 80 && (c.in.isDict() || isSequence(c.in)) {
+		return none, errorf(Other, "pprint of more than one line is not offered: use tojson(indent=2)")
+	}
+	return ofStr(string(p.b)), p.err
+}
+
+// filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
+// for HTML, other scripts as they are, keys in their order.
+func filterToJSON(m *machine, c *call) (val, error) {
+	if err := c.in.use(); err != nil {
+		return none, err
+	}
+	w := jsonWriter{printer: printer{max: maxBytes}, item: ", ", key: ": "}
+	if c.given(0) && !c.args[0].isNone() {
+		w.item, w.lines = ",", true
+		if s, ok := c.args[0].str(); ok {
+			w.indent = s
+		} else {
+			n, err := c.width(0)
+			if err != nil {
+				return none, err
+			}
+			w.indent = strings.Repeat(" ", max(n, 0))
+		}
+	}
+	var err error
+	if w.ascii, err = c.bool(1, false); err != nil {
+		return none, err
+	}
+	if c.given(2) && !c.args[2].isNone() {
+		seps, err := m.items(c.args[2])
+		if err != nil {
+			return none, err
+		}
+		if len(seps) != 2 {
+			return none, errorf(Other, "separators must be two strings")
+		}
+		w.item, _ = seps[0].str()
+		w.key, _ = seps[1].str()
+	}
+	if w.sorted, err = c.bool(3, false); err != nil {
+		return none, err
+	}
+	w.write(c.in)
+	if w.err != nil {
+		return none, w.err
+	}
+	return ofStr(string(w.b)), m.spend(len(w.b) >> 8)
+}
+
+// jsonWriter writes JSON in the manner of Python's json.dumps.
+type jsonWriter struct {
+	printer
+	item, key, indent string
+	lines, ascii      bool
+}
+
+func (w *jsonWriter) write(v val) {
+	if w.err != nil {
+		return
+	}
+	if w.depth++; w.depth > maxValue {
+		w.fail(tooDeep())
+	}
+	defer func() { w.depth-- }()
+	if s, ok := v.str(); ok {
+		w.text(s)
+		return
+	}
+	if n, ok := toNum(v); ok && n.kind == 'f' {
+		key, _ := keyText(v)
+		w.add(key)
+		return
+	}
+	if v.isDict() {
+		w.members(v)
+		return
+	}
+	switch x := v.x.(type) {
+	case nil:
+		if v.v.Kind() == value.List {
+			w.elements(elems{plain: v.v.List()})
+			return
+		}
+		w.add(v.v.JSON())
+	case tuple:
+		w.elements(elems{other: x})
+	case *xlist:
+		w.elements(elems{other: x.items})
+	case *groupTuple:
+		w.elements(elems{other: x.pair()})
+	case *undefined:
+		w.fail(x.err())
+	default:
+		w.fail(errorf(Type, "a '%s' has no form in JSON", v.pyType()))
+	}
+}
+
+func (w *jsonWriter) text(s string) {
+	if len(w.b)+len(s) > w.max {
+		w.add(s) // fails
+		return
+	}
+	if !w.ascii {
+		w.b = value.AppendQuoted(w.b, s)
+		return
+	}
+	for _, r := range string(value.AppendQuoted(nil, s)) {
+		switch {
+		case r < utf8.RuneSelf:
+			w.b = append(w.b, byte(r))
+		case r < 0x10000:
+			w.b = appendEscaped(w.b, r)
+		default:
+			r -= 0x10000
+			w.b = appendEscaped(appendEscaped(w.b, 0xd800+r>>10), 0xdc00+r&0x3ff)
+		}
+	}
+}
+
+func (w *jsonWriter) line(depth int) {
+	if w.lines {
+		w.add("\n")
+		for range depth {
+			w.add(w.indent)
+		}
+	}
+}
+
+func (w *jsonWriter) elements(e elems) {
+	w.add("[")
+	for i := range e.len() {
+		if i > 0 {
+			w.add(w.item)
+		}
+		w.line(w.depth)
+		if w.write(e.at(i)); w.err != nil {
+			return
+		}
+	}
+	if e.len() > 0 {
+		w.line(w.depth - 1)
+	}
+	w.add("]")
+}
+
+func (w *jsonWriter) members(v val) {
+	w.add("{")
+	for i, at := range w.order(v) {
+		if i > 0 {
+			w.add(w.item)
+		}
+		w.line(w.depth)
+		k, x := dictAt(v, at)
+		key, err := keyText(k)
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		w.text(key)
+		w.add(w.key)
+		if w.write(x); w.err != nil {
+			return
+		}
+	}
+	if dictLen(v) > 0 {
+		w.line(w.depth - 1)
+	}
+	w.add("}")
+}

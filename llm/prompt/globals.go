@@ -1,0 +1,213 @@
+package prompt
+
+// global is a built-in function of templates.
+func global(name string) (val, bool) {
+	v, ok := globalTable()[name]
+	return v, ok
+}
+
+func newGlobalTable() map[string]val {
+	class := func(name string, call func(m *machine, a argv) (val, error)) val {
+		return val{x: &fn{name: name, class: true, call: call}}
+	}
+	return map[string]val{
+		"range": class("range", makeRange), "dict": class("dict", makeDict), "namespace": class("namespace", makeNamespace),
+		"cycler": class("cycler", makeCycler), "joiner": class("joiner", makeJoiner),
+	}
+}
+
+func makeRange(_ *machine, a argv) (val, error) {
+	if len(a.kw) > 0 {
+		return none, errorf(Type, "range takes no arguments by name")
+	}
+	if len(a.pos) < 1 || len(a.pos) > 3 {
+		return none, errorf(Type, "range takes 1 to 3 arguments, %d are given", len(a.pos))
+	}
+	bounds := [3]int64{0, 0, 1}
+	for i, x := range a.pos {
+		n, err := asInt(x)
+		if err != nil {
+			return none, err
+		}
+		bounds[i] = int64(n)
+	}
+	if len(a.pos) == 1 {
+		bounds[0], bounds[1] = 0, bounds[0]
+	}
+	r := &rangeOf{start: bounds[0], stop: bounds[1], step: bounds[2]}
+	switch {
+	case r.step == 0:
+		return none, errorf(Other, "the step of a range must not be zero")
+	case r.step > 0 && r.start < r.stop:
+		r.n = (r.stop-r.start-1)/r.step + 1
+	case r.step < 0 && r.start > r.stop:
+		r.n = (r.start-r.stop-1)/-r.step + 1
+	}
+	if r.n > maxRange {
+		return none, errorf(Other, "a range of more than %d elements", maxRange)
+	}
+	return val{x: r}, nil
+}
+
+// pairsInto adds the items of a dict, or pairs of key and value, to a dict.
+func (m *machine) pairsInto(d *xdict, v val) error {
+	if v.isDict() {
+		for i := range dictLen(v) {
+			k, x := dictAt(v, i)
+			if err := d.set(k, x); err != nil {
+				return err
+			}
+		}
+		return m.spend(dictLen(v))
+	}
+	items, err := m.items(v)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		pair, err := m.items(item)
+		if err != nil {
+			return err
+		}
+		if len(pair) != 2 {
+			return errorf(Other, "a dict needs pairs of key and value")
+		}
+		if err := d.set(pair[0], pair[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *machine) dictOf(name string, a argv) (*xdict, error) {
+	if len(a.pos) > 1 {
+		return nil, errorf(Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
+	}
+	d := newDict(len(a.kw))
+	for _, x := range a.pos {
+		if err := m.pairsInto(d, x); err != nil {
+			return nil, err
+		}
+	}
+	for _, kw := range a.kw {
+		if err := d.set(ofStr(kw.name), kw.v); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func makeDict(m *machine, a argv) (val, error) {
+	d, err := m.dictOf("dict", a)
+	if err != nil {
+		return none, err
+	}
+	return d.value(), nil
+}
+
+func dictFromKeys(m *machine, a argv) (val, error) {
+	if len(a.pos) < 1 || len(a.pos) > 2 {
+		return none, errorf(Type, "fromkeys takes 1 or 2 arguments, %d are given", len(a.pos))
+	}
+	keys, err := m.items(a.pos[0])
+	if err != nil {
+		return none, err
+	}
+	member := none
+	if len(a.pos) == 2 && !a.pos[1].isAbsent() {
+		member = a.pos[1]
+	}
+	d := newDict(len(keys))
+	for _, k := range keys {
+		if err := d.set(k, member); err != nil {
+			return none, err
+		}
+	}
+	return d.value(), nil
+}
+
+func makeNamespace(m *machine, a argv) (val, error) {
+	d, err := m.dictOf("namespace", a)
+	if err != nil {
+		return none, err
+	}
+	ns := &namespace{}
+	for i, k := range d.keys {
+		name, ok := k.str()
+		if !ok {
+			return none, errorf(Type, "the names of a namespace must be strings, not '%s'", k.pyType())
+		}
+		if err := ns.set(name, d.vals[i]); err != nil {
+			return none, err
+		}
+	}
+	return val{x: ns}, nil
+}
+
+func (ns *namespace) set(name string, v val) error {
+	for i, n := range ns.names {
+		if n == name {
+			ns.vals[i] = v
+			return nil
+		}
+	}
+	if len(ns.names) >= maxVars {
+		return errorf(Limit, "more than %d members of a namespace", maxVars)
+	}
+	ns.names, ns.vals = append(ns.names, name), append(ns.vals, v)
+	return nil
+}
+
+// cycler is cycler('a', 'b'): next() gives one after the other.
+type cycler struct {
+	items []val
+	i     int
+}
+
+func (*cycler) pyType() string { return "Cycler" }
+
+func makeCycler(_ *machine, a argv) (val, error) {
+	if len(a.pos) == 0 || len(a.kw) > 0 {
+		return none, errorf(Other, "cycler needs at least one item, and none by name")
+	}
+	return val{x: &cycler{items: a.pos}}, nil
+}
+
+func (c *cycler) attr(name string) (val, bool, error) {
+	switch name {
+	case "current":
+		return c.items[c.i], true, nil
+	case "next":
+		return val{x: &fn{name: name, call: func(*machine, argv) (val, error) {
+			v := c.items[c.i]
+			c.i = (c.i + 1) % len(c.items)
+			return v, nil
+		}}}, true, nil
+	case "reset":
+		return val{x: &fn{name: name, call: func(*machine, argv) (val, error) {
+			c.i = 0
+			return none, nil
+		}}}, true, nil
+	}
+	return none, false, nil
+}
+
+func makeJoiner(_ *machine, a argv) (val, error) {
+	sep := ofStr(", ")
+	switch {
+	case len(a.pos)+len(a.kw) > 1 || len(a.kw) == 1 && a.kw[0].name != "sep":
+		return none, errorf(Type, "joiner takes one argument, sep")
+	case len(a.pos) == 1:
+		sep = a.pos[0]
+	case len(a.kw) == 1:
+		sep = a.kw[0].v
+	}
+	used := false
+	return val{x: &fn{name: "joiner", call: func(*machine, argv) (val, error) {
+		if used {
+			return sep, nil
+		}
+		used = true
+		return ofStr(""), nil
+	}}}, nil
+}

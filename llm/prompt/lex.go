@@ -1,0 +1,294 @@
+package prompt
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tokEnd tokenKind = iota
+	tokName
+	tokString
+	tokInt
+	tokFloat
+	tokOp
+)
+
+// token is a lexical unit of an expression. For tokEnd, text is what ended it:
+// "" at the end of the source, else }} or %}.
+type token struct {
+	kind tokenKind
+	text string // the name, the operator or the value of the string
+	num  val
+	off  int
+	end  int
+}
+
+// lexExpr reads the tokens of an expression or statement that begins at start,
+// up to closer ("" is the end of the source). A closer inside brackets is not
+// one, as {{ {'a': {}}}} demands. next is the offset behind the closer; trim is
+// the sign before it, '-', '+' or 0.
+func lexExpr(src string, start int, closer string) (toks []token, next int, trim byte, err error) {
+	l := exprLexer{src: src, pos: start, closer: closer}
+	for {
+		l.skipSpace()
+		if closer == "" && l.pos >= len(src) {
+			return append(l.toks, token{kind: tokEnd, off: len(src), end: len(src)}), l.pos, 0, nil
+		}
+		if n, t := l.atCloser(); n > 0 {
+			end := token{kind: tokEnd, text: closer, off: l.pos, end: l.pos + n}
+			return append(l.toks, end), l.pos + n, t, nil
+		}
+		if l.pos >= len(src) {
+			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside of this tag", closer)
+		}
+		if err := l.next(); err != nil {
+			return nil, 0, 0, err
+		}
+	}
+}
+
+type exprLexer struct {
+	src    string
+	pos    int
+	closer string
+	open   []byte // brackets that are open
+	toks   []token
+}
+
+func (l *exprLexer) skipSpace() {
+	for l.pos < len(l.src) {
+		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
+		if !isSpace(r) {
+			return
+		}
+		l.pos += n
+	}
+}
+
+func (l *exprLexer) atCloser() (n int, trim byte) {
+	if l.closer == "" || len(l.open) > 0 {
+		return 0, 0
+	}
+	rest := l.src[l.pos:]
+	if strings.HasPrefix(rest, l.closer) {
+		return len(l.closer), 0
+	}
+	if rest != "" && (rest[0] == '-' || rest[0] == '+' && l.closer == "%}") && strings.HasPrefix(rest[1:], l.closer) {
+		return len(l.closer) + 1, rest[0]
+	}
+	return 0, 0
+}
+
+func (l *exprLexer) emit(t token, length int) {
+	t.off, t.end = l.pos, l.pos+length
+	l.toks = append(l.toks, t)
+	l.pos += length
+}
+
+func (l *exprLexer) next() error {
+	c := l.src[l.pos]
+	switch {
+	case c == '"' || c == '\'':
+		return l.str(c)
+	case c >= '0' && c <= '9':
+		return l.number()
+	case isNameStart(l.rune()):
+		n := 0
+		for i, r := range l.src[l.pos:] {
+			if !isNamePart(r) {
+				break
+			}
+			n = i + utf8.RuneLen(r)
+		}
+		l.emit(token{kind: tokName, text: l.src[l.pos : l.pos+n]}, n)
+		return nil
+	}
+	for _, op := range [...]string{"//", "**", "==", "!=", ">=", "<="} {
+		if strings.HasPrefix(l.src[l.pos:], op) {
+			l.emit(token{kind: tokOp, text: op}, len(op))
+			return nil
+		}
+	}
+	if strings.IndexByte("+-/*%~[](){}><=.:|,", c) < 0 {
+		return syntaxAt(l.pos, "unexpected character %q", l.rune())
+	}
+	switch c {
+	case '(', '[', '{':
+		l.open = append(l.open, c)
+	case ')', ']', '}':
+		want := map[byte]byte{')': '(', ']': '[', '}': '{'}[c]
+		if len(l.open) == 0 || l.open[len(l.open)-1] != want {
+			return syntaxAt(l.pos, "unexpected %q", c)
+		}
+		l.open = l.open[:len(l.open)-1]
+	}
+	l.emit(token{kind: tokOp, text: l.src[l.pos : l.pos+1]}, 1)
+	return nil
+}
+
+func (l *exprLexer) rune() rune {
+	r, _ := utf8.DecodeRuneInString(l.src[l.pos:])
+	return r
+}
+
+func isNameStart(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.Is(unicode.Nl, r)
+}
+
+func isNamePart(r rune) bool {
+	return isNameStart(r) || unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Pc)
+}
+
+// isSpace is Python's str.isspace.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// number reads an integer or a float by Jinja2's rules: digits may be grouped
+// by single underscores, and after a dot (l.0.1) there are no floats.
+func (l *exprLexer) number() error {
+	rest := l.src[l.pos:]
+	digits := func(i int, ok func(byte) bool) int {
+		for i < len(rest) && (ok(rest[i]) || rest[i] == '_' && i+1 < len(rest) && ok(rest[i+1])) {
+			i++
+		}
+		return i
+	}
+	decimal := func(c byte) bool { return c >= '0' && c <= '9' }
+	if n := digits(0, decimal); !l.afterDot() {
+		end := n
+		if end+1 < len(rest) && rest[end] == '.' && decimal(rest[end+1]) {
+			end = digits(end+1, decimal)
+		}
+		if end < len(rest) && rest[end]|0x20 == 'e' {
+			e := end + 1
+			if e < len(rest) && (rest[e] == '+' || rest[e] == '-') {
+				e++
+			}
+			if e < len(rest) && decimal(rest[e]) {
+				end = digits(e, decimal)
+			}
+		}
+		if end > n {
+			f, _ := strconv.ParseFloat(strings.ReplaceAll(rest[:end], "_", ""), 64) // out of range is an infinity
+			l.emit(token{kind: tokFloat, text: rest[:end], num: ofFloat(f)}, end)
+			return nil
+		}
+	}
+	base, ok := 10, decimal
+	end := 0
+	if len(rest) > 2 && rest[0] == '0' {
+		switch rest[1] | 0x20 {
+		case 'x':
+			base, ok = 16, func(c byte) bool { return decimal(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+		case 'o':
+			base, ok = 8, func(c byte) bool { return c >= '0' && c <= '7' }
+		case 'b':
+			base, ok = 2, func(c byte) bool { return c == '0' || c == '1' }
+		}
+	}
+	if base != 10 {
+		end = digits(2, ok)
+	} else {
+		end = digits(0, decimal)
+		if rest[0] == '0' && strings.Trim(rest[:end], "0_") != "" {
+			return syntaxAt(l.pos, "a number must not begin with 0")
+		}
+	}
+	text := strings.ReplaceAll(rest[:end], "_", "")
+	if base != 10 {
+		text = text[2:]
+	}
+	if len(text) > maxBits/3 {
+		return syntaxAt(l.pos, "a number of more than %d digits", maxBits/3)
+	}
+	i, good := new(big.Int).SetString(text, base)
+	if !good {
+		return syntaxAt(l.pos, "%q is not a number", rest[:end])
+	}
+	l.emit(token{kind: tokInt, text: rest[:end], num: ofBig(i)}, end)
+	return nil
+}
+
+func (l *exprLexer) afterDot() bool {
+	n := len(l.toks)
+	return n > 0 && l.toks[n-1].text == "." && l.toks[n-1].kind == tokOp && l.toks[n-1].end == l.pos
+}
+
+// str reads a string literal and resolves its escapes as Python does.
+func (l *exprLexer) str(quote byte) error {
+	i := l.pos + 1
+	for i < len(l.src) && l.src[i] != quote {
+		if l.src[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	if i >= len(l.src) {
+		return syntaxAt(l.pos, "the string that begins here has no end")
+	}
+	text, err := unescape(l.src[l.pos+1:i], l.pos+1)
+	if err != nil {
+		return err
+	}
+	l.emit(token{kind: tokString, text: text}, i+1-l.pos)
+	return nil
+}
+
+var simpleEscapes = map[byte]byte{
+	'n': '\n', 't': '\t', 'r': '\r', 'a': '\a', 'b': '\b', 'f': '\f', 'v': '\v', '\\': '\\', '\'': '\'', '"': '"',
+}
+
+func unescape(s string, offset int) (string, error) {
+	if strings.IndexByte(s, '\r') >= 0 {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	}
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 >= len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		c := s[i]
+		width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+		simple, isSimple := simpleEscapes[c]
+		switch {
+		case isSimple:
+			b.WriteByte(simple)
+		case c == '\n': // a line that goes on
+		case c >= '0' && c <= '7':
+			n := i
+			for n < len(s) && n < i+3 && s[n] >= '0' && s[n] <= '7' {
+				n++
+			}
+			r, _ := strconv.ParseUint(s[i:n], 8, 32)
+			b.WriteRune(rune(r))
+			i = n - 1
+		case width > 0:
+			digits := s[i+1 : min(i+1+width, len(s))]
+			r, err := strconv.ParseUint(digits, 16, 32)
+			if err != nil || len(digits) < width || r > unicode.MaxRune {
+				return "", syntaxAt(offset, `\%c in a string wants %d hexadecimal digits of a character`, c, width)
+			}
+			if !utf8.ValidRune(rune(r)) {
+				return "", syntaxAt(offset, `\%c%s is half of a character: write the whole one`, c, digits)
+			}
+			b.WriteRune(rune(r))
+			i += width
+		case c == 'N':
+			return "", syntaxAt(offset, `\N{name} is not offered: write the character or its \u form`)
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,68 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+)
+
+// Bounds of every template and rendering. They stop runaway templates long
+// before memory or the stack run out; no prompt of this world comes near.
+const (
+	maxSource    = 256 << 10 // bytes of a template
+	maxNesting   = 200       // parentheses, operators and subscripts inside each other
+	maxBlocks    = 100       // statements inside each other
+	maxSteps     = 2_000_000 // loop iterations, elements walked, calls, and one per 256 bytes made
+	maxCalls     = 100       // macros, callers and recursive loops inside each other
+	maxBytes     = 16 << 20  // of the rendered text, and of any string made on the way
+	maxItems     = 1_000_000 // of a list made on the way
+	maxRange     = 100_000   // of a range, as in Jinja2's sandbox
+	maxBits      = 1 << 14   // of an integer made on the way
+	maxValue     = 1200      // lists and objects inside each other
+	maxArguments = 250       // of a call
+	maxVars      = 1000      // of a frame or a namespace
+	maxPad       = 1 << 20   // columns of a width, an indent or a precision
+)
+
+// checkEvery is the number of steps after which the context is asked again.
+const checkEvery = 1024
+
+// spend counts n steps and ends the rendering at the bound or the deadline.
+func (m *machine) spend(n int) error {
+	m.steps += n
+	if m.steps < m.check {
+		return nil
+	}
+	return m.spent()
+}
+
+func (m *machine) spent() error {
+	if m.steps > maxSteps {
+		return errorf(Limit, "the template takes more than %d steps", maxSteps)
+	}
+	m.check = m.steps + checkEvery
+	if err := m.ctx.Err(); err != nil {
+		e := errorf(Limit, "the template was stopped: %v", err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			e.Msg = "the template takes too long"
+		}
+		e.Err = err
+		return e
+	}
+	return nil
+}
+
+// room checks the size of a string before it is made.
+func (m *machine) room(n int) error {
+	if n < 0 || n > maxBytes {
+		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	}
+	return m.spend(n >> 8)
+}
+
+// roomItems checks the size of a list before it is made.
+func (m *machine) roomItems(n int) error {
+	if n < 0 || n > maxItems {
+		return errorf(Limit, "a list of more than %d elements", maxItems)
+	}
+	return m.spend(n)
+}

@@ -1,0 +1,683 @@
+package prompt
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func listFilters() map[string]*builtin {
+	order := []string{"case_sensitive", "attribute"}
+	t := map[string]*builtin{
+		"first":      {fn: filterFirst},
+		"last":       {fn: filterLast},
+		"list":       {fn: filterList},
+		"reverse":    {fn: filterReverse},
+		"items":      {lax: true, fn: filterItems},
+		"join":       {params: []string{"d", "attribute"}, fn: filterJoin},
+		"sum":        {params: []string{"attribute", "start"}, fn: filterSum},
+		"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, fn: filterSort},
+		"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, fn: filterDictSort},
+		"unique":     {params: order, fn: filterUnique},
+		"min":        {params: order, fn: func(m *machine, c *call) (val, error) { return m.extreme(c, -1) }},
+		"max":        {params: order, fn: func(m *machine, c *call) (val, error) { return m.extreme(c, 1) }},
+		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
+		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
+		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
+		"map":        {rest: true, fn: filterMap},
+		"select":     {rest: true, fn: choose(true, false)},
+		"reject":     {rest: true, fn: choose(false, false)},
+		"selectattr": {rest: true, fn: choose(true, true)},
+		"rejectattr": {rest: true, fn: choose(false, true)},
+	}
+	return t
+}
+
+// groupTuple is an element of groupby: a pair that also has names.
+type groupTuple struct{ key, list val }
+
+func (*groupTuple) pyType() string { return "tuple" }
+
+func (g *groupTuple) pair() []val { return []val{g.key, g.list} }
+
+// lazily is the result of a filter that Python computes when it is walked.
+func lazily(name string, run func() ([]val, error)) (val, error) {
+	return val{x: &gen{name: name, run: run}}, nil
+}
+
+func emptyUndefined(what string) val {
+	return val{x: &undefined{class: Undefined, msg: "there is no " + what + " element: the list is empty"}}
+}
+
+func filterFirst(m *machine, c *call) (val, error) {
+	if e := m.elements(c.in); e.len() > 0 {
+		return e.at(0), nil
+	}
+	items, err := m.items(c.in)
+	if err != nil || len(items) > 0 {
+		return firstOf(items), err
+	}
+	return emptyUndefined("first"), nil
+}
+
+func firstOf(items []val) val {
+	if len(items) == 0 {
+		return none
+	}
+	return items[0]
+}
+
+func filterLast(m *machine, c *call) (val, error) {
+	if _, ok := c.in.x.(*gen); ok {
+		return none, errorf(Type, "'generator' is not reversible")
+	}
+	if e := m.elements(c.in); e.len() > 0 {
+		return e.at(e.len() - 1), nil
+	}
+	items, err := m.items(c.in)
+	if err != nil || len(items) == 0 {
+		return emptyUndefined("last"), err
+	}
+	return items[len(items)-1], nil
+}
+
+func filterList(m *machine, c *call) (val, error) {
+	if c.in.isList() {
+		return c.in, nil
+	}
+	items, err := m.items(c.in)
+	return ofList(items), err
+}
+
+func filterReverse(m *machine, c *call) (val, error) {
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	items = slices.Clone(items)
+	slices.Reverse(items)
+	if _, ok := c.in.str(); ok {
+		s, err := m.join("", items, true)
+		return c.like(s), err
+	}
+	return lazily("reverse", func() ([]val, error) { return items, nil })
+}
+
+func filterItems(m *machine, c *call) (val, error) {
+	if u := c.in.undef(); u != nil && u.class == Undefined {
+		return lazily("items", func() ([]val, error) { return nil, nil })
+	}
+	if !c.in.isDict() {
+		return none, errorf(Type, "items needs a dict, not a '%s'", c.in.pyType())
+	}
+	in := c.in
+	return lazily("items", func() ([]val, error) { return m.viewItems(&view{of: in, kind: 'i'}) })
+}
+
+// getter is the attribute= of a filter: a.b.0, or a number.
+type getter struct {
+	parts    []val
+	name     string
+	fallback val
+}
+
+func (m *machine) getter(attribute, fallback val) (*getter, error) {
+	if attribute.isAbsent() || attribute.isNone() {
+		return nil, nil
+	}
+	g := &getter{fallback: fallback}
+	s, ok := attribute.str()
+	if !ok {
+		if _, err := asInt(attribute); err != nil {
+			return nil, err
+		}
+		g.parts, g.name = []val{attribute}, Text(attribute.v)
+		return g, nil
+	}
+	g.name = s
+	for part := range strings.SplitSeq(s, ".") {
+		if n, err := strconv.Atoi(part); err == nil && n >= 0 {
+			g.parts = append(g.parts, ofInt(n))
+		} else {
+			g.parts = append(g.parts, ofStr(part))
+		}
+	}
+	return g, nil
+}
+
+func (g *getter) get(m *machine, item val) (val, error) {
+	if g == nil {
+		return item, nil
+	}
+	for _, part := range g.parts {
+		if err := item.use(); err != nil {
+			return none, err
+		}
+		v, ok, err := getitem(item, part)
+		if err == nil && !ok {
+			if s, isStr := part.str(); isStr {
+				v, ok, err = m.getattr(item, s)
+			}
+		}
+		if err != nil {
+			return none, err
+		}
+		if !ok {
+			if !g.fallback.isAbsent() && !g.fallback.isNone() {
+				return g.fallback, nil
+			}
+			u := missingMember(item, g.name, lastName(itemPath("", part)), 0)
+			u.off = m.here
+			return val{x: u}, nil
+		}
+		item = v
+	}
+	return item, nil
+}
+
+// folded makes strings compare without case.
+func folded(v val, sensitive bool) val {
+	if s, ok := v.str(); ok && !sensitive {
+		return ofStr(strings.ToLower(s))
+	}
+	return v
+}
+
+func filterJoin(m *machine, c *call) (val, error) {
+	sep := ""
+	if c.given(0) {
+		var err error
+		if sep, err = m.text(c.args[0]); err != nil {
+			return none, err
+		}
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	g, err := m.getter(c.args[1], missing)
+	if err != nil {
+		return none, err
+	}
+	if g != nil {
+		items = slices.Clone(items)
+		for i := range items {
+			if items[i], err = g.get(m, items[i]); err != nil {
+				return none, err
+			}
+		}
+	}
+	s, err := m.join(sep, items, false)
+	return ofStr(s), err
+}
+
+func filterSum(m *machine, c *call) (val, error) {
+	g, err := m.getter(c.args[0], missing)
+	if err != nil {
+		return none, err
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	total := ofInt(0)
+	if c.given(1) {
+		total = c.args[1]
+	}
+	if _, ok := total.str(); ok {
+		return none, errorf(Type, "sum cannot add strings: use join")
+	}
+	for _, item := range items {
+		if item, err = g.get(m, item); err != nil {
+			return none, err
+		}
+		if total, err = m.binary("+", total, item); err != nil {
+			return none, err
+		}
+	}
+	return total, nil
+}
+
+// sortBy sorts items by keys that are made of them; it is stable, also in
+// reverse.
+func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
+	type entry struct{ key, item val }
+	entries := make([]entry, len(items))
+	for i, item := range items {
+		k, err := key(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.use(); err != nil {
+			return nil, err
+		}
+		entries[i] = entry{k, item}
+	}
+	var failed error
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if failed != nil {
+			return 0
+		}
+		n, ordered, err := m.compare("<", a.key, b.key)
+		if err != nil {
+			failed = err
+		}
+		if err != nil || !ordered {
+			return 0
+		}
+		if reverse {
+			return -n
+		}
+		return n
+	})
+	out := make([]val, len(items))
+	for i, e := range entries {
+		out[i] = e.item
+	}
+	return out, failed
+}
+
+func filterSort(m *machine, c *call) (val, error) {
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	reverse, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	sensitive, err := c.bool(1, false)
+	if err != nil {
+		return none, err
+	}
+	var getters []*getter
+	if s, ok := c.args[2].str(); ok && strings.Contains(s, ",") {
+		for part := range strings.SplitSeq(s, ",") {
+			g, err := m.getter(ofStr(part), missing)
+			if err != nil {
+				return none, err
+			}
+			getters = append(getters, g)
+		}
+	} else {
+		g, err := m.getter(c.args[2], missing)
+		if err != nil {
+			return none, err
+		}
+		getters = []*getter{g}
+	}
+	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+		keys := make(tuple, len(getters))
+		for i, g := range getters {
+			v, err := g.get(m, item)
+			if err != nil {
+				return none, err
+			}
+			if err := v.use(); err != nil {
+				return none, err
+			}
+			keys[i] = folded(v, sensitive)
+		}
+		if len(keys) == 1 {
+			return keys[0], nil
+		}
+		return val{x: keys}, nil
+	})
+	return ofList(items), err
+}
+
+func filterDictSort(m *machine, c *call) (val, error) {
+	if !c.in.isDict() {
+		return none, errorf(Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
+	}
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	by, err := c.str(1, "key")
+	if err != nil {
+		return none, err
+	}
+	if by != "key" && by != "value" {
+		return none, errorf(Other, "dictsort sorts by 'key' or by 'value'")
+	}
+	reverse, err := c.bool(2, false)
+	if err != nil {
+		return none, err
+	}
+	items, err := m.viewItems(&view{of: c.in, kind: 'i'})
+	if err != nil {
+		return none, err
+	}
+	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+		pair, _ := item.x.(tuple)
+		if by == "value" {
+			return folded(pair[1], sensitive), nil
+		}
+		return folded(pair[0], sensitive), nil
+	})
+	return ofList(items), err
+}
+
+func filterUnique(m *machine, c *call) (val, error) {
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	g, err := m.getter(c.args[1], missing)
+	if err != nil {
+		return none, err
+	}
+	in := c.in
+	return lazily("unique", func() ([]val, error) {
+		items, err := m.items(in)
+		if err != nil {
+			return nil, err
+		}
+		seen := map[string]bool{}
+		var out []val
+		for _, item := range items {
+			k, err := g.get(m, item)
+			if err != nil {
+				return nil, err
+			}
+			h, err := hashKey(folded(k, sensitive))
+			if err != nil {
+				return nil, err
+			}
+			if !seen[h] {
+				seen[h] = true
+				out = append(out, item)
+			}
+		}
+		return out, nil
+	})
+}
+
+// extreme is min and max: the first of the smallest or greatest elements.
+func (m *machine) extreme(c *call, sign int) (val, error) {
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	g, err := m.getter(c.args[1], missing)
+	if err != nil {
+		return none, err
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	if len(items) == 0 {
+		return emptyUndefined("smallest or greatest"), nil
+	}
+	best, bestKey := none, none
+	for i, item := range items {
+		k, err := g.get(m, item)
+		if err != nil {
+			return none, err
+		}
+		k = folded(k, sensitive)
+		if i == 0 {
+			best, bestKey = item, k
+			continue
+		}
+		n, ordered, err := m.compare("<", k, bestKey)
+		if err != nil {
+			return none, err
+		}
+		if ordered && n*sign > 0 {
+			best, bestKey = item, k
+		}
+	}
+	return best, nil
+}
+
+func filterGroupBy(m *machine, c *call) (val, error) {
+	g, err := m.getter(c.args[0], c.args[1])
+	if err != nil {
+		return none, err
+	}
+	sensitive, err := c.bool(2, false)
+	if err != nil {
+		return none, err
+	}
+	key := func(item val) (val, error) {
+		k, err := g.get(m, item)
+		if err != nil {
+			return none, err
+		}
+		return folded(k, sensitive), k.use()
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	if items, err = m.sortBy(items, false, key); err != nil {
+		return none, err
+	}
+	var groups []val
+	for start := 0; start < len(items); {
+		k, err := key(items[start])
+		if err != nil {
+			return none, err
+		}
+		end := start + 1
+		for ; end < len(items); end++ {
+			next, err := key(items[end])
+			if err != nil {
+				return none, err
+			}
+			if same, err := m.equal(k, next); err != nil {
+				return none, err
+			} else if !same {
+				break
+			}
+		}
+		first, err := g.get(m, items[start])
+		if err != nil {
+			return none, err
+		}
+		groups = append(groups, val{x: &groupTuple{first, ofList(items[start:end])}})
+		start = end
+	}
+	return ofList(groups), nil
+}
+
+func filterBatch(m *machine, c *call) (val, error) {
+	size, err := c.int(0, 0)
+	if err != nil {
+		return none, err
+	}
+	in, fill := c.in, c.args[1]
+	return lazily("batch", func() ([]val, error) {
+		items, err := m.items(in)
+		if err != nil {
+			return nil, err
+		}
+		var out []val
+		var row []val
+		for _, item := range items {
+			if len(row) == size && len(row) > 0 {
+				out, row = append(out, ofList(row)), nil
+			} else if size <= 0 && len(row) > 0 {
+				out, row = append(out, ofList(row)), nil
+			}
+			row = append(row, item)
+		}
+		if len(row) == 0 {
+			return out, nil
+		}
+		if !fill.isAbsent() && !fill.isNone() && len(row) < size {
+			if err := m.roomItems(size); err != nil {
+				return nil, err
+			}
+			for len(row) < size {
+				row = append(row, fill)
+			}
+		}
+		return append(out, ofList(row)), nil
+	})
+}
+
+func filterSlice(m *machine, c *call) (val, error) {
+	n, err := c.int(0, 0)
+	if err != nil {
+		return none, err
+	}
+	in, fill := c.in, c.args[1]
+	return lazily("slice", func() ([]val, error) {
+		items, err := m.items(in)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, errorf(ZeroDivision, "slice needs at least one slice")
+		}
+		if err := m.roomItems(max(n, 0)); err != nil {
+			return nil, err
+		}
+		var out []val
+		each, more, at := len(items)/max(n, 1), len(items)%max(n, 1), 0
+		for i := range max(n, 0) {
+			size := each
+			if i < more {
+				size++
+			}
+			part := slices.Clone(items[at : at+size])
+			if !fill.isAbsent() && !fill.isNone() && i >= more {
+				part = append(part, fill)
+			}
+			at += size
+			out = append(out, ofList(part))
+		}
+		return out, nil
+	})
+}
+
+// named takes an argument out of those by name.
+func (a *argv) named(name string) val {
+	for i, kw := range a.kw {
+		if kw.name == name {
+			a.kw = slices.Delete(slices.Clone(a.kw), i, i+1)
+			return kw.v
+		}
+	}
+	return missing
+}
+
+// builtinArg takes the name of a filter or test from the front of the arguments.
+func (a *argv) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
+	name, ok := a.pos[0].str()
+	if !ok {
+		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", what, a.pos[0].pyType())
+	}
+	a.pos = a.pos[1:]
+	def := table[name]
+	if def == nil {
+		e := errorf(Other, "there is no %s named %s", what, quoted(name))
+		e.Hint = didYouMean(name, sortedKeys(table))
+		return "", nil, e
+	}
+	return name, def, nil
+}
+
+func sortedKeys[T any](table map[string]T) []string {
+	names := make([]string, 0, len(table))
+	for name := range table {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, cmp.Compare)
+	return names
+}
+
+func filterMap(m *machine, c *call) (val, error) {
+	a := c.argv
+	var each func(val) (val, error)
+	if len(a.pos) == 0 {
+		attribute, fallback := a.named("attribute"), a.named("default")
+		if len(a.kw) > 0 || attribute.isAbsent() {
+			return none, errorf(Type, "map needs the name of a filter, or attribute= and perhaps default=")
+		}
+		g, err := m.getter(attribute, fallback)
+		if err != nil {
+			return none, err
+		}
+		each = func(item val) (val, error) { return g.get(m, item) }
+	} else {
+		name, def, err := a.builtinArg("filter", filterTable())
+		if err != nil {
+			return none, err
+		}
+		each = func(item val) (val, error) { return def.apply(m, name, item, a) }
+	}
+	in := c.in
+	return lazily("map", func() ([]val, error) {
+		items, err := m.items(in)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]val, len(items))
+		for i, item := range items {
+			if out[i], err = each(item); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+// choose is select, reject, selectattr and rejectattr.
+func choose(keep, byAttr bool) func(m *machine, c *call) (val, error) {
+	return func(m *machine, c *call) (val, error) {
+		a := c.argv
+		var g *getter
+		if byAttr {
+			if len(a.pos) == 0 {
+				return none, errorf(Type, "the name of an attribute is missing")
+			}
+			var err error
+			if g, err = m.getter(a.pos[0], missing); err != nil {
+				return none, err
+			}
+			a.pos = a.pos[1:]
+		}
+		test := truthy
+		if len(a.pos) > 0 {
+			name, def, err := a.builtinArg("test", testTable())
+			if err != nil {
+				return none, err
+			}
+			test = func(v val) (bool, error) {
+				r, err := def.apply(m, name, v, a)
+				if err != nil {
+					return false, err
+				}
+				return truthy(r)
+			}
+		}
+		in := c.in
+		return lazily("select", func() ([]val, error) {
+			items, err := m.items(in)
+			if err != nil {
+				return nil, err
+			}
+			var out []val
+			for _, item := range items {
+				v, err := g.get(m, item)
+				if err != nil {
+					return nil, err
+				}
+				ok, err := test(v)
+				if err != nil {
+					return nil, err
+				}
+				if ok == keep {
+					out = append(out, item)
+				}
+			}
+			return out, nil
+		})
+	}
+}

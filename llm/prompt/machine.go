@@ -1,0 +1,227 @@
+package prompt
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/flosch/pongo2/v6"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// machine is the state of one evaluation or rendering.
+type machine struct {
+	ctx      context.Context
+	scope    Scope
+	frame    *frame
+	slots    []slot // outer names that were looked up
+	steps    int
+	check    int  // the step at which the context is asked next
+	calls    int  // macros inside each other
+	repeated bool // a list was multiplied: small values may stand for huge ones
+
+	here    int // offset of the filter or call that runs
+	walking int // generators inside each other
+
+	// of templates
+	prog       *program
+	pctx       *pongo2.ExecutionContext
+	root       *frame
+	out        []byte
+	captured   string // by a filter block
+	autoescape bool
+	trace      bool
+	pieces     []Piece
+	err        error
+}
+
+type slot struct {
+	v    val
+	seen bool
+}
+
+// frame is one scope of variables: the template, a loop's body, a macro.
+type frame struct {
+	parent *frame
+	vars   []binding
+	kept   bool // a macro sees it
+}
+
+func (f *frame) set(name string, v val) error {
+	for i := range f.vars {
+		if f.vars[i].name == name {
+			f.vars[i].v = v
+			return nil
+		}
+	}
+	if len(f.vars) >= maxVars {
+		return errorf(Limit, "more than %d variables", maxVars)
+	}
+	f.vars = append(f.vars, binding{name, v})
+	return nil
+}
+
+var machines = sync.Pool{New: func() any { return new(machine) }}
+
+func newMachine(ctx context.Context, scope Scope, slots int) *machine {
+	m := machines.Get().(*machine)
+	m.ctx, m.scope = ctx, scope
+	if cap(m.slots) < slots {
+		m.slots = make([]slot, slots)
+	}
+	m.slots = m.slots[:slots]
+	return m
+}
+
+// maxKept is the size up to which the buffer of a machine is used again.
+const maxKept = 64 << 10
+
+func (m *machine) free() {
+	clear(m.slots)
+	out := m.out[:0]
+	if cap(out) > maxKept {
+		out = nil
+	}
+	*m = machine{slots: m.slots[:0], out: out}
+	machines.Put(m)
+}
+
+// outer is the value of a name that the template does not define itself.
+func (m *machine) outer(n *nameNode) (val, error) {
+	s := &m.slots[n.slot]
+	if s.seen {
+		if u := s.v.undef(); u != nil {
+			c := *u
+			c.off = n.pos()
+			return val{x: &c}, nil
+		}
+		return s.v, nil
+	}
+	v, ok, err := m.scope.Lookup(n.name)
+	if err != nil {
+		return none, at(err, n.pos())
+	}
+	s.seen, s.v = true, val{v: v}
+	if !ok {
+		if g, ok := global(n.name); ok {
+			s.v = g
+			return g, nil
+		}
+		s.v = val{x: &undefined{class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos()}}
+	}
+	return s.v, nil
+}
+
+// export turns a value into JSON data for the world outside: tuples and what
+// can be walked become lists, keys become strings.
+func (m *machine) export(v val) (value.Value, error) {
+	if v.x == nil {
+		if m.repeated {
+			return v.v, m.weigh(v.v, 0)
+		}
+		return v.v, nil
+	}
+	return m.exportNested(v, 0)
+}
+
+func (m *machine) exportNested(v val, depth int) (value.Value, error) {
+	if depth > maxNesting {
+		return value.Value{}, errorf(Limit, "a value nested deeper than %d", maxNesting)
+	}
+	if err := m.spend(1); err != nil {
+		return value.Value{}, err
+	}
+	switch x := v.x.(type) {
+	case nil:
+		return v.v, m.weigh(v.v, depth)
+	case *undefined:
+		if x.soft {
+			return value.Value{}, nil
+		}
+		return value.Value{}, x.err()
+	case markup:
+		return value.OfString(string(x)), nil
+	case special:
+		return value.Value{}, errorf(Other, "%s has no form outside of a template", floatText(float64(x)))
+	case *xdict:
+		out := value.NewMap(len(x.keys))
+		for i, k := range x.keys {
+			key, err := keyText(k)
+			if err != nil {
+				return value.Value{}, err
+			}
+			member, err := m.exportNested(x.vals[i], depth+1)
+			if err != nil {
+				return value.Value{}, err
+			}
+			out.Set(key, member)
+		}
+		return value.OfMap(out), nil
+	case tuple, *xlist, *rangeOf, *view, *gen, *groupTuple:
+		items, err := m.items(v)
+		if err != nil {
+			return value.Value{}, err
+		}
+		list := make([]value.Value, len(items))
+		for i, item := range items {
+			if list[i], err = m.exportNested(item, depth+1); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return value.OfList(list...), nil
+	}
+	return value.Value{}, errorf(Type, "a '%s' has no form outside of a template", v.pyType())
+}
+
+// weigh counts the elements of a value that may share its parts many times over.
+func (m *machine) weigh(v value.Value, depth int) error {
+	if !m.repeated {
+		return nil
+	}
+	if depth > maxValue {
+		return tooDeep()
+	}
+	if err := m.spend(1); err != nil {
+		return err
+	}
+	for _, item := range v.List() {
+		if err := m.weigh(item, depth+1); err != nil {
+			return err
+		}
+	}
+	for _, member := range v.Map().All() {
+		if err := m.weigh(member, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyText is the JSON form of a dict's key, as Python's json module writes it.
+func keyText(k val) (string, error) {
+	if s, ok := k.str(); ok {
+		return s, nil
+	}
+	if k.isNone() {
+		return "null", nil
+	}
+	n, ok := toNum(k)
+	if !ok {
+		return "", errorf(Type, "a '%s' cannot be a key in JSON", k.pyType())
+	}
+	if k.x == nil && k.v.Kind() == value.Bool {
+		return strconv.FormatBool(n.i != 0), nil
+	}
+	if n.kind == 'f' {
+		switch {
+		case math.IsNaN(n.f):
+			return "NaN", nil
+		case math.IsInf(n.f, 0):
+			return map[bool]string{true: "Infinity", false: "-Infinity"}[n.f > 0], nil
+		}
+		return floatText(n.f), nil
+	}
+	return n.key(), nil
+}

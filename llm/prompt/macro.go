@@ -1,0 +1,158 @@
+package prompt
+
+import "github.com/flosch/pongo2/v6"
+
+// macroStmt defines a macro; with call, it is the body of a call block.
+type macroStmt struct {
+	place
+	name                    string
+	params                  []param
+	varargs, kwargs, caller bool // what the body mentions
+	call                    *callNode
+	expr                    string
+}
+
+type param struct {
+	name     string
+	fallback node
+}
+
+// macro is a macro that has been defined, in the frame that it sees.
+type macro struct {
+	name  string
+	stmt  *macroStmt
+	body  *pongo2.NodeWrapper
+	frame *frame
+}
+
+func (*macro) pyType() string { return "Macro" }
+
+func (s *macroStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
+	if err := m.frame.set(s.name, s.define(m, bodies)); err != nil {
+		return at(err, s.pos())
+	}
+	return nil
+}
+
+func (s *macroStmt) define(m *machine, bodies []*pongo2.NodeWrapper) val {
+	for f := m.frame; f != nil; f = f.parent {
+		f.kept = true // a loop must not use this frame again
+	}
+	return val{x: &macro{s.name, s, bodies[0], m.frame}}
+}
+
+type callStmt struct{ *macroStmt }
+
+func (s *callStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
+	f, err := s.macroStmt.call.fn.eval(m)
+	if err != nil {
+		return err
+	}
+	if err := f.use(); err != nil {
+		return at(err, s.pos())
+	}
+	a, err := m.argv(s.macroStmt.call.args)
+	if err != nil {
+		return at(err, s.pos())
+	}
+	a.kw = append(a.kw, binding{"caller", s.define(m, bodies)})
+	v, err := m.invoke(f, a)
+	if err != nil {
+		return at(err, s.pos())
+	}
+	return m.computed(v, s.pos(), s.expr)
+}
+
+// call runs a macro.
+func (x *macro) call(m *machine, a argv) (val, error) {
+	f := &frame{parent: x.frame, vars: make([]binding, 0, len(x.stmt.params)+1)}
+	text, err := m.nested(func() error {
+		before := m.frame
+		m.frame = f
+		defer func() { m.frame = before }()
+		if err := x.bind(m, f, a); err != nil {
+			return err
+		}
+		return m.body(x.body)
+	})
+	return ofStr(text), err
+}
+
+// bind puts the arguments of a call into the macro's frame. Defaults are
+// evaluated now, and see the parameters before them.
+func (x *macro) bind(m *machine, f *frame, a argv) error {
+	s := x.stmt
+	used := 0
+	for i, p := range s.params {
+		v := missing
+		if i < len(a.pos) {
+			v = a.pos[i]
+		}
+		for _, kw := range a.kw {
+			if kw.name != p.name {
+				continue
+			}
+			if !v.isAbsent() {
+				return errorf(Type, "the macro %s has two values for argument %s", quoted(x.name), quoted(p.name))
+			}
+			v = kw.v
+			used++
+		}
+		if v.isAbsent() {
+			v = val{x: &undefined{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
+			if p.fallback != nil {
+				var err error
+				if v, err = p.fallback.eval(m); err != nil {
+					return err
+				}
+			}
+		}
+		if err := f.set(p.name, v); err != nil {
+			return err
+		}
+	}
+	return x.bindRest(f, a, used)
+}
+
+// bindRest handles arguments without a parameter.
+func (x *macro) bindRest(f *frame, a argv, used int) error {
+	s := x.stmt
+	if s.varargs {
+		f.vars = append(f.vars, binding{"varargs", val{x: tuple(a.pos[min(len(s.params), len(a.pos)):])}})
+	} else if len(a.pos) > len(s.params) {
+		return errorf(Type, "the macro %s takes at most %d arguments, %d are given", quoted(x.name), len(s.params), len(a.pos))
+	}
+	rest := newDict(len(a.kw))
+	for _, kw := range a.kw {
+		if s.has(kw.name) {
+			continue
+		}
+		if kw.name == "caller" && s.caller {
+			f.vars = append(f.vars, binding{"caller", kw.v})
+			continue
+		}
+		if !s.kwargs {
+			e := errorf(Type, "the macro %s has no argument %s", quoted(x.name), quoted(kw.name))
+			if kw.name == "caller" {
+				e.Msg = "the macro " + quoted(x.name) + " does not use caller(), so it cannot be used with {% call %}"
+			}
+			return e
+		}
+		if err := rest.set(ofStr(kw.name), kw.v); err != nil {
+			return err
+		}
+	}
+	if s.kwargs {
+		f.vars = append(f.vars, binding{"kwargs", rest.value()})
+	}
+	return nil
+}
+
+func (s *macroStmt) has(name string) bool {
+	for _, p := range s.params {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
+}

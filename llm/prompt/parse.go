@@ -1,0 +1,672 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+)
+
+// parser reads expressions by Jinja2's grammar.
+type parser struct {
+	toks    []token
+	i       int
+	depth   int
+	noColon int // inside subscripts and dicts a colon is no pongo2 argument
+	slots   *slots
+	funcs   map[string]Func
+}
+
+// slots numbers the outer names of a template, so that each is looked up once in
+// a rendering.
+type slots struct {
+	names    map[string]int
+	mentions []string // every mention, in order
+}
+
+func newSlots() *slots { return &slots{names: map[string]int{}} }
+
+func (s *slots) of(name string) int {
+	s.mentions = append(s.mentions, name)
+	i, ok := s.names[name]
+	if !ok {
+		i = len(s.names)
+		s.names[name] = i
+	}
+	return i
+}
+
+func (p *parser) cur() *token { return &p.toks[p.i] }
+
+func (p *parser) look() *token { return &p.toks[min(p.i+1, len(p.toks)-1)] }
+
+func (p *parser) advance() *token {
+	t := &p.toks[p.i]
+	if t.kind != tokEnd {
+		p.i++
+	}
+	return t
+}
+
+func (t *token) is(kind tokenKind, text string) bool { return t.kind == kind && t.text == text }
+
+func (p *parser) op(text string) bool {
+	if p.cur().is(tokOp, text) {
+		p.i++
+		return true
+	}
+	return false
+}
+
+func (p *parser) word(text string) bool {
+	if p.cur().is(tokName, text) {
+		p.i++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expect(text string) error {
+	if !p.op(text) {
+		return p.unexpected("expected " + quoted(text))
+	}
+	return nil
+}
+
+func (p *parser) name() (*token, error) {
+	if p.cur().kind != tokName {
+		return nil, p.unexpected("expected a name")
+	}
+	return p.advance(), nil
+}
+
+// unexpected is the error of the token that stands where it should not.
+func (p *parser) unexpected(want string) error {
+	t := p.cur()
+	what := quoted(t.text)
+	switch {
+	case t.kind == tokEnd && t.text == "":
+		what = "the end of the expression"
+	case t.kind == tokEnd:
+		what = t.text
+	case t.kind == tokString:
+		what = "the string " + what
+	}
+	if want == "" {
+		return syntaxAt(t.off, "unexpected %s", what)
+	}
+	return syntaxAt(t.off, "unexpected %s: %s", what, want)
+}
+
+func (p *parser) atEnd() bool { return p.cur().kind == tokEnd }
+
+func (p *parser) deeper() error {
+	if p.depth++; p.depth > maxNesting {
+		e := syntaxAt(p.cur().off, "an expression nested deeper than %d", maxNesting)
+		e.Class = Limit
+		return e
+	}
+	return nil
+}
+
+// whole reads an expression that fills the tokens; commas make a tuple.
+func (p *parser) whole() (node, error) {
+	n, err := p.tupleOf(true, nil)
+	if err == nil && !p.atEnd() {
+		err = p.unexpected("")
+	}
+	return n, err
+}
+
+// tupleOf reads expressions separated by commas: one is itself, more are a
+// tuple. stop says where the list ends beside brackets and the end.
+func (p *parser) tupleOf(cond bool, stop func() bool) (node, error) {
+	var items []node
+	start := p.cur().off
+	comma := false
+	for {
+		if len(items) > 0 && !comma {
+			break
+		}
+		if p.tupleEnd() || stop != nil && stop() {
+			break
+		}
+		x, err := p.condOrOr(cond)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, x)
+		comma = p.op(",")
+	}
+	switch {
+	case len(items) == 0:
+		return nil, p.unexpected("expected an expression")
+	case len(items) == 1 && !comma:
+		return items[0], nil
+	}
+	return &listNode{place(start), items, true}, nil
+}
+
+func (p *parser) tupleEnd() bool {
+	t := p.cur()
+	return t.kind == tokEnd || t.is(tokOp, ")")
+}
+
+func (p *parser) condOrOr(cond bool) (node, error) {
+	if cond {
+		return p.expr()
+	}
+	return p.or()
+}
+
+// expr reads one expression with its inline ifs.
+func (p *parser) expr() (node, error) {
+	if err := p.deeper(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	n, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	for chained := 0; p.word("if"); chained++ {
+		if chained > maxNesting {
+			return nil, syntaxAt(n.pos(), "more than %d ifs in a row", maxNesting)
+		}
+		cond, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		c := &condNode{place: place(n.pos()), cond: cond, yes: n}
+		if p.word("else") {
+			if c.no, err = p.expr(); err != nil {
+				return nil, err
+			}
+		}
+		n = c
+	}
+	return n, nil
+}
+
+func (p *parser) or() (node, error) {
+	return p.chain(p.and, func() bool { return p.word("or") }, func(a, b node) node {
+		return &logicNode{place(a.pos()), true, a, b}
+	})
+}
+
+func (p *parser) and() (node, error) {
+	return p.chain(p.not, func() bool { return p.word("and") }, func(a, b node) node {
+		return &logicNode{place(a.pos()), false, a, b}
+	})
+}
+
+// chain reads left-associative operators. The tree of a chain is as deep as the
+// chain is long, so its length counts as depth.
+func (p *parser) chain(operand func() (node, error), op func() bool, join func(a, b node) node) (node, error) {
+	depth := p.depth
+	defer func() { p.depth = depth }()
+	n, err := operand()
+	for err == nil && op() {
+		if err = p.deeper(); err != nil {
+			return nil, err
+		}
+		var b node
+		if b, err = operand(); err == nil {
+			n = join(n, b)
+		}
+	}
+	return n, err
+}
+
+func (p *parser) not() (node, error) {
+	if t := p.cur(); t.is(tokName, "not") {
+		if err := p.deeper(); err != nil {
+			return nil, err
+		}
+		defer func() { p.depth-- }()
+		p.i++
+		x, err := p.not()
+		return &unaryNode{place(t.off), '!', x}, err
+	}
+	return p.compare()
+}
+
+func (p *parser) compare() (node, error) {
+	first, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	c := &compareNode{place: place(first.pos()), first: first}
+	for {
+		op := p.cur().text
+		switch t := p.cur(); {
+		case t.kind == tokOp && (op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">="):
+			p.i++
+		case t.is(tokName, "in"):
+			p.i++
+		case t.is(tokName, "not") && p.look().is(tokName, "in"):
+			op = "not in"
+			p.i += 2
+		default:
+			if len(c.ops) == 0 {
+				return first, nil
+			}
+			return c, nil
+		}
+		x, err := p.sum()
+		if err != nil {
+			return nil, err
+		}
+		c.ops, c.rest = append(c.ops, op), append(c.rest, x)
+	}
+}
+
+// operators reads a chain of binary operators.
+func (p *parser) operators(operand func() (node, error), ops ...string) (node, error) {
+	op, off := "", 0
+	return p.chain(operand, func() bool {
+		t := p.cur()
+		if t.kind != tokOp || !slices.Contains(ops, t.text) {
+			return false
+		}
+		op, off = t.text, t.off
+		p.i++
+		return true
+	}, func(a, b node) node { return &binaryNode{place(off), op, a, b} })
+}
+
+func (p *parser) sum() (node, error) { return p.operators(p.concat, "+", "-") }
+
+func (p *parser) concat() (node, error) {
+	n, err := p.product()
+	if err != nil || !p.cur().is(tokOp, "~") {
+		return n, err
+	}
+	c := &concatNode{place(n.pos()), []node{n}}
+	for p.op("~") {
+		x, err := p.product()
+		if err != nil {
+			return nil, err
+		}
+		c.parts = append(c.parts, x)
+	}
+	return c, nil
+}
+
+func (p *parser) product() (node, error) { return p.operators(p.power, "*", "/", "//", "%") }
+
+func (p *parser) power() (node, error) {
+	return p.operators(func() (node, error) { return p.unary(true) }, "**")
+}
+
+// unary reads a sign, or a primary with what follows it. A sign binds tighter
+// than ** and filters, as in Jinja2.
+func (p *parser) unary(filters bool) (node, error) {
+	if err := p.deeper(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	var n node
+	var err error
+	if t := p.cur(); t.is(tokOp, "-") || t.is(tokOp, "+") {
+		p.i++
+		if n, err = p.unary(false); err == nil {
+			n = &unaryNode{place(t.off), t.text[0], n}
+		}
+	} else {
+		n, err = p.primary()
+	}
+	if err != nil {
+		return nil, err
+	}
+	depth := p.depth
+	defer func() { p.depth = depth }()
+	if n, err = p.postfix(n); err != nil || !filters {
+		return n, err
+	}
+	return p.filters(n)
+}
+
+func (p *parser) primary() (node, error) {
+	t := p.cur()
+	switch t.kind {
+	case tokName:
+		p.i++
+		switch t.text {
+		case "true", "True":
+			return &constNode{place(t.off), ofBool(true)}, nil
+		case "false", "False":
+			return &constNode{place(t.off), ofBool(false)}, nil
+		case "none", "None":
+			return &constNode{place(t.off), none}, nil
+		}
+		if f, ok := p.funcs[t.text]; ok {
+			return &constNode{place(t.off), funcValue(t.text, f)}, nil
+		}
+		return &nameNode{place(t.off), t.text, p.slots.of(t.text)}, nil
+	case tokString:
+		var s strings.Builder
+		for p.cur().kind == tokString {
+			s.WriteString(p.advance().text)
+		}
+		return &constNode{place(t.off), ofStr(s.String())}, nil
+	case tokInt, tokFloat:
+		p.i++
+		return &constNode{place(t.off), t.num}, nil
+	case tokOp:
+		switch t.text {
+		case "(":
+			return p.parens()
+		case "[":
+			return p.list()
+		case "{":
+			return p.dict()
+		}
+	case tokEnd:
+	}
+	return nil, p.unexpected("expected an expression")
+}
+
+func (p *parser) parens() (node, error) {
+	start := p.advance().off
+	outer := p.noColon
+	p.noColon = 0
+	defer func() { p.noColon = outer }()
+	if p.op(")") {
+		return &listNode{place(start), nil, true}, nil
+	}
+	n, err := p.tupleOf(true, nil)
+	if err != nil {
+		return nil, err
+	}
+	return n, p.expect(")")
+}
+
+func (p *parser) list() (node, error) {
+	n := &listNode{place: place(p.advance().off)}
+	outer := p.noColon
+	p.noColon = 0
+	defer func() { p.noColon = outer }()
+	for !p.op("]") {
+		x, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		n.items = append(n.items, x)
+		if !p.op(",") && !p.cur().is(tokOp, "]") {
+			return nil, p.unexpected("expected ',' or ']'")
+		}
+	}
+	return n, nil
+}
+
+func (p *parser) dict() (node, error) {
+	n := &dictNode{place: place(p.advance().off)}
+	p.noColon++
+	defer func() { p.noColon-- }()
+	for !p.op("}") {
+		k, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect(":"); err != nil {
+			return nil, err
+		}
+		v, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		n.keys, n.vals = append(n.keys, k), append(n.vals, v)
+		if !p.op(",") && !p.cur().is(tokOp, "}") {
+			return nil, p.unexpected("expected ',' or '}'")
+		}
+	}
+	return n, nil
+}
+
+// postfix reads members, subscripts and calls.
+func (p *parser) postfix(n node) (node, error) {
+	for {
+		var err error
+		switch t := p.cur(); {
+		case t.is(tokOp, "."):
+			n, err = p.member(n)
+		case t.is(tokOp, "["):
+			n, err = p.subscript(n)
+		case t.is(tokOp, "("):
+			n, err = p.call(n)
+		default:
+			return n, nil
+		}
+		if err == nil {
+			err = p.deeper()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *parser) call(fn node) (node, error) {
+	args, err := p.arguments()
+	return &callNode{place(fn.pos()), fn, args}, err
+}
+
+func (p *parser) member(obj node) (node, error) {
+	p.i++
+	t := p.advance()
+	switch t.kind {
+	case tokName:
+		return &attrNode{
+			place: place(obj.pos()), obj: obj, name: t.text,
+			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text] || isInternal(t.text),
+		}, nil
+	case tokInt:
+		return &itemNode{place(obj.pos()), obj, &constNode{place(t.off), t.num}}, nil
+	default:
+		p.i--
+		if t.kind == tokEnd {
+			p.i++
+		}
+		return nil, p.unexpected("expected a name or a number after '.'")
+	}
+}
+
+func (p *parser) subscript(obj node) (node, error) {
+	start := p.advance().off
+	p.noColon++
+	defer func() { p.noColon-- }()
+	var keys []node
+	for !p.op("]") {
+		if len(keys) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		var bounds [3]node
+		part, colons := 0, false
+		for !p.cur().is(tokOp, "]") && !p.cur().is(tokOp, ",") {
+			if p.op(":") {
+				colons = true
+				if part++; part > 2 {
+					return nil, p.unexpected("expected ']'")
+				}
+				continue
+			}
+			if bounds[part] != nil {
+				return nil, p.unexpected("expected ']'")
+			}
+			x, err := p.expr()
+			if err != nil {
+				return nil, err
+			}
+			bounds[part] = x
+		}
+		if colons {
+			if len(keys) > 0 || !p.cur().is(tokOp, "]") {
+				return nil, p.unexpected("expected ']'")
+			}
+			p.i++
+			return &sliceNode{place(obj.pos()), obj, bounds[0], bounds[1], bounds[2]}, nil
+		}
+		if bounds[0] == nil {
+			return nil, p.unexpected("expected an expression")
+		}
+		keys = append(keys, bounds[0])
+	}
+	switch len(keys) {
+	case 0:
+		return nil, syntaxAt(start, "expected an expression between '[' and ']'")
+	case 1:
+		return &itemNode{place(obj.pos()), obj, keys[0]}, nil
+	}
+	return &itemNode{place(obj.pos()), obj, &listNode{place(start), keys, true}}, nil
+}
+
+// arguments reads what stands between the parentheses of a call.
+func (p *parser) arguments() ([]argument, error) {
+	outer := p.noColon
+	p.noColon = 0
+	defer func() { p.noColon = outer }()
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	var args []argument
+	named, starred := false, false
+	for !p.op(")") {
+		if len(args) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+			if p.op(")") {
+				break
+			}
+		}
+		var a argument
+		t := p.cur()
+		bad := false
+		switch {
+		case p.op("*"):
+			a.stars, bad, starred = 1, starred || named, true
+		case p.op("**"):
+			a.stars, named, starred = 2, true, true
+		case t.kind == tokName && p.look().is(tokOp, "="):
+			a.name, named = t.text, true
+			p.i += 2
+		default:
+			bad = named || starred
+		}
+		if bad {
+			return nil, syntaxAt(t.off, "positional arguments must stand before arguments by name")
+		}
+		x, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		a.x = x
+		if args = append(args, a); len(args) > maxArguments {
+			return nil, syntaxAt(t.off, "more than %d arguments", maxArguments)
+		}
+	}
+	return args, nil
+}
+
+// filters reads filters, tests and calls after a primary.
+func (p *parser) filters(n node) (node, error) {
+	for {
+		var err error
+		switch t := p.cur(); {
+		case t.is(tokOp, "|"):
+			p.i++
+			n, err = p.filter(n)
+		case t.is(tokName, "is"):
+			p.i++
+			n, err = p.test(n)
+		case t.is(tokOp, "("):
+			n, err = p.call(n)
+		default:
+			return n, nil
+		}
+		if err == nil {
+			err = p.deeper()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// filter reads a filter's name and arguments; in is nil in a filter block.
+func (p *parser) filter(in node) (node, error) {
+	t, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	n := &filterNode{place: place(t.off), in: in, name: t.text}
+	def, ok := filterTable()[t.text]
+	if !ok {
+		return nil, unknown("filter", t, sortedKeys(filterTable()))
+	}
+	n.def = def
+	switch {
+	case p.cur().is(tokOp, "("):
+		if n.args, err = p.arguments(); err != nil {
+			return nil, err
+		}
+	case p.noColon == 0 && p.cur().is(tokOp, ":") && p.look().kind != tokEnd: // as pongo2 and Django write it
+		p.i++
+		x, err := p.primary()
+		if err != nil {
+			return nil, err
+		}
+		if x, err = p.postfix(x); err != nil {
+			return nil, err
+		}
+		n.args = []argument{{x: x}}
+	}
+	return n, nil
+}
+
+func unknown(what string, t *token, names []string) error {
+	e := syntaxAt(t.off, "there is no %s named %s", what, quoted(t.text))
+	e.Hint = didYouMean(t.text, names)
+	return e
+}
+
+func (p *parser) test(in node) (node, error) {
+	n := &testNode{in: in, not: p.word("not")}
+	t, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	n.place, n.name = place(in.pos()), t.text
+	def, ok := testTable()[t.text]
+	if !ok {
+		return nil, unknown("test", t, sortedKeys(testTable()))
+	}
+	n.def = def
+	if p.cur().is(tokOp, "(") {
+		n.args, err = p.arguments()
+		return n, err
+	}
+	switch c := p.cur(); c.kind {
+	case tokName:
+		switch c.text {
+		case "else", "or", "and", "if", "not", "in":
+			return n, nil
+		case "is":
+			return nil, syntaxAt(c.off, "tests cannot be chained with is: join them with 'and'")
+		}
+	case tokString, tokInt, tokFloat:
+	case tokOp:
+		if c.text != "[" && c.text != "{" {
+			return n, nil
+		}
+	case tokEnd:
+		return n, nil
+	}
+	x, err := p.primary()
+	if err == nil {
+		x, err = p.postfix(x)
+	}
+	n.args = []argument{{x: x}}
+	return n, err
+}

@@ -1,0 +1,224 @@
+package prompt
+
+import "strings"
+
+// constPath is the name and constant members that a reference consists of.
+func constPath(n node) ([]string, bool) {
+	switch n := n.(type) {
+	case *nameNode:
+		return []string{n.name}, true
+	case *attrNode:
+		if p, ok := constPath(n.obj); ok {
+			return append(p, n.name), true
+		}
+	case *itemNode:
+		c, isConst := n.key.(*constNode)
+		if !isConst {
+			return nil, false
+		}
+		if p, ok := constPath(n.obj); ok {
+			key := Text(c.v.v)
+			_, isStr := c.v.v.Str()
+			_, isInt := c.v.v.Int()
+			return append(p, key), c.v.x == nil && (isStr || isInt)
+		}
+	}
+	return nil, false
+}
+
+// refs collects the outer names of expressions in the order of the source.
+type refs struct {
+	list   []Ref
+	scopes []refScope
+	guards []string // paths that were asked about, as keys
+	asked  map[string]int
+}
+
+type refScope struct {
+	names map[string]bool // that the template defines itself
+	block string
+}
+
+func (r *refs) push(names ...string) {
+	r.scopes = append(r.scopes, refScope{names: map[string]bool{}})
+	r.declare(names...)
+}
+
+func (r *refs) pop() { r.scopes = r.scopes[:len(r.scopes)-1] }
+
+func (r *refs) declare(names ...string) {
+	for _, name := range names {
+		r.scopes[len(r.scopes)-1].names[name] = true
+	}
+}
+
+// named and closing remember and check the name of a block.
+func (r *refs) named(block string) { r.scopes[len(r.scopes)-1].block = block }
+
+func (r *refs) closing(block string) bool { return r.scopes[len(r.scopes)-1].block == block }
+
+func (r *refs) declared(name string) bool {
+	for _, s := range r.scopes {
+		if s.names[name] {
+			return true
+		}
+	}
+	_, builtin := global(name)
+	return builtin
+}
+
+// expr collects from one expression; what it asks about is guarded in it.
+func (r *refs) expr(n node) {
+	if n == nil {
+		return
+	}
+	before := len(r.guards)
+	r.guard(n)
+	r.walk(n, false)
+	r.unguard(before)
+}
+
+// guard makes what a condition asks about guarded from here on, unguard takes
+// back all guards but the first n.
+func (r *refs) guard(cond node) {
+	for _, path := range asked(cond, nil) {
+		if r.asked == nil {
+			r.asked = map[string]int{}
+		}
+		key := pathKey(path)
+		r.guards = append(r.guards, key)
+		r.asked[key]++
+	}
+}
+
+func (r *refs) unguard(n int) {
+	for _, key := range r.guards[n:] {
+		r.asked[key]--
+	}
+	r.guards = r.guards[:n]
+}
+
+func pathKey(path []string) string { return strings.Join(path, "\x00") }
+
+// asked lists the paths that an expression tests for being defined.
+func asked(n node, paths [][]string) [][]string {
+	if t, ok := n.(*testNode); ok && (t.name == "defined" || t.name == "undefined") {
+		if p, ok := constPath(t.in); ok {
+			paths = append(paths, p)
+		}
+	}
+	for _, c := range children(n) {
+		paths = asked(c, paths)
+	}
+	return paths
+}
+
+func (r *refs) walk(n node, guarded bool) {
+	if path, rest, ok := longestPath(n); ok {
+		if !r.declared(path[0]) {
+			r.list = append(r.list, Ref{path, n.pos(), guarded || r.isGuarded(path)})
+		}
+		for _, c := range rest {
+			r.walk(c, false)
+		}
+		return
+	}
+	f, isFilter := n.(*filterNode)
+	for i, c := range children(n) {
+		r.walk(c, i == 0 && isFilter && f.in != nil && (f.name == "default" || f.name == "d"))
+	}
+}
+
+func (r *refs) isGuarded(path []string) bool {
+	if len(r.guards) == 0 {
+		return false
+	}
+	for n := range path {
+		if r.asked[pathKey(path[:n+1])] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// longestPath is the constant path at the bottom of a chain of members, and the
+// expressions of the subscripts after it. Methods are no members.
+func longestPath(n node) (path []string, rest []node, ok bool) {
+	for {
+		if p, ok := constPath(n); ok {
+			return p, rest, true
+		}
+		switch x := n.(type) {
+		case *attrNode:
+			n = x.obj
+		case *itemNode:
+			rest = append([]node{x.key}, rest...)
+			n = x.obj
+		case *callNode:
+			attr, ok := x.fn.(*attrNode)
+			if !ok {
+				return nil, nil, false
+			}
+			for _, a := range x.args {
+				rest = append(rest, a.x)
+			}
+			n = attr.obj
+		default:
+			return nil, nil, false
+		}
+	}
+}
+
+// children are the expressions right below a node, in the order of the source.
+func children(n node) []node {
+	var out []node
+	add := func(nodes ...node) {
+		for _, c := range nodes {
+			if c != nil {
+				out = append(out, c)
+			}
+		}
+	}
+	arguments := func(args []argument) {
+		for _, a := range args {
+			add(a.x)
+		}
+	}
+	switch n := n.(type) {
+	case *attrNode:
+		add(n.obj)
+	case *itemNode:
+		add(n.obj, n.key)
+	case *sliceNode:
+		add(n.obj, n.start, n.stop, n.step)
+	case *callNode:
+		add(n.fn)
+		arguments(n.args)
+	case *filterNode:
+		add(n.in)
+		arguments(n.args)
+	case *testNode:
+		add(n.in)
+		arguments(n.args)
+	case *unaryNode:
+		add(n.x)
+	case *binaryNode:
+		add(n.a, n.b)
+	case *concatNode:
+		add(n.parts...)
+	case *compareNode:
+		add(n.first)
+		add(n.rest...)
+	case *logicNode:
+		add(n.a, n.b)
+	case *condNode:
+		add(n.yes, n.cond, n.no)
+	case *listNode:
+		add(n.items...)
+	case *dictNode:
+		for i := range n.keys {
+			add(n.keys[i], n.vals[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,442 @@
+package prompt
+
+import "slices"
+
+// statements are the tags of Jinja2 that templates may use, with what reads
+// them.
+func (c *compiler) statements() map[string]func(p *parser, at int) error {
+	return map[string]func(p *parser, at int) error{
+		"if": c.ifTag, "for": c.forTag, "set": c.setTag, "macro": c.macroTag, "call": c.callTag,
+		"filter": c.filterTag, "with": c.withTag, "block": c.blockTag, "autoescape": c.autoescapeTag,
+	}
+}
+
+func (c *compiler) ifTag(p *parser, at int) error {
+	cond, err := p.tupleOf(false, nil)
+	if err != nil {
+		return err
+	}
+	s := &ifStmt{conds: []node{cond}}
+	c.refs.expr(cond)
+	b := c.begin("if", tagIf, at, s, nil)
+	c.refs.guard(cond)
+	b.branch = func(word string, p *parser) error {
+		if b := &c.open[len(c.open)-1]; b.had("else") {
+			return syntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
+		} else { //nolint:revive // b is needed here only
+			b.parts = append(b.parts, word)
+		}
+		if word == "else" {
+			c.tree.tag(tagElse)
+			return nil
+		}
+		cond, err := p.tupleOf(false, nil)
+		if err != nil {
+			return err
+		}
+		c.refs.expr(cond)
+		c.refs.guard(cond)
+		s.conds = append(s.conds, cond)
+		c.tree.tag(tagElif)
+		return nil
+	}
+	return nil
+}
+
+func (c *compiler) forTag(p *parser, at int) error {
+	t, err := p.target(false)
+	if err != nil {
+		return err
+	}
+	if t.has("loop") {
+		return syntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
+	}
+	if !p.word("in") {
+		return p.unexpected("expected 'in'")
+	}
+	s := &forStmt{target: t}
+	if s.iter, err = p.tupleOf(false, func() bool { return p.cur().is(tokName, "recursive") }); err != nil {
+		return err
+	}
+	c.refs.expr(s.iter)
+	c.refs.push(t.names()...)
+	if p.word("if") {
+		if s.cond, err = p.expr(); err != nil {
+			return err
+		}
+		c.refs.expr(s.cond)
+	}
+	s.recursive = p.word("recursive")
+	c.refs.declare("loop")
+	b := c.begin("for", tagFor, at, s, func() error {
+		c.refs.pop()
+		return nil
+	})
+	if s.cond != nil {
+		c.refs.guard(s.cond)
+	}
+	b.branch = func(word string, p *parser) error {
+		b := &c.open[len(c.open)-1]
+		if word != "else" || b.had("else") {
+			return syntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
+		}
+		b.parts = append(b.parts, word)
+		c.refs.pop()
+		c.refs.push()
+		c.tree.tag(tagElse)
+		return nil
+	}
+	return nil
+}
+
+// inLoop says whether the innermost scope is a loop, where loop is not to be set.
+func (c *compiler) inLoop() bool {
+	for _, b := range slices.Backward(c.open) {
+		switch b.word {
+		case "for":
+			return true
+		case "macro", "call":
+			return false
+		}
+	}
+	return false
+}
+
+func (c *compiler) setTag(p *parser, at int) error {
+	start := p.cur().off
+	t, err := p.target(true)
+	if err != nil {
+		return err
+	}
+	if t.has("loop") && c.inLoop() {
+		return syntaxAt(start, "loop cannot be set inside of a loop")
+	}
+	if t.attr != "" {
+		c.refs.expr(&nameNode{place: place(start), name: t.name})
+	}
+	if p.op("=") {
+		x, err := p.tupleOf(true, nil)
+		if err != nil {
+			return err
+		}
+		c.refs.expr(x)
+		c.refs.declare(t.names()...)
+		c.add(&setStmt{place(start), t, x})
+		return nil
+	}
+	if t.parts != nil {
+		return p.unexpected("expected '='")
+	}
+	s := &setBlockStmt{place: place(start), target: t}
+	if s.filter, err = c.filterChain(p, true); err != nil {
+		return err
+	}
+	c.refs.push()
+	c.begin("set", tagSetBlock, at, s, func() error {
+		c.refs.pop()
+		c.refs.declare(t.names()...)
+		return nil
+	})
+	return nil
+}
+
+// filterChain reads upper | replace('a', 'b'), the input being what the body of
+// the statement writes.
+func (c *compiler) filterChain(p *parser, pipe bool) (node, error) {
+	var n node
+	for !p.atEnd() && !p.cur().is(tokOp, ":") {
+		if (pipe || n != nil) && !p.op("|") {
+			return nil, p.unexpected("expected '|'")
+		}
+		in := n
+		if in == nil {
+			in = &bodyNode{place(p.cur().off)}
+		}
+		var err error
+		if n, err = p.filter(in); err != nil {
+			return nil, err
+		}
+		if err := p.deeper(); err != nil {
+			return nil, err
+		}
+	}
+	c.refs.expr(n)
+	return n, nil
+}
+
+// signature reads the parameters of a macro or a call block.
+func (c *compiler) signature(p *parser) ([]param, error) {
+	var params []param
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	for !p.op(")") {
+		if len(params) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		t, err := p.target(false)
+		if err != nil {
+			return nil, err
+		}
+		off := p.toks[p.i-1].off
+		if t.name == "" || t.attr != "" {
+			return nil, syntaxAt(off, "a parameter must be a name")
+		}
+		prm := param{name: t.name}
+		for _, other := range params {
+			if other.name == prm.name {
+				return nil, syntaxAt(off, "the parameter %s is there twice", quoted(prm.name))
+			}
+		}
+		if p.op("=") {
+			if prm.fallback, err = p.expr(); err != nil {
+				return nil, err
+			}
+		} else if n := len(params); n > 0 && params[n-1].fallback != nil {
+			return nil, syntaxAt(off, "a parameter without a default after one with a default")
+		}
+		if len(params) >= maxArguments {
+			return nil, syntaxAt(off, "more than %d parameters", maxArguments)
+		}
+		params = append(params, prm)
+	}
+	return params, nil
+}
+
+func (c *compiler) macroTag(p *parser, at int) error {
+	name, err := p.assignable()
+	if err != nil {
+		return err
+	}
+	s := &macroStmt{place: place(name.off), name: name.text}
+	if s.params, err = c.signature(p); err != nil {
+		return err
+	}
+	c.refs.declare(name.text)
+	c.macroBody("macro", tagMacro, at, s)
+	return nil
+}
+
+// macroBody opens the body of a macro or a call block.
+func (c *compiler) macroBody(word, tag string, at int, s *macroStmt) {
+	mentions := len(c.slots.mentions)
+	c.refs.push("varargs", "kwargs", "caller")
+	for _, prm := range s.params {
+		c.refs.expr(prm.fallback)
+		c.refs.declare(prm.name)
+	}
+	var whole stmt = s
+	if s.call != nil {
+		whole = &callStmt{s}
+	}
+	c.begin(word, tag, at, whole, func() error {
+		c.refs.pop()
+		body := c.slots.mentions[mentions:]
+		s.varargs, s.kwargs = slices.Contains(body, "varargs"), slices.Contains(body, "kwargs")
+		s.caller = slices.Contains(body, "caller")
+		return nil
+	})
+}
+
+func (c *compiler) callTag(p *parser, at int) error {
+	s := &macroStmt{place: place(p.cur().off), name: "caller"}
+	var err error
+	if p.cur().is(tokOp, "(") {
+		if s.params, err = c.signature(p); err != nil {
+			return err
+		}
+	}
+	first := p.cur().off
+	x, err := p.expr()
+	if err != nil {
+		return err
+	}
+	call, ok := x.(*callNode)
+	if !ok {
+		return syntaxAt(first, "{%% call %%} needs the call of a macro")
+	}
+	s.call, s.expr = call, c.src[first:p.cur().off]
+	c.refs.expr(call)
+	c.macroBody("call", tagCall, at, s)
+	return nil
+}
+
+func (c *compiler) filterTag(p *parser, at int) error {
+	first := p.cur().off
+	chain, err := c.filterChain(p, false)
+	if err != nil {
+		return err
+	}
+	if chain == nil {
+		return p.unexpected("expected the name of a filter")
+	}
+	c.refs.push()
+	c.begin("filter", tagFilter, at, &filterStmt{place(first), chain, c.src[first:p.cur().off]}, c.popScope)
+	return nil
+}
+
+func (c *compiler) popScope() error {
+	c.refs.pop()
+	return nil
+}
+
+func (c *compiler) withTag(p *parser, at int) error {
+	s := &withStmt{}
+	var names []string
+	for !p.atEnd() && !p.cur().is(tokOp, ":") {
+		if len(s.values) > 0 {
+			if err := p.expect(","); err != nil {
+				return err
+			}
+		}
+		t, err := p.target(false)
+		if err != nil {
+			return err
+		}
+		if err := p.expect("="); err != nil {
+			return err
+		}
+		x, err := p.expr()
+		if err != nil {
+			return err
+		}
+		c.refs.expr(x)
+		s.targets, s.values = append(s.targets, t), append(s.values, x)
+		names = append(names, t.names()...)
+	}
+	c.refs.push(names...)
+	c.begin("with", tagWith, at, s, c.popScope)
+	return nil
+}
+
+func (c *compiler) blockTag(p *parser, at int) error {
+	name, err := p.name()
+	if err != nil {
+		return err
+	}
+	if c.blocks[name.text] {
+		return syntaxAt(name.off, "there are two blocks named %s", quoted(name.text))
+	}
+	c.blocks[name.text] = true
+	s := &blockStmt{scoped: p.word("scoped")}
+	p.word("required")
+	c.refs.push()
+	c.refs.named(name.text)
+	c.begin("block", tagBlock, at, s, c.popScope)
+	return nil
+}
+
+func (c *compiler) autoescapeTag(p *parser, at int) error {
+	x, err := p.expr()
+	if err != nil {
+		return err
+	}
+	c.refs.expr(x)
+	c.refs.push()
+	c.begin("autoescape", tagAutoescape, at, &autoescapeStmt{x}, c.popScope)
+	return nil
+}
+
+// target is what a value is assigned to: a name, a member of a namespace, or
+// several targets.
+type target struct {
+	name  string
+	attr  string
+	parts []*target
+	off   int
+}
+
+func (t *target) names() []string {
+	var names []string
+	if t.attr == "" && t.name != "" {
+		names = append(names, t.name)
+	}
+	for _, part := range t.parts {
+		names = append(names, part.names()...)
+	}
+	return names
+}
+
+func (t *target) has(name string) bool { return slices.Contains(t.names(), name) }
+
+// assignable reads a name that may be assigned to.
+func (p *parser) assignable() (*token, error) {
+	t, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	switch t.text {
+	case "true", "false", "none", "True", "False", "None":
+		return nil, syntaxAt(t.off, "%s cannot be assigned to", t.text)
+	}
+	return t, nil
+}
+
+// target reads what stands left of = or in.
+func (p *parser) target(members bool) (*target, error) {
+	first := p.cur()
+	if members && first.kind == tokName && p.look().is(tokOp, ".") {
+		p.i += 2
+		attr, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		p.slots.of(first.text)
+		return &target{name: first.text, attr: attr.text, off: first.off}, nil
+	}
+	if p.depth > 0 || !p.inSignature() {
+		return p.targets()
+	}
+	return p.oneTarget()
+}
+
+// inSignature says whether the parser is between the parentheses of a macro or
+// behind {% with, where commas separate parameters.
+func (p *parser) inSignature() bool {
+	switch p.toks[0].text {
+	case "macro", "call", "with":
+		return true
+	}
+	return false
+}
+
+func (p *parser) targets() (*target, error) {
+	list := &target{off: p.cur().off}
+	comma := false
+	for len(list.parts) == 0 || comma {
+		if t := p.cur(); len(list.parts) > 0 && (t.kind == tokEnd || t.is(tokOp, "=") || t.is(tokOp, ")") || t.is(tokName, "in")) {
+			break
+		}
+		t, err := p.oneTarget()
+		if err != nil {
+			return nil, err
+		}
+		list.parts = append(list.parts, t)
+		comma = p.op(",")
+	}
+	if len(list.parts) == 1 && !comma {
+		return list.parts[0], nil
+	}
+	return list, nil
+}
+
+func (p *parser) oneTarget() (*target, error) {
+	if p.op("(") {
+		if err := p.deeper(); err != nil {
+			return nil, err
+		}
+		t, err := p.targets()
+		if err != nil {
+			return nil, err
+		}
+		p.depth--
+		return t, p.expect(")")
+	}
+	t, err := p.assignable()
+	if err != nil {
+		return nil, err
+	}
+	return &target{name: t.text, off: t.off}, nil
+}

@@ -1,0 +1,229 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/flosch/pongo2/v6"
+)
+
+// pongo2 carries the structure of statements. The compiler hands it a template
+// that consists of tags like {% __for 3 %} only, where 3 is the number of a
+// compiled statement: no text, no expression and no name of a user's template
+// ever reaches its lexer, its evaluator, its filters or its loaders. The tags
+// are registered under names that start with two underscores, in a registry
+// that only such structures are parsed against.
+
+// Tags of statements with a body, with the tags that divide and end it.
+var blockTags = map[string][]string{
+	tagIf:         {tagElif, tagElse, tagEnd},
+	tagFor:        {tagElse, tagEnd},
+	tagMacro:      {tagEnd},
+	tagCall:       {tagEnd},
+	tagFilter:     {tagEnd},
+	tagSetBlock:   {tagEnd},
+	tagWith:       {tagEnd},
+	tagBlock:      {tagEnd},
+	tagAutoescape: {tagEnd},
+}
+
+const (
+	tagRoot       = "__template"
+	tagOut        = "__out"
+	tagSet        = "__set"
+	tagIf         = "__if"
+	tagElif       = "__elif"
+	tagElse       = "__else"
+	tagFor        = "__for"
+	tagMacro      = "__macro"
+	tagCall       = "__call"
+	tagFilter     = "__filter"
+	tagSetBlock   = "__setblock"
+	tagWith       = "__with"
+	tagBlock      = "__block"
+	tagAutoescape = "__autoescape"
+	tagEnd        = "__end"
+)
+
+// register adds the tags to pongo2's registry, which is global and unlocked: it
+// must happen once, and before anything is parsed.
+var register = sync.OnceValue(func() error {
+	tags := map[string]pongo2.TagParser{
+		tagRoot: parseRoot,
+		tagOut:  parseLeaf(func(m *machine, n int) error { return m.prog.runs[n].exec(m) }),
+		tagSet:  parseLeaf(func(m *machine, n int) error { return m.prog.stmts[n].exec(m, nil) }),
+	}
+	for name, ends := range blockTags {
+		tags[name] = parseBlock(ends)
+	}
+	var errs []error
+	for name, parse := range tags {
+		errs = append(errs, pongo2.RegisterTag(name, parse))
+	}
+	return errors.Join(errs...)
+})
+
+// noFiles is a loader that has no files.
+type noFiles struct{}
+
+func (noFiles) Abs(_, name string) string { return name }
+
+func (noFiles) Get(path string) (io.Reader, error) {
+	return nil, fmt.Errorf("templates read no files: %s", path)
+}
+
+// structure has pongo2 parse the tree of statements.
+func structure(tree string) (*pongo2.Template, error) {
+	if err := register(); err != nil {
+		return nil, err
+	}
+	// A set of its own per template: FromString writes to the set.
+	set := pongo2.NewSet("prompt", noFiles{})
+	return set.FromString("{% " + tagRoot + " %}" + tree + "{% " + tagEnd + " %}")
+}
+
+// machineKey is where pongo2's context holds the machine.
+const machineKey = "machine"
+
+// failed tells pongo2 to stop; the error itself is in the machine.
+var failed = &pongo2.Error{Sender: "prompt", OrigError: errors.New("the template failed")}
+
+// run executes a structure.
+func (m *machine) run(t *pongo2.Template) error {
+	err := t.ExecuteWriterUnbuffered(pongo2.Context{machineKey: m}, io.Discard)
+	if m.err != nil {
+		return m.err
+	}
+	return err
+}
+
+// rootTag finds the machine in the context and passes it on as the writer, so
+// that no other tag has to look for it.
+type rootTag struct{ body *pongo2.NodeWrapper }
+
+func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
+	body, _, err := doc.WrapUntilTag(tagEnd)
+	return &rootTag{body}, err
+}
+
+// Execute runs the template.
+func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
+	m, ok := ctx.Public[machineKey].(*machine)
+	if !ok {
+		return ctx.Error("no machine", nil)
+	}
+	m.pctx = ctx
+	return t.body.Execute(ctx, m)
+}
+
+// WriteString makes the machine a writer for pongo2, which has nothing to write.
+func (m *machine) WriteString(s string) (int, error) { return len(s), m.write(s) }
+
+func (m *machine) Write(b []byte) (int, error) { return m.WriteString(string(b)) }
+
+// tag is a statement in pongo2's tree.
+type tag struct {
+	n      int
+	bodies []*pongo2.NodeWrapper
+	leaf   func(m *machine, n int) error
+}
+
+// Execute runs the statement.
+func (t *tag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
+	m, ok := w.(*machine)
+	if !ok {
+		return failed
+	}
+	var err error
+	if t.leaf != nil {
+		err = t.leaf(m, t.n)
+	} else {
+		err = m.prog.stmts[t.n].exec(m, t.bodies)
+	}
+	if err != nil {
+		m.err = err
+		return failed
+	}
+	return nil
+}
+
+func tagNumber(args *pongo2.Parser) (int, *pongo2.Error) {
+	t := args.MatchType(pongo2.TokenNumber)
+	if t == nil {
+		return 0, args.Error("expected the number of a statement", nil)
+	}
+	n, err := strconv.Atoi(t.Val)
+	if err != nil {
+		return 0, args.Error(err.Error(), t)
+	}
+	return n, nil
+}
+
+func parseLeaf(exec func(m *machine, n int) error) pongo2.TagParser {
+	return func(_ *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
+		n, err := tagNumber(args)
+		return &tag{n: n, leaf: exec}, err
+	}
+}
+
+func parseBlock(ends []string) pongo2.TagParser {
+	return func(doc *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
+		n, err := tagNumber(args)
+		if err != nil {
+			return nil, err
+		}
+		t := &tag{n: n}
+		for {
+			body, _, err := doc.WrapUntilTag(ends...)
+			if err != nil {
+				return nil, err
+			}
+			t.bodies = append(t.bodies, body)
+			if body.Endtag == tagEnd {
+				return t, nil
+			}
+		}
+	}
+}
+
+// body runs one part of a statement's body.
+func (m *machine) body(b *pongo2.NodeWrapper) error {
+	if b.Execute(m.pctx, m) != nil {
+		return m.err
+	}
+	return nil
+}
+
+// write appends to the output.
+func (m *machine) write(s string) error {
+	if len(m.out)+len(s) > maxBytes {
+		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	}
+	m.out = append(m.out, s...)
+	return nil
+}
+
+// capture runs f and gives what it wrote.
+func (m *machine) capture(f func() error) (string, error) {
+	out, trace := m.out, m.trace
+	m.out, m.trace = nil, false
+	err := f()
+	s := string(m.out)
+	m.out, m.trace = out, trace
+	return s, err
+}
+
+// treeWriter writes the structure for pongo2.
+type treeWriter struct{ strings.Builder }
+
+func (w *treeWriter) tag(name string, n ...int) {
+	w.WriteString("{% " + name)
+	for _, i := range n {
+		w.WriteString(" " + strconv.Itoa(i))
+	}
+	w.WriteString(" %}")
+}

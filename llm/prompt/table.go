@@ -1,0 +1,28 @@
+package prompt
+
+import "sync"
+
+// tables holds everything that has a name in the language. They are built at
+// their first use and never changed; a variable with an initializer could not
+// hold them, for their functions look into them again.
+var tables struct {
+	once                      sync.Once
+	filters, tests            map[string]*builtin
+	strs, lists, dicts, bytes map[string]*builtin
+	globals                   map[string]val
+}
+
+func buildTables() {
+	tables.filters, tables.tests = newFilterTable(), newTestTable()
+	tables.strs, tables.lists = newStrTable(), newListTable()
+	tables.dicts, tables.bytes = newDictTable(), newBytesTable()
+	tables.globals = newGlobalTable()
+}
+
+func filterTable() map[string]*builtin { tables.once.Do(buildTables); return tables.filters }
+func testTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.tests }
+func strTable() map[string]*builtin    { tables.once.Do(buildTables); return tables.strs }
+func listTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.lists }
+func dictTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.dicts }
+func bytesTable() map[string]*builtin  { tables.once.Do(buildTables); return tables.bytes }
+func globalTable() map[string]val      { tables.once.Do(buildTables); return tables.globals }

@@ -1,0 +1,85 @@
+package prompt
+
+import (
+	"context"
+
+	"github.com/flosch/pongo2/v6"
+)
+
+// Template is a compiled template. It is immutable and safe for concurrent use.
+type Template struct {
+	src   Source
+	prog  *program
+	tree  *pongo2.Template // nil where the template has no statements
+	slots int
+	refs  []Ref
+}
+
+// Parse compiles a template. Errors are of type *[Error].
+func Parse(src Source) (*Template, error) {
+	if len(src.Text) > maxSource {
+		return nil, src.located(tooLong())
+	}
+	c := newCompiler(src.Text)
+	if err := c.compile(); err != nil {
+		return nil, src.located(err)
+	}
+	t := &Template{src: src, prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
+	if len(c.prog.stmts) == 0 {
+		return t, nil
+	}
+	var err error
+	if t.tree, err = structure(c.tree.String()); err != nil {
+		return nil, src.located(err)
+	}
+	return t, nil
+}
+
+// Render gives the text.
+func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
+	text, _, err := t.render(ctx, scope, false)
+	return text, err
+}
+
+// Piece is a part of a rendered text.
+type Piece struct {
+	Start, End int // bytes of the rendered text
+	// Offset is where the piece comes from in the source.
+	Offset int
+	// Path is the reference that an expression is, when it is nothing else; nil for
+	// the template's own text and for computed values.
+	Path []string
+	// Expr is the expression's source; "" for the template's own text.
+	Expr string
+}
+
+// Trace renders like Render and tells where every piece of the text comes from.
+// The pieces are in order and cover the text without gaps; none is empty.
+func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Piece, error) {
+	return t.render(ctx, scope, true)
+}
+
+func (t *Template) render(ctx context.Context, scope Scope, trace bool) (string, []Piece, error) {
+	m := newMachine(ctx, scope, t.slots)
+	defer m.free()
+	m.trace, m.prog = trace, t.prog
+	m.frame = &frame{}
+	m.root = m.frame
+	var err error
+	switch {
+	case t.tree != nil:
+		err = m.run(t.tree)
+	case len(t.prog.runs) > 0:
+		err = t.prog.runs[0].exec(m)
+	}
+	if err == nil {
+		err = m.ctx.Err()
+	}
+	if err != nil {
+		return "", nil, t.src.located(err)
+	}
+	return string(m.out), m.pieces, nil
+}
+
+// Refs lists the outer names that the template mentions, in order.
+func (t *Template) Refs() []Ref { return t.refs }

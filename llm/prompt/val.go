@@ -1,0 +1,276 @@
+package prompt
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// val is a value while a template runs: JSON data, which is shared with the
+// scope and never copied, or one of the things that only Python has.
+type val struct {
+	v value.Value // counts where x is nil
+	x ext
+}
+
+// ext is what is not JSON: undefined, tuples, ranges, functions, markup ...
+type ext interface {
+	// pyType is the name of the Python type, for messages.
+	pyType() string
+}
+
+type (
+	// undefined is a name or member that is not there. It may be asked about and
+	// given a default; any other use is an error.
+	undefined struct {
+		class Class // Undefined or Security
+		name  string
+		msg   string
+		off   int
+		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
+		keys  func() []string
+	}
+	absent  struct{}              // an argument that was not given
+	tuple   []val                 // an immutable sequence
+	xlist   struct{ items []val } // a list with elements that are not JSON
+	markup  string                // text that is HTML already
+	special float64               // nan and the infinities, which JSON cannot hold
+	bytestr string                // what encode makes
+	rangeOf struct{ start, stop, step, n int64 }
+	view    struct { // what keys, values and items of a dict give
+		of   val
+		kind byte // k, v or i
+	}
+	// gen is what map, select and the like give: it is computed when it is walked,
+	// and can be walked once.
+	gen struct {
+		name string
+		run  func() ([]val, error)
+	}
+	// fn is anything that can be called.
+	fn struct {
+		name  string
+		call  func(m *machine, a argv) (val, error)
+		class bool // range, dict, namespace ...: a type in Python
+	}
+	namespace struct {
+		names []string
+		vals  []val
+	}
+)
+
+func (*undefined) pyType() string { return "Undefined" }
+func (absent) pyType() string     { return "nothing" }
+func (tuple) pyType() string      { return "tuple" }
+func (*xlist) pyType() string     { return "list" }
+func (*xdict) pyType() string     { return "dict" }
+func (markup) pyType() string     { return "Markup" }
+func (special) pyType() string    { return "float" }
+func (bytestr) pyType() string    { return "bytes" }
+func (*rangeOf) pyType() string   { return "range" }
+func (v *view) pyType() string {
+	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.kind]
+}
+func (*gen) pyType() string       { return "generator" }
+func (*fn) pyType() string        { return "function" }
+func (*namespace) pyType() string { return "Namespace" }
+
+var (
+	none    = val{}
+	missing = val{x: absent{}}
+)
+
+func ofStr(s string) val { return val{v: value.OfString(s)} }
+func ofBool(b bool) val  { return val{v: value.OfBool(b)} }
+func ofInt(i int) val    { return val{v: value.OfInt(int64(i))} }
+func ofFloat(f float64) val {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return val{x: special(f)}
+	}
+	return val{v: value.OfFloat(f)}
+}
+func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
+
+// ofList makes a list; it is JSON as long as its elements are.
+func ofList(items []val) val {
+	plain := make([]value.Value, len(items))
+	for i, item := range items {
+		if item.x != nil {
+			return val{x: &xlist{items}}
+		}
+		plain[i] = item.v
+	}
+	return val{v: value.OfList(plain...)}
+}
+
+func (v val) isNone() bool   { return v.x == nil && v.v.IsNull() }
+func (v val) isAbsent() bool { _, ok := v.x.(absent); return ok }
+func (v val) undef() *undefined {
+	u, _ := v.x.(*undefined)
+	return u
+}
+
+// str is the text of a string or of markup.
+func (v val) str() (string, bool) {
+	if v.x == nil {
+		return v.v.Str()
+	}
+	m, ok := v.x.(markup)
+	return string(m), ok
+}
+
+func (v val) isDict() bool {
+	if v.x == nil {
+		return v.v.Kind() == value.Object
+	}
+	_, ok := v.x.(*xdict)
+	return ok
+}
+
+func (v val) isList() bool {
+	if v.x == nil {
+		return v.v.Kind() == value.List
+	}
+	_, ok := v.x.(*xlist)
+	return ok
+}
+
+// pyType is the name of the value's type in Python, for messages.
+func (v val) pyType() string {
+	if v.x != nil {
+		return v.x.pyType()
+	}
+	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.v.Kind()]
+}
+
+// use is the error of an undefined value that is used, or nil.
+func (v val) use() error {
+	if v.x == nil {
+		return nil
+	}
+	if u := v.undef(); u != nil {
+		return u.err()
+	}
+	return nil
+}
+
+func (u *undefined) err() *Error {
+	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, offset: u.off, placed: true}
+	if u.keys != nil {
+		e.Hint = didYouMean(lastName(u.name), u.keys())
+	}
+	if u.soft {
+		e.Msg = "the inline if has no else, and its condition is false"
+	}
+	return e
+}
+
+// xdict is a dict with keys that are no strings, or with members that are not
+// JSON. Keys are equal when their [hashKey]s are.
+type xdict struct {
+	keys, vals []val
+	index      map[string]int
+}
+
+func newDict(n int) *xdict { return &xdict{index: make(map[string]int, n)} }
+
+func (d *xdict) set(key val, v val) error {
+	h, err := hashKey(key)
+	if err != nil {
+		return err
+	}
+	if i, ok := d.index[h]; ok {
+		d.vals[i] = v
+		return nil
+	}
+	d.index[h] = len(d.keys)
+	d.keys, d.vals = append(d.keys, key), append(d.vals, v)
+	return nil
+}
+
+// value is the dict as JSON where it is JSON.
+func (d *xdict) value() val {
+	m := value.NewMap(len(d.keys))
+	for i, k := range d.keys {
+		s, ok := k.v.Str()
+		if !ok || k.x != nil || d.vals[i].x != nil {
+			return val{x: d}
+		}
+		m.Set(s, d.vals[i].v)
+	}
+	return val{v: value.OfMap(m)}
+}
+
+// dictLen, dictAt and dictGet read dicts of both kinds.
+func dictLen(v val) int {
+	if d, ok := v.x.(*xdict); ok {
+		return len(d.keys)
+	}
+	return v.v.Map().Len()
+}
+
+func dictAt(v val, i int) (key, member val) {
+	if d, ok := v.x.(*xdict); ok {
+		return d.keys[i], d.vals[i]
+	}
+	k, x := v.v.Map().Entry(i)
+	return ofStr(k), val{v: x}
+}
+
+func dictGet(v, key val) (val, bool, error) {
+	d, ok := v.x.(*xdict)
+	if !ok {
+		if s, ok := key.str(); ok {
+			x, ok := v.v.Get(s)
+			return val{v: x}, ok, nil
+		}
+		_, err := hashKey(key)
+		return none, false, err
+	}
+	h, err := hashKey(key)
+	if err != nil {
+		return none, false, err
+	}
+	if i, ok := d.index[h]; ok {
+		return d.vals[i], true, nil
+	}
+	return none, false, nil
+}
+
+// hashKey is a text that two values share exactly when Python would take them
+// for the same dict key: 1, 1.0 and True are one.
+func hashKey(v val) (string, error) { return hashNested(v, 0) }
+
+func hashNested(v val, depth int) (string, error) {
+	if err := v.use(); err != nil {
+		return "", err
+	}
+	if s, ok := v.str(); ok {
+		return "s" + s, nil
+	}
+	if v.isNone() {
+		return "0", nil
+	}
+	if n, ok := toNum(v); ok {
+		return "n" + n.key(), nil
+	}
+	switch x := v.x.(type) {
+	case tuple:
+		b := []byte("t")
+		for _, item := range x {
+			h, err := hashNested(item, depth+1)
+			if err != nil {
+				return "", err
+			}
+			b = append(value.AppendQuoted(b, h), ',')
+			if len(b) > maxPad || depth > maxNesting {
+				return "", errorf(Limit, "a tuple that is too big to be a key")
+			}
+		}
+		return string(b), nil
+	case bytestr:
+		return "b" + string(x), nil
+	}
+	return "", errorf(Type, "unhashable type: '%s'", v.pyType())
+}
