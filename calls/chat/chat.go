@@ -1,0 +1,227 @@
+// Package chat is the call that asks the model: messages, tools and a JSON Schema
+// in; the text as it is written, then the whole answer out.
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call: either Messages, or User with or without
+// System.
+type Params struct {
+	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages, oldest first: {role, content, ...}. Further keys go to the provider as they are, but for source (of in-chat). Use either messages or user."`
+	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with user."`
+	User           string       `json:"user,omitempty" doc:"What the user says: a short form of messages."`
+	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
+	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given."`
+	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema (draft 7) for the answer. The parsed answer is in json; one that does not fit is an error. Taken as written."`
+	Tools          []*value.Map `json:"tools,omitempty" doc:"Tools that the model may call: {type: function, function: {name, description, parameters}}. Taken as written."`
+	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out."`
+}
+
+// Input is the request.
+type Input struct {
+	Messages       []*value.Map `json:"messages"`
+	Model          string       `json:"model,omitempty"`
+	Temperature    *float64     `json:"temperature,omitempty"`
+	MaxTokens      int          `json:"max_tokens,omitempty"`
+	ResponseSchema *value.Map   `json:"response_schema,omitempty"`
+	Tools          []*value.Map `json:"tools,omitempty"`
+	Extra          *value.Map   `json:"extra,omitempty"`
+	Warnings       []string     `json:"warnings,omitempty"`
+}
+
+// Output is the whole answer.
+type Output struct {
+	Text         string                     `json:"text" doc:"The text of the answer."`
+	ToolCalls    []ToolCall                 `json:"tool_calls" doc:"The tools that the model wants to be called."`
+	Usage        llm.Usage                  `json:"usage" doc:"What the answer cost; zeros where the provider does not say."`
+	FinishReason string                     `json:"finish_reason" doc:"Why the answer ends: stop, length, tool_calls, content_filter or a vendor's word."`
+	JSON         *value.Value               `json:"json,omitempty" doc:"The parsed answer; only with response_schema."`
+	Reasoning    string                     `json:"reasoning,omitempty" doc:"What the model thought aloud."`
+	Extra        map[string]json.RawMessage `json:"extra,omitempty" doc:"Further fields of the vendor's message."`
+	Warnings     []string                   `json:"warnings,omitempty" doc:"What was left out of the request, and what is odd about the answer."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "chat",
+		Summary: calls.Text{
+			En: "Ask the model and stream its answer.",
+			Zh: "向模型提问，并流式返回回答。",
+		},
+		Literal: []string{"response_schema", "tools"},
+		UsesLLM: true,
+		Examples: []calls.Example{
+			{
+				Title:   "A question",
+				With:    "system: You are a terse assistant.\nuser: What is the capital of France?\ntemperature: 0\n",
+				Answers: []string{"Paris."},
+			},
+			{
+				Title: "An answer by a schema",
+				With: `messages:
+  - {role: system, content: Take the order from what the customer says.}
+  - {role: user, content: Two coffees please!}
+response_schema:
+  type: object
+  required: [item, count]
+  properties: {item: {type: string}, count: {type: integer}}
+`,
+				Answers: []string{"```json\n{\"item\": \"coffee\", \"count\": 2}\n```"},
+			},
+		},
+	})
+}
+
+// Validate checks what the parameters' schema cannot say.
+func (p Params) Validate() error {
+	if _, _, err := p.messages(); err != nil {
+		return err
+	}
+	if _, err := p.schema(); err != nil {
+		return err
+	}
+	for i, tool := range p.Tools {
+		if err := checkTool(value.OfMap(tool)); err != nil {
+			return calls.Errorf(calls.Invalid, "tools/%d: %w", i, err).
+				WithHint("a tool is {type: function, function: {name, description, parameters}}")
+		}
+	}
+	return nil
+}
+
+// schema is the compiled response_schema; nil where there is none.
+func (p Params) schema() (*schema.Schema, error) {
+	if p.ResponseSchema == nil {
+		return nil, nil
+	}
+	s, err := schema.Parse(value.OfMap(p.ResponseSchema))
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "response_schema: %w", err)
+	}
+	return s, nil
+}
+
+func checkTool(tool value.Value) error {
+	kind, _ := tool.Get("type")
+	switch name, ok := kind.Str(); {
+	case !ok || name == "":
+		return fmt.Errorf("the type is missing")
+	case name != "function":
+		return nil // a vendor's own tool
+	}
+	name, _ := tool.At("/function/name")
+	if text, _ := name.Str(); text == "" {
+		return fmt.Errorf("function.name is missing")
+	}
+	return nil
+}
+
+// Init makes the request.
+func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
+	messages, warnings, err := p.messages()
+	return Input{
+		Messages: messages, Model: p.Model, Temperature: p.Temperature, MaxTokens: p.MaxTokens,
+		ResponseSchema: p.ResponseSchema, Tools: p.Tools, Extra: p.Extra, Warnings: warnings,
+	}, err
+}
+
+// Exec asks the model.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		var answer llm.Answer
+		for d, err := range env.LLM.Chat(ctx, in.request()) {
+			if err != nil {
+				yield(calls.Chunk{}, err)
+				return
+			}
+			answer.Add(d)
+			if d.Text != "" && !yield(calls.TextChunk(d.Text), nil) {
+				return
+			}
+		}
+		out, err := p.output(in, answer)
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		yield(calls.DataChunk(out))
+	}
+}
+
+func (in Input) request() *llm.Request {
+	req := &llm.Request{
+		Model: in.Model, Temperature: in.Temperature, MaxTokens: in.MaxTokens,
+		Messages: raws(in.Messages), Tools: raws(in.Tools),
+	}
+	if in.ResponseSchema != nil {
+		req.ResponseSchema = raw(value.OfMap(in.ResponseSchema))
+	}
+	if in.Extra.Len() > 0 {
+		req.Extra = make(map[string]json.RawMessage, in.Extra.Len())
+		for name, member := range in.Extra.All() {
+			req.Extra[name] = raw(member)
+		}
+	}
+	return req
+}
+
+func raw(v value.Value) json.RawMessage { return v.AppendJSON(nil) }
+
+func raws(objects []*value.Map) []json.RawMessage {
+	list := make([]json.RawMessage, len(objects))
+	for i, o := range objects {
+		list[i] = raw(value.OfMap(o))
+	}
+	return list
+}
+
+// output judges the answer.
+func (p Params) output(in Input, answer llm.Answer) (Output, error) {
+	out := Output{
+		Text: answer.Text, Reasoning: answer.Reasoning, Usage: answer.Usage, FinishReason: answer.FinishReason,
+		Extra: answer.Extra, Warnings: in.Warnings, ToolCalls: []ToolCall{},
+	}
+	for _, c := range answer.ToolCalls {
+		call := ToolCall{ID: c.ID, Function: Function{c.Name, c.Arguments}, Extra: c.Extra}
+		if c.Arguments != "" && !json.Valid([]byte(c.Arguments)) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the arguments of the tool call %s (%s) are not JSON", c.ID, c.Name))
+		}
+		out.ToolCalls = append(out.ToolCalls, call)
+	}
+	blank := strings.TrimSpace(answer.Text) == ""
+	switch {
+	case answer.FinishReason == "length":
+		out.Warnings = append(out.Warnings, "the answer was cut at the limit of tokens: raise max_tokens")
+	case answer.FinishReason == "content_filter":
+		out.Warnings = append(out.Warnings, "the vendor's content filter cut the answer")
+	case blank && len(out.ToolCalls) == 0:
+		out.Warnings = append(out.Warnings, "the model gave no text")
+	}
+	s, err := p.schema()
+	if err != nil || s == nil || blank && len(out.ToolCalls) > 0 {
+		return out, err
+	}
+	fitting, err := fit(answer.Text, s)
+	if err != nil {
+		e := calls.Errorf(calls.Provider, "the answer does not fit response_schema: %w", err)
+		if answer.FinishReason == "length" {
+			return out, e.WithHint("the answer was cut at the limit of tokens: raise max_tokens")
+		}
+		return out, e.WithHint("let the step retry, or tell the model in its instructions what to answer")
+	}
+	out.JSON = &fitting
+	return out, nil
+}

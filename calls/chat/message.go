@@ -1,0 +1,138 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// roles are those that chat APIs know.
+var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+
+// thinking is the role of notes that in-chat keeps and no model API takes.
+const thinking = "thinking"
+
+// messages gives the messages as they are sent, and warnings about what was left
+// out and what vendors will probably refuse.
+func (p Params) messages() (messages []*value.Map, warnings []string, err error) {
+	short := p.System != "" || p.User != ""
+	switch {
+	case p.Messages != nil && short:
+		return nil, nil, calls.Errorf(calls.Invalid, "messages and system or user are two ways to say the same: use one")
+	case p.Messages == nil && p.User == "":
+		return nil, nil, calls.Errorf(calls.Invalid, "there is nothing to say: messages is not given, and user is empty").
+			WithHint("give messages, or user with or without system")
+	case short:
+		if p.System != "" {
+			messages = append(messages, value.Pairs("role", "system", "content", p.System))
+		}
+		return append(messages, value.Pairs("role", "user", "content", p.User)), nil, nil
+	}
+	dropped := 0
+	for i, m := range p.Messages {
+		role, err := checkMessage(m)
+		if err != nil {
+			return nil, nil, calls.Errorf(calls.Invalid, "messages/%d: %w", i, err)
+		}
+		if role == thinking {
+			dropped++
+			continue
+		}
+		if _, ok := m.Get("source"); ok {
+			m = m.Clone()
+			m.Delete("source")
+		}
+		messages = append(messages, m)
+	}
+	if len(messages) == 0 {
+		return nil, nil, calls.Errorf(calls.Invalid, "messages is empty").WithHint("a model needs at least one message")
+	}
+	if dropped > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of the messages have the role thinking and were left out: models do not take it", dropped))
+	}
+	return messages, append(warnings, pairing(p.Messages)...), nil
+}
+
+// checkMessage gives the role of a message that has a known one and content.
+func checkMessage(m *value.Map) (string, error) {
+	if m == nil {
+		return "", errors.New("a message must be an object {role, content}, not null")
+	}
+	given, _ := m.Get("role")
+	role, ok := given.Str()
+	if !ok {
+		return "", errors.New("the message has no role")
+	}
+	if role != thinking && !slices.Contains(roles, role) {
+		known := "known are " + strings.Join(roles, ", ")
+		if near := value.Nearest(role, roles); near != "" {
+			known = fmt.Sprintf("did you mean %q?", near)
+		}
+		return "", fmt.Errorf("unknown role %q (%s)", role, known)
+	}
+	content, _ := m.Get("content")
+	switch content.Kind() {
+	case value.String, value.List:
+		return role, nil
+	case value.Null:
+		for _, instead := range []string{"tool_calls", "function_call", "audio"} {
+			if _, ok := m.Get(instead); ok && role == "assistant" {
+				return role, nil
+			}
+		}
+		return "", fmt.Errorf("the %s message has no content", role)
+	default:
+		return "", fmt.Errorf("the content is of type %s, want text or a list of parts", content.Kind())
+	}
+}
+
+// pairing warns of tool calls without results and of results without calls, which
+// vendors refuse.
+func pairing(messages []*value.Map) (warnings []string) {
+	var open []string
+	asked := 0
+	settle := func() {
+		if len(open) > 0 {
+			warnings = append(warnings, fmt.Sprintf("messages/%d: no tool message answers %s", asked, strings.Join(open, ", ")))
+		}
+		open = nil
+	}
+	for i, m := range messages {
+		role, _ := text(m, "role")
+		if role == "tool" {
+			id, ok := text(m, "tool_call_id")
+			at := slices.Index(open, id)
+			switch {
+			case !ok:
+				warnings = append(warnings, fmt.Sprintf("messages/%d: the tool message has no tool_call_id", i))
+			case at < 0:
+				warnings = append(warnings, fmt.Sprintf("messages/%d: the tool message answers %q, which the assistant before it did not call", i, id))
+			default:
+				open = slices.Delete(open, at, at+1)
+			}
+			continue
+		}
+		if role == thinking {
+			continue
+		}
+		settle()
+		list, _ := m.Get("tool_calls")
+		asked = i
+		for _, call := range list.List() {
+			if id, ok := text(call.Map(), "id"); ok {
+				open = append(open, id)
+			}
+		}
+	}
+	settle()
+	return warnings
+}
+
+func text(m *value.Map, key string) (string, bool) {
+	v, _ := m.Get(key)
+	return v.Str()
+}
