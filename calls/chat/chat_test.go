@@ -249,7 +249,7 @@ func TestPairing(t *testing.T) {
 		messages string
 		want     []string
 	}{
-		"paired":     {asks + ", {role: tool, tool_call_id: b, content: x}, {role: thinking, content: y}, {role: tool, tool_call_id: a, content: x}, {role: user, content: z}",
+		"paired": {asks + ", {role: tool, tool_call_id: b, content: x}, {role: thinking, content: y}, {role: tool, tool_call_id: a, content: x}, {role: user, content: z}",
 			[]string{"1 of the messages have the role thinking and were left out: models do not take it"}},
 		"unanswered": {"{role: user, content: x}, " + asks + ", {role: user, content: x}", []string{"messages/1: no tool message answers a, b"}},
 		"at the end": {asks + ", {role: tool, tool_call_id: a, content: x}", []string{"messages/0: no tool message answers b"}},
