@@ -40,7 +40,7 @@ func Definition() calls.Definition {
 		Examples: []calls.Example{{
 			Title: "A list",
 			With: `template: |
-  {% for t in tasks %}{{ loop.index }}. {{ t.title }}{% if t.done %} (done){% endif %}
+  {% for t in tasks %}{{ loop.index }}. {{ t.title }}{% if t.done is defined %} (done){% endif %}
   {% endfor %}
 values:
   tasks: [{title: Boil water, done: true}, {title: Make tea}]
@@ -104,5 +104,7 @@ func classify(err error) error {
 			kind = below
 		}
 	}
-	return calls.Errorf(kind, "%w", err).WithHint("%s", fault.Hint)
+	plain := *fault
+	plain.Hint = "" // it is printed apart
+	return calls.Errorf(kind, "%w", &plain).WithHint("%s", fault.Hint)
 }
