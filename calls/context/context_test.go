@@ -272,7 +272,12 @@ func TestMedia(t *testing.T) {
 
 	many := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"a.png"}, 101)))
 	same(t, "at most", len(kinds(many, "image", true)), 100)
-	warned(t, many, "only the first 100")
+	warned(t, many, "a message may have 100 images")
+	write(t, filepath.Join(dir, "ws/large.svg"), make([]byte, 3_000_000), 0o644)
+	large := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"large.svg"}, 10)))
+	same(t, "together at most", len(kinds(large, "image", true)), 7)
+	same(t, "left out", len(kinds(large, "image", false)), 3)
+	warned(t, large, "after its name", "the images together", "the images together", "the images together")
 	none := run(t, dir, callstest.Now, value.Pairs("media", []string{"none.png"}))
 	same(t, "user", none.Messages[1].Keys(), []string{"role", "content"})
 

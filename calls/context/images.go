@@ -12,8 +12,12 @@ import (
 	"github.com/callnode/scheduler/calls/context/media"
 )
 
-// maxImages bounds the images of one message, as vendors do.
-const maxImages = 100
+// Bounds of the images of one message, as vendors have them: their number, and
+// the bytes of their data URLs together.
+const (
+	maxImages     = 100
+	maxImageBytes = 30_000_000
+)
 
 // picture is an image of the current message.
 type picture struct {
@@ -44,29 +48,39 @@ func (b *builder) images(ctx context.Context) ([]*picture, error) {
 	}()
 	var pictures []*picture
 	done := map[string]*picture{}
+	sent := 0
 	for _, name := range b.params.Media {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if len(pictures) == maxImages {
-			b.warn("media: only the first %d images are sent", maxImages)
-			break
+			b.unsend(name, fmt.Errorf("a message may have %d images", maxImages))
+			continue
 		}
 		p, seen := done[name]
 		if !seen {
 			var err error
 			if p, err = b.image(roots, name); err != nil {
-				b.warn("media %s: not sent: %v", name, err)
-				b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error()})
-				p = nil
+				b.unsend(name, err)
 			}
 			done[name] = p
 		}
-		if p != nil {
+		switch {
+		case p == nil:
+		case sent+len(p.url) > maxImageBytes:
+			b.unsend(name, fmt.Errorf("the images together may have %d bytes", maxImageBytes))
+		default:
+			sent += len(p.url)
 			pictures = append(pictures, p)
 		}
 	}
 	return pictures, nil
+}
+
+// unsend reports a file that is not sent.
+func (b *builder) unsend(name string, err error) {
+	b.warn("media %s: not sent: %v", name, err)
+	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error()})
 }
 
 func (b *builder) mediaRoots() []*place {

@@ -12,6 +12,9 @@ import (
 const (
 	sectionBreak = "\n\n---\n\n"
 	blankLine    = "\n\n"
+	// leastCut is how many tokens must be left for a file to be cut instead of
+	// left out.
+	leastCut = 32
 )
 
 // unit is a piece of a section that stays or goes as one.
@@ -83,7 +86,7 @@ func (s *section) fit(room int) int {
 		}
 		left := room - cost - between
 		if u.tokens > left {
-			if !u.lines || left <= 0 || !s.cutLines(u, left) {
+			if !u.lines || !s.cutLines(u, left) {
 				u.out = true
 				u.reason = "left out: over the token budget"
 				continue
@@ -101,6 +104,9 @@ func (s *section) fit(room int) int {
 // cutLines cuts a unit to at most room tokens, after a line, or inside the first
 // one when that is all there is. It says whether anything worth keeping is left.
 func (s *section) cutLines(u *unit, room int) bool {
+	if room < leastCut {
+		return false
+	}
 	whole, tokens := u.text, u.tokens
 	size := len(whole)
 	for range 12 {

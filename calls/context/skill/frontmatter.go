@@ -103,7 +103,7 @@ var memberLine = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z][\w-]*: +)(\S.*?)\s*$`
 func quoteValues(front string) string {
 	lines := strings.Split(front, "\n")
 	for i, line := range lines {
-		if m := memberLine.FindStringSubmatch(line); m != nil && needsQuotes(m[2]) {
+		if m := memberLine.FindStringSubmatch(line); len(m) == 3 && needsQuotes(m[2]) {
 			lines[i] = m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 		}
 	}

@@ -10,6 +10,11 @@ import (
 // their first mention. The longest name that fits counts; a dollar sign inside a
 // word, a sum ($5) and an unknown name call up nothing.
 func Mentioned(message string, skills []*Skill) []*Skill {
+	byFirst := map[rune][]*Skill{}
+	for _, s := range skills {
+		first, _ := utf8.DecodeRuneInString(s.Name)
+		byFirst[first] = append(byFirst[first], s)
+	}
 	var found []*Skill
 	seen := map[*Skill]bool{}
 	for at := 0; ; {
@@ -22,7 +27,8 @@ func Mentioned(message string, skills []*Skill) []*Skill {
 			continue
 		}
 		var best *Skill
-		for _, s := range skills {
+		first, _ := utf8.DecodeRuneInString(message[at:])
+		for _, s := range byFirst[first] {
 			if (best == nil || len(s.Name) > len(best.Name)) && startsWithName(message[at:], s.Name) {
 				best = s
 			}
