@@ -4,6 +4,7 @@ package builtin
 
 import (
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/chat"
 	"github.com/callnode/scheduler/calls/context"
 	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/inchat"
@@ -14,11 +15,12 @@ import (
 // Calls is the built-in calls. A new one adds its line here.
 func Calls() []calls.Definition {
 	return []calls.Definition{
-		input.Definition(),
+		chat.Definition(),
 		context.Definition(),
-		inchat.Definition(),
-		template.Definition(),
 		flow.Definition(),
+		inchat.Definition(),
+		input.Definition(),
+		template.Definition(),
 	}
 }
 
