@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,7 +44,7 @@ const (
 const (
 	MaxBytes = 8 << 20
 	maxDepth = 200
-	// maxNodes bounds what aliases unfold to.
+	// maxNodes bounds the nodes, those that aliases unfold to counted.
 	maxNodes = 1_000_000
 )
 
@@ -104,7 +105,7 @@ func wrap(err error) *Error {
 
 func bound(n *Node, depth int, budget *int) error {
 	if *budget--; *budget < 0 {
-		return &Error{n.Line, n.Column, "aliases unfold to too many nodes"}
+		return &Error{n.Line, n.Column, fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", maxNodes)}
 	}
 	if depth > maxDepth {
 		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
@@ -130,9 +131,13 @@ func Resolve(n *Node) *Node {
 
 // Value turns a node into a value. Mappings keep their order; a key that stands
 // twice, a key that is no scalar, a merge key and a tag of one's own are errors of
-// type *[Error].
+// type *[Error]. A plain number with a leading zero is text: 010020 is a post code,
+// and no octal number.
 func Value(n *Node) (value.Value, error) {
 	n = Resolve(n)
+	if tag := n.ShortTag(); n.Kind == Mapping && tag != "!!map" || n.Kind == Sequence && tag != "!!seq" {
+		return value.Value{}, unknownTag(n)
+	}
 	switch n.Kind {
 	case Sequence:
 		items := make([]value.Value, len(n.Content))
@@ -168,10 +173,22 @@ func Value(n *Node) (value.Value, error) {
 	return scalar(n)
 }
 
+func unknownTag(n *Node) *Error {
+	return &Error{n.Line, n.Column, fmt.Sprintf("the tag %s is not known here", n.ShortTag())}
+}
+
+var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
+
 func scalar(n *Node) (value.Value, error) {
-	switch n.ShortTag() {
+	tag := n.ShortTag()
+	if n.Style&yaml.TaggedStyle == 0 && leadingZero.MatchString(n.Value) {
+		tag = "!!str"
+	}
+	switch tag {
 	case "!!null":
-		return value.Value{}, nil
+		if n.Style&yaml.TaggedStyle == 0 || n.Value == "" || n.Value == "~" || strings.EqualFold(n.Value, "null") {
+			return value.Value{}, nil
+		}
 	case "!!bool":
 		var b bool
 		if err := n.Decode(&b); err == nil {
@@ -181,11 +198,9 @@ func scalar(n *Node) (value.Value, error) {
 		if v, err := value.OfNumber(n.Value); err == nil {
 			return v, nil
 		}
-		var i int64
-		if err := n.Decode(&i); err == nil {
-			return value.OfInt(i), nil
+		if i, ok := new(big.Int).SetString(strings.ReplaceAll(n.Value, "_", ""), 0); ok {
+			return value.OfBig(i), nil
 		}
-		return value.OfString(n.Value), nil
 	case "!!float":
 		if v, err := value.OfNumber(n.Value); err == nil {
 			return v, nil
@@ -194,13 +209,12 @@ func scalar(n *Node) (value.Value, error) {
 		if err := n.Decode(&f); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return value.OfFloat(f), nil
 		}
-		return value.Value{}, &Error{n.Line, n.Column, n.Value + " has no JSON form"}
-	case "!!str", "!!timestamp":
+	case "!!str", "!!timestamp", "!!binary", "!!merge":
 		return value.OfString(n.Value), nil
-	case "!!binary":
-		return value.OfString(n.Value), nil
+	default:
+		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("the tag %s is not known here", n.Tag)}
+	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("%q has no JSON form as %s", n.Value, tag)}
 }
 
 // ParseValue reads one document as a value; null for an empty text.
