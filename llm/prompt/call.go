@@ -155,6 +155,11 @@ func (n *filterNode) eval(m *machine) (val, error) {
 	if err != nil {
 		return none, at(err, n.pos())
 	}
+	if u := v.undef(); u != nil && n.name == "attr" && u != in.undef() {
+		c := *u
+		c.name, c.off = memberPath(pathText(n.in), u.name), n.pos()
+		return val{x: &c}, nil
+	}
 	return v, nil
 }
 
@@ -167,7 +172,6 @@ func (n *testNode) eval(m *machine) (val, error) {
 	if err != nil {
 		return none, at(err, n.pos())
 	}
-	m.here = n.pos()
 	v, err := n.def.apply(m, n.name, in, a)
 	if err != nil {
 		return none, at(err, n.pos())

@@ -1,12 +1,14 @@
 package prompt
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -88,7 +90,7 @@ func filterAttr(m *machine, c *call) (val, error) {
 	if err != nil || ok {
 		return v, err
 	}
-	return val{x: &undefined{class: Undefined, name: name, msg: "the " + c.in.pyType() + " has no attribute " + quoted(name)}}, nil
+	return val{x: &undefined{class: Undefined, name: name, msg: "the " + c.in.pyType() + " has no attribute " + quoted(name), off: m.here}}, nil
 }
 
 func filterInt(_ *machine, c *call) (val, error) {
@@ -393,21 +395,41 @@ func (w *jsonWriter) text(s string) {
 		w.add(s) // fails
 		return
 	}
-	if !w.ascii {
-		w.b = value.AppendQuoted(w.b, s)
-		return
-	}
-	for _, r := range string(value.AppendQuoted(nil, s)) {
-		switch {
-		case r < utf8.RuneSelf:
-			w.b = append(w.b, byte(r))
-		case r < 0x10000:
-			w.b = appendEscaped(w.b, r)
-		default:
-			r -= 0x10000
-			w.b = appendEscaped(appendEscaped(w.b, 0xd800+r>>10), 0xdc00+r&0x3ff)
+	start := len(w.b)
+	w.b = append(w.b, '"')
+	for s != "" {
+		n := strings.IndexAny(s, "\b\f") // which Python writes in their short form
+		if n < 0 {
+			n = len(s)
+		}
+		inner := value.AppendQuoted(nil, s[:n])
+		w.b = append(w.b, inner[1:len(inner)-1]...)
+		if s = s[n:]; s != "" {
+			w.b = append(w.b, '\\', map[byte]byte{'\b': 'b', '\f': 'f'}[s[0]])
+			s = s[1:]
 		}
 	}
+	w.b = append(w.b, '"')
+	if w.ascii {
+		quoted := string(w.b[start:])
+		w.b = appendASCII(w.b[:start], quoted)
+	}
+}
+
+// appendASCII escapes what is not ASCII as JSON does.
+func appendASCII(b []byte, s string) []byte {
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			b = append(b, byte(r))
+		case r < 0x10000:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			hi, lo := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)
+		}
+	}
+	return b
 }
 
 func (w *jsonWriter) line(depth int) {

@@ -46,8 +46,8 @@ func lazily(name string, run func() ([]val, error)) (val, error) {
 	return val{x: &gen{name: name, run: run}}, nil
 }
 
-func emptyUndefined(what string) val {
-	return val{x: &undefined{class: Undefined, msg: "there is no " + what + " element: the list is empty"}}
+func (m *machine) emptyUndefined(what string) val {
+	return val{x: &undefined{class: Undefined, msg: "there is no " + what + " element: the list is empty", off: m.here}}
 }
 
 func filterFirst(m *machine, c *call) (val, error) {
@@ -58,7 +58,7 @@ func filterFirst(m *machine, c *call) (val, error) {
 	if err != nil || len(items) > 0 {
 		return firstOf(items), err
 	}
-	return emptyUndefined("first"), nil
+	return m.emptyUndefined("first"), nil
 }
 
 func firstOf(items []val) val {
@@ -77,7 +77,7 @@ func filterLast(m *machine, c *call) (val, error) {
 	}
 	items, err := m.items(c.in)
 	if err != nil || len(items) == 0 {
-		return emptyUndefined("last"), err
+		return m.emptyUndefined("last"), err
 	}
 	return items[len(items)-1], nil
 }
@@ -167,9 +167,7 @@ func (g *getter) get(m *machine, item val) (val, error) {
 			if !g.fallback.isAbsent() && !g.fallback.isNone() {
 				return g.fallback, nil
 			}
-			u := missingMember(item, g.name, lastName(itemPath("", part)), 0)
-			u.off = m.here
-			return val{x: u}, nil
+			return val{x: missingMember(item, g.name, lastName(itemPath("", part)), m.here)}, nil
 		}
 		item = v
 	}
@@ -410,7 +408,7 @@ func (m *machine) extreme(c *call, sign int) (val, error) {
 		return none, err
 	}
 	if len(items) == 0 {
-		return emptyUndefined("smallest or greatest"), nil
+		return m.emptyUndefined("smallest or greatest"), nil
 	}
 	best, bestKey := none, none
 	for i, item := range items {

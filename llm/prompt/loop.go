@@ -12,11 +12,15 @@ type forStmt struct {
 type loopState struct {
 	stmt   *forStmt
 	bodies []*pongo2.NodeWrapper
-	items  elems
-	i      int
-	depth  int    // from 0
 	frame  *frame // where the loop stands
-	last   []val  // of changed()
+	depth  int    // from 0
+	i      int
+	items  elems // what is walked
+	// With an if, elements are tested when they are needed, for the body may change
+	// what the condition sees.
+	tested int
+	kept   []val
+	last   []val // of changed()
 	called bool
 }
 
@@ -32,21 +36,24 @@ func (s *forStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
 
 // walk runs the body for every element of v.
 func (s *forStmt) walk(m *machine, v val, l *loopState) error {
-	var err error
-	if l.items, err = s.elements(m, v, l.frame); err != nil {
-		return at(err, s.iter.pos())
-	}
-	n := l.items.len()
-	if n == 0 {
-		if len(l.bodies) > 1 {
-			return m.inner(l.frame, func() error { return m.body(l.bodies[1]) })
+	if l.items = m.elements(v); l.items.len() == 0 {
+		items, err := m.items(v)
+		if err != nil {
+			return at(err, s.iter.pos())
 		}
-		return nil
+		l.items = elems{other: items}
 	}
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
-	for l.i = 0; l.i < n; l.i++ {
+	for ; ; l.i++ {
+		more, err := l.has(m, l.i)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
 		if err := m.spend(1); err != nil {
 			return at(err, s.iter.pos())
 		}
@@ -54,9 +61,7 @@ func (s *forStmt) walk(m *machine, v val, l *loopState) error {
 			f = &frame{parent: l.frame, vars: make([]binding, 0, 4)}
 		}
 		f.vars = append(f.vars[:0], binding{"loop", val{x: l}})
-		if s.target.parts == nil {
-			f.vars = append(f.vars, binding{s.target.name, l.items.at(l.i)})
-		} else if err := m.assign(f, s.target, l.items.at(l.i)); err != nil {
+		if err := m.assign(f, s.target, l.at(l.i)); err != nil {
 			return err
 		}
 		m.frame = f
@@ -64,73 +69,88 @@ func (s *forStmt) walk(m *machine, v val, l *loopState) error {
 			return err
 		}
 	}
+	if l.i == 0 && len(l.bodies) > 1 {
+		return m.inner(l.frame, func() error { return m.body(l.bodies[1]) })
+	}
 	return nil
 }
 
-// elements is what the loop walks, without what its if leaves out.
-func (s *forStmt) elements(m *machine, v val, parent *frame) (elems, error) {
-	e := m.elements(v)
-	if e.len() == 0 {
-		items, err := m.items(v)
-		if err != nil {
-			return elems{}, err
-		}
-		e = elems{other: items}
+// has says whether there is an element i.
+func (l *loopState) has(m *machine, i int) (bool, error) {
+	if l.stmt.cond == nil {
+		return i < l.items.len(), nil
 	}
-	if s.cond == nil {
-		return e, nil
+	if i < len(l.kept) {
+		return true, nil
 	}
 	before := m.frame
 	defer func() { m.frame = before }()
-	m.frame = &frame{parent: parent}
-	kept := []val{}
-	for i := range e.len() {
+	m.frame = &frame{parent: l.frame}
+	for i >= len(l.kept) && l.tested < l.items.len() {
+		item := l.items.at(l.tested)
+		l.tested++
 		m.frame.vars = m.frame.vars[:0]
-		if err := m.assign(m.frame, s.target, e.at(i)); err != nil {
-			return elems{}, err
+		if err := m.assign(m.frame, l.stmt.target, item); err != nil {
+			return false, err
 		}
-		ok, err := m.truth(s.cond)
+		ok, err := m.truth(l.stmt.cond)
 		if err != nil {
-			return elems{}, err
+			return false, err
 		}
 		if ok {
-			kept = append(kept, e.at(i))
+			l.kept = append(l.kept, item)
 		}
 		if err := m.spend(1); err != nil {
-			return elems{}, err
+			return false, at(err, l.stmt.iter.pos())
 		}
 	}
-	return elems{other: kept}, nil
+	return i < len(l.kept), nil
 }
 
-func (l *loopState) length(*machine) (int, error) { return l.items.len(), nil }
+func (l *loopState) at(i int) val {
+	if l.stmt.cond == nil {
+		return l.items.at(i)
+	}
+	return l.kept[i]
+}
+
+func (l *loopState) length(m *machine) (int, error) {
+	if l.stmt.cond == nil {
+		return l.items.len(), nil
+	}
+	_, err := l.has(m, l.items.len())
+	return len(l.kept), err
+}
 
 // attr is a member of loop.
-func (l *loopState) attr(_ *machine, name string) (val, bool, error) {
-	n := l.items.len()
+func (l *loopState) attr(m *machine, name string) (val, bool, error) {
 	switch name {
 	case "index":
 		return ofInt(l.i + 1), true, nil
 	case "index0":
 		return ofInt(l.i), true, nil
-	case "revindex":
-		return ofInt(n - l.i), true, nil
-	case "revindex0":
-		return ofInt(n - l.i - 1), true, nil
 	case "first":
 		return ofBool(l.i == 0), true, nil
 	case "last":
-		return ofBool(l.i == n-1), true, nil
+		more, err := l.has(m, l.i+1)
+		return ofBool(!more), true, err
 	case "length":
-		return ofInt(n), true, nil
+		n, err := l.length(m)
+		return ofInt(n), true, err
+	case "revindex":
+		n, err := l.length(m)
+		return ofInt(n - l.i), true, err
+	case "revindex0":
+		n, err := l.length(m)
+		return ofInt(n - l.i - 1), true, err
 	case "depth":
 		return ofInt(l.depth + 1), true, nil
 	case "depth0":
 		return ofInt(l.depth), true, nil
 	case "previtem":
-		return l.neighbour(l.i-1, name), true, nil
+		return l.neighbour(m, l.i-1, name)
 	case "nextitem":
-		return l.neighbour(l.i+1, name), true, nil
+		return l.neighbour(m, l.i+1, name)
 	case "cycle":
 		return val{x: &fn{name: name, call: l.cycle}}, true, nil
 	case "changed":
@@ -139,11 +159,16 @@ func (l *loopState) attr(_ *machine, name string) (val, bool, error) {
 	return none, false, nil
 }
 
-func (l *loopState) neighbour(i int, name string) val {
-	if i >= 0 && i < l.items.len() {
-		return l.items.at(i)
+func (l *loopState) neighbour(m *machine, i int, name string) (val, bool, error) {
+	there, err := l.has(m, i)
+	if err != nil {
+		return none, false, err
 	}
-	return val{x: &undefined{class: Undefined, name: "loop." + name, msg: "loop." + name + " is undefined here"}}
+	if i >= 0 && there {
+		return l.at(i), true, nil
+	}
+	path := "loop." + name
+	return val{x: &undefined{class: Undefined, name: path, msg: path + " is undefined: there is no such element", off: m.here}}, true, nil
 }
 
 func (l *loopState) cycle(_ *machine, a argv) (val, error) {

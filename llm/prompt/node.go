@@ -142,6 +142,7 @@ func (m *machine) attr(o val, n *attrNode) (val, error) {
 	if err := o.use(); err != nil {
 		return none, at(err, n.pos())
 	}
+	m.here = n.pos()
 	v, ok, err := m.getattr(o, n.name)
 	if err != nil {
 		return none, at(err, n.pos())
