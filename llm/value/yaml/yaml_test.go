@@ -21,7 +21,7 @@ func TestParseValue(t *testing.T) {
 		// Numbers keep their spelling where JSON has it.
 		"[1, -0, 1.50, 1e3, 99999999999999999999]": `[1,-0,1.50,1e3,99999999999999999999]`,
 		"[0x1F, 0o17, 0b101, 1_000, +5]":           `[31,15,5,1000,5]`,
-		"[0xFFFFFFFFFFFFFFFFFFFF, .5, 5., +1.5]":   `[1208925819614629174706175,0.5,5.0,1.5]`,
+		"[!!int 0xFFFFFFFFFFFFFFFFFFFF, .5, 5., +1.5]":   `[1208925819614629174706175,0.5,5.0,1.5]`,
 		"[!!int '12', !!float 3, !!float '1e999']": `[12,3,1e999]`,
 		// Text that other programs take for something else.
 		"[017, 010020, 08, -01, 00, 01.5]":                      `["017","010020","08","-01","00","01.5"]`,
