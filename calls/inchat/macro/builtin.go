@@ -90,7 +90,9 @@ func builtin(name string) func(*run, *call, string) string {
 
 // names lists the macros, for messages.
 var names = sync.OnceValue(func() []string {
-	return slices.Sorted(maps.Keys(builtins)) // an alias is rarely mistyped for another
+	all := slices.AppendSeq(slices.Collect(maps.Keys(builtins)), maps.Keys(aliases))
+	slices.Sort(all)
+	return all
 })
 
 // comment is nothing.

@@ -152,7 +152,7 @@ func lexPython(code string, holes []string) ([]token, error) {
 		switch {
 		case c == '\n':
 			i++
-			if line := strings.TrimLeft(code[i:], " \t"); nesting == 0 && line != "" && line[0] != '\n' && line[0] != '\r' {
+			if line := strings.TrimLeft(code[i:], " \t"); nesting == 0 && line != "" && strings.IndexByte("\r\n#", line[0]) < 0 {
 				out = append(out, token{kind: 'l', indent: len(code) - i - len(line)})
 			}
 		case c == ' ' || c == '\t' || c == '\r':

@@ -164,7 +164,7 @@ func (t *translator) tuple() bool {
 			comma = comma || depth == 1
 		}
 		if depth == 0 {
-			return comma && t.tokens[t.at].text == "(" && i == len(t.tokens)-1
+			return (comma || i == t.at+1) && t.tokens[t.at].text == "(" && i == len(t.tokens)-1
 		}
 	}
 	return false
