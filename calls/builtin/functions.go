@@ -23,8 +23,8 @@ type Function struct {
 // the item: all items of a batch get the same verdict.
 func Functions() []Function {
 	return []Function{
-		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, whether(always(true))},
-		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, whether(always(false))},
+		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, always(true)},
+		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, always(false)},
 		{"is_relevant", relevantSummary, whether(isRelevant)},
 		{"is_relevant_func", relevantSummary, whether(isRelevant)}, // its name in older configs
 		{"has_input", calls.Text{En: "The user said something.", Zh: "用户输入不为空。"}, whether(hasInput)},

@@ -280,7 +280,7 @@ func read(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 

@@ -92,3 +92,12 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("got %v of kind %s", err, calls.KindOf(err))
 	}
 }
+
+// A hint stands apart from the message.
+func TestHint(t *testing.T) {
+	_, err := exec(t.Context(), t, "template: '{{ name | uper }}'\nvalues: {name: x}")
+	hint := calls.HintOf(err)
+	if err == nil || hint == "" || strings.Contains(err.Error(), hint) {
+		t.Errorf("got %v with the hint %q", err, hint)
+	}
+}
