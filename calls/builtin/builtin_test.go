@@ -79,7 +79,7 @@ func TestFunctions(t *testing.T) {
 
 		"past in Chinese":       {"is_relevant", plugins.State{Input: "你还记得我吗"}, true, `the input says "记得"`},
 		"past in English":       {"is_relevant", plugins.State{Input: "Please REMEMBER me"}, true, `the input says "remember"`},
-		"the seed's name":       {"is_relevant_func", plugins.State{Input: "总结一下"}, true, `the input says "总结"`},
+		"its older name":        {"is_relevant_func", plugins.State{Input: "总结一下"}, true, `the input says "总结"`},
 		"a part of a word":      {"is_relevant", plugins.State{Input: "prehistory and remembers"}, false, "the input has nothing in common with what was before"},
 		"nothing in common":     {"is_relevant", plugins.State{Input: "今天天气", Retrieve: memories("茶是绿的")}, false, "the input has nothing in common with what was before"},
 		"a pair in common":      {"is_relevant", plugins.State{Input: "北京天气", Retrieve: memories("茶", "天气很好")}, true, `input and memory share "天气"`},
