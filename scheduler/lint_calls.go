@@ -85,6 +85,11 @@ func (u *unit) lintKeys(s *stepUnit) {
 		u.warn(u.of(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
 			hint("it belongs to slot, or to a step with enable_filling: true")
 	}
+	if s.EnableFilling {
+		if _, ok := u.loading.Registry.Call(callSlot); !ok {
+			u.add(u.of(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", callSlot).hint("give all parameters under with")
+		}
+	}
 	if v, static := s.ForEach.Static(); s.ForEach != nil && (s.ForEach.Text != nil || static && v.Kind() != value.List) {
 		u.add(s.ForEach.Pos, "for_each wants a list, or one {{ expression }} that gives one")
 	}

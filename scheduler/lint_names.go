@@ -15,8 +15,8 @@ type view struct {
 	step *stepUnit // nil outside steps
 	// item says that item and index are there, failure that error is.
 	item, failure bool
-	// steps says that outputs of steps may be there, vars that resolvers are asked.
-	steps, vars bool
+	// steps says that outputs of steps may be there.
+	steps bool
 	// where names the place in messages.
 	where string
 }
@@ -34,7 +34,7 @@ type stepUse struct {
 func (u *unit) lintNames() {
 	var uses []stepUse
 	for _, s := range u.steps {
-		outer := view{step: s, steps: true, vars: true, where: "step " + s.ID}
+		outer := view{step: s, steps: true, where: "step " + s.ID}
 		inner := outer
 		inner.item = s.ForEach != nil
 		first := len(uses)
@@ -209,13 +209,11 @@ func (u *unit) lintInput(use use) {
 // lintVariable checks vars.NAME, and notes that the step wants it.
 func (u *unit) lintVariable(v view, use use) {
 	switch {
-	case !v.vars:
-		u.add(use.pos(), "vars is not known in %s", v.where).hint("only steps ask resolvers; pass the value on through a step")
 	case len(use.Path) < 2:
 		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
 	default:
 		name := use.Path[1]
-		if !slices.Contains(v.step.Resolve, name) {
+		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
 			v.step.Resolve = append(v.step.Resolve, name)
 		}
 		if _, ok := u.loading.Registry.Resolver(name); ok {
