@@ -9,6 +9,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -17,8 +18,7 @@ import (
 )
 
 // CoreCall is one use of a node type: constructed with its parameters, asked
-// for its input, then executed. Seed slot and specs call these info, instance,
-// _init and _exec.
+// for its input, then executed.
 type CoreCall interface {
 	// Info describes the node type.
 	Info() *Info
@@ -82,8 +82,9 @@ type Definition struct {
 	// [*Error] of kind Invalid.
 	New func(params value.Value) (CoreCall, error)
 	// Lint finds what neither the schema nor a [Validator] can see before a flow
-	// runs, such as names of importance functions that do not exist. In
-	// params, null stands for what holds a template. It does no I/O. nil: there is nothing more to check.
+	// runs, such as names of importance functions that do not exist. In params,
+	// null stands for what holds a template. It does no I/O. nil: there is nothing
+	// more to check.
 	Lint func(params value.Value, functions Functions) []schema.Problem
 }
 
@@ -95,7 +96,7 @@ type Typed[I any] interface {
 }
 
 // Define makes a node type of a parameter struct P with input I and output O.
-// The schemas are inferred from the three types: see [schema.For] for the tags.
+// The schemas are inferred from the three types: see [schema.MustFor] for the tags.
 // O describes the data chunk; a call that streams text has an output struct with
 // a Text field named text. It panics where a type has no schema: definitions are
 // made when the program starts, and callstest runs them all.
@@ -112,13 +113,22 @@ func Define[P Typed[I], I, O any](info Info) Definition {
 		if err := value.Decode(params, &call.params); err != nil {
 			return nil, Errorf(Invalid, "parameters of %s: %w", shared.Name, err)
 		}
-		if v, ok := any(call.params).(Validator); ok {
+		if v, ok := any(&call.params).(Validator); ok {
 			if err := v.Validate(); err != nil {
-				return nil, err
+				return nil, invalid(err)
 			}
 		}
 		return call, nil
 	}}
+}
+
+// invalid is err as an [*Error]: of kind Invalid where it is none yet.
+func invalid(err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return err
+	}
+	return &Error{Kind: Invalid, Err: err}
 }
 
 // Validator is implemented by parameter structs that have rules which a JSON

@@ -2,7 +2,6 @@ package calls
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
@@ -110,7 +109,7 @@ func (noMemory) Retrieve(context.Context, Scope, string, int) ([]plugins.Recalle
 type noFlows struct{}
 
 func (noFlows) RunFlow(context.Context, string, value.Value) (value.Value, error) {
-	return value.Value{}, Errorf(Invalid, "%w", errors.New("sub-flows run only inside a flow"))
+	return value.Value{}, Errorf(Invalid, "sub-flows run only inside a flow")
 }
 
 // byteCounter over-estimates nothing and knows nothing: four bytes a token.
