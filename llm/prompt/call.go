@@ -259,7 +259,17 @@ func funcValue(name string, f Func) val {
 			}
 			args[i] = v
 		}
-		v, err := f(m.ctx, args)
-		return val{v: v}, err
+		return callFunc(m.ctx, name, f, args)
 	}}}
+}
+
+// callFunc calls a function of the program; its panic is an error.
+func callFunc(ctx context.Context, name string, f Func, args []value.Value) (v val, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errorf(Other, "%s panicked: %v", name, r)
+		}
+	}()
+	v.v, err = f(ctx, args)
+	return v, err
 }
