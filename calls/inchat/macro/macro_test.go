@@ -276,6 +276,10 @@ func TestBounds(t *testing.T) {
 	for _, unit := range []string{"{{", "}}", "<<", ">>", "{{user}}", "{{<<", "{{a}}", "{{x:{{user}}"} {
 		expand(strings.Repeat(unit, maxText/len(unit)))
 	}
+	for _, pair := range []string{"{{>>", "<<}}", "{{}}", "{{user}}"} {
+		n := maxText / len(pair)
+		expand(strings.Repeat(pair[:2], n) + strings.Repeat(pair[2:], n))
+	}
 	double := strings.Repeat("{{addvar:x::{{getvar:x}}y}}", 100) + "{{getvar:x}}"
 	if got := expand(double); len(got.Text) > maxOutput || len(got.Errors) == 0 {
 		t.Errorf("doubling gives %d bytes and no error", len(got.Text))

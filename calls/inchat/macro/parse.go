@@ -12,7 +12,8 @@ import (
 type parser struct {
 	out    *Text
 	source string
-	frames []frame // frames[0] is the text itself
+	frames []frame      // frames[0] is the text itself
+	open   map[byte]int // how many openers of a kind are among frames
 	macros int
 }
 
@@ -31,7 +32,7 @@ type piece struct {
 }
 
 func (p *parser) parse(text string) []node {
-	p.source, p.frames = text, []frame{{}}
+	p.source, p.frames, p.open = text, []frame{{}}, map[byte]int{}
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != text[i+1] || strings.IndexByte("{}<>", text[i]) < 0 {
@@ -40,6 +41,7 @@ func (p *parser) parse(text string) []node {
 		p.text(start, i)
 		if text[i] == '{' || text[i] == '<' {
 			p.frames = append(p.frames, frame{opener: i})
+			p.open[text[i]]++
 		} else if !p.close(text[i]-2, i) { // in ASCII, } is two behind { and > behind <
 			p.text(i, i+2)
 		}
@@ -68,6 +70,7 @@ func (p *parser) collapse(at int) {
 	above := p.frames[at+1:]
 	p.frames = p.frames[:at+1]
 	for _, f := range above {
+		p.open[p.source[f.opener]]--
 		p.text(f.opener, f.opener+2)
 		for _, x := range f.pieces {
 			if x.call == nil {
@@ -91,12 +94,12 @@ func (p *parser) nodes(pieces []piece) []node {
 // close ends the nearest opener of that kind. It is false where there is none,
 // or where the macro is not known and so stays text.
 func (p *parser) close(opener byte, end int) bool {
-	at := len(p.frames) - 1
-	for at > 0 && p.source[p.frames[at].opener] != opener {
-		at--
-	}
-	if at == 0 {
+	if p.open[opener] == 0 {
 		return false
+	}
+	at := len(p.frames) - 1
+	for p.source[p.frames[at].opener] != opener {
+		at--
 	}
 	p.collapse(at)
 	inner := p.frames[at]
@@ -106,6 +109,7 @@ func (p *parser) close(opener byte, end int) bool {
 		return false
 	}
 	p.frames = p.frames[:at]
+	p.open[opener]--
 	top := &p.frames[at-1]
 	top.pieces = append(top.pieces, piece{start: end, end: end, call: c})
 	top.depth = max(top.depth, inner.depth+1)

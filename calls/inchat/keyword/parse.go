@@ -1,0 +1,270 @@
+package keyword
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// list reads the modes that take lists; known is false for any other mode.
+func (e *Expr) list(mode, rest string) (known bool, err error) {
+	switch mode {
+	case "any", "some":
+		e.root, err = e.items(mode, rest, opOr)
+	case "all":
+		e.root, err = e.items(mode, rest, opAnd)
+	case "xor":
+		e.root, err = e.items(mode, rest, opOne)
+	case "none":
+		var any node
+		any, err = e.items(mode, rest, opOr)
+		e.root = node{op: opNot, kids: []node{any}}
+	case "include", "exclude":
+		e.root, err = e.includeExclude(mode, rest)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func (e *Expr) includeExclude(mode, rest string) (node, error) {
+	root := node{op: opAnd}
+	for {
+		list, more, again := strings.Cut(rest, "::")
+		if mode == "include" {
+			kid, err := e.items(mode, list, opAnd)
+			if err != nil {
+				return root, err
+			}
+			root.kids = append(root.kids, kid)
+		} else if strings.TrimSpace(list) == "" {
+			e.warn("exclude has no words; nothing is excluded")
+		} else {
+			kid, err := e.items(mode, list, opOr)
+			if err != nil {
+				return root, err
+			}
+			root.kids = append(root.kids, node{op: opNot, kids: []node{kid}})
+		}
+		if !again {
+			return root, nil
+		}
+		next, list, _ := strings.Cut(more, "::")
+		mode = strings.ToLower(strings.TrimSpace(next))
+		if mode != "include" && mode != "exclude" {
+			return root, fmt.Errorf("%q stands where include or exclude should", next)
+		}
+		rest = list
+	}
+}
+
+// items reads a list of words. A list without any word matches every text.
+func (e *Expr) items(mode, list string, how op) (node, error) {
+	n := node{op: how}
+	if strings.TrimSpace(list) == "" {
+		e.warn("%s has no words; it is taken to match every text", mode)
+		return node{op: opTrue}, nil
+	}
+	p := &parser{expr: e, text: list}
+	for p.err == nil {
+		comma, _ := p.separated(len(n.kids) == 0)
+		switch c := p.next(); {
+		case c == "" && len(n.kids) == 0:
+			return node{op: opTrue}, nil
+		case c == "":
+			return n, nil
+		case len(n.kids) > 0 && !comma:
+			p.fail("unexpected %q after a quoted keyword", c)
+		}
+		n.kids = append(n.kids, p.word(commas))
+	}
+	return n, p.err
+}
+
+// ends says whether a character ends a keyword that is not quoted; only the
+// characters of end can.
+func ends(r rune, end string) bool {
+	switch r {
+	case ',', '，', '、':
+		return true
+	case '&', '|', '^', '(', ')', '＆', '｜', '＾', '（', '）':
+		return end == operators
+	}
+	return false
+}
+
+const (
+	commas    = ",，、"
+	operators = commas + "&＆|｜^＾()（）"
+)
+
+// parser reads an expression. The first error stops it: from then on all methods
+// do nothing.
+type parser struct {
+	expr *Expr
+	text string
+	at   int
+	err  error
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
+// rest skips blanks and gives what is left.
+func (p *parser) rest() string {
+	left := strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace)
+	p.at = len(p.text) - len(left)
+	return left
+}
+
+// next is the next character after blanks, without taking it; "" at the end.
+func (p *parser) next() string {
+	left := p.rest()
+	_, size := utf8.DecodeRuneInString(left)
+	return left[:size]
+}
+
+// accept takes the operator if one of its forms comes next; a doubled && or ||
+// counts once.
+func (p *parser) accept(forms string) bool {
+	c := p.next()
+	if p.err != nil || c == "" || !strings.Contains(forms, c) {
+		return false
+	}
+	p.at += len(c)
+	if (c == "&" || c == "|") && strings.HasPrefix(p.text[p.at:], c) {
+		p.at += len(c)
+	}
+	return true
+}
+
+// separated takes the commas before an item, and says whether there were any and
+// whether no item follows. Commas with nothing between them, or beside the end,
+// are told once.
+func (p *parser) separated(first bool) (comma, end bool) {
+	count := 0
+	for c := p.next(); c != "" && strings.Contains(commas, c); c = p.next() {
+		p.at += len(c)
+		count++
+	}
+	c := p.next()
+	end = c == "" || strings.Contains(")）", c)
+	if count > 1 || count == 1 && (first || end) {
+		p.expr.warn("a comma without a word beside it is ignored")
+	}
+	return count > 0, end
+}
+
+func (p *parser) or(depth int) node {
+	n := node{op: opOr}
+	for p.err == nil {
+		first := len(n.kids) == 0
+		comma, end := p.separated(first)
+		if !first && (end || !comma && !p.accept("|｜")) {
+			break
+		}
+		n.kids = append(n.kids, p.and(depth))
+	}
+	return n.lone()
+}
+
+// lone replaces a node of one kid by the kid.
+func (n node) lone() node {
+	if len(n.kids) == 1 {
+		return n.kids[0]
+	}
+	return n
+}
+
+func (p *parser) and(depth int) node {
+	n := node{op: opAnd, kids: []node{p.not(depth)}}
+	for p.accept("&＆") {
+		n.kids = append(n.kids, p.not(depth))
+	}
+	return n.lone()
+}
+
+func (p *parser) not(depth int) node {
+	negate := false
+	for p.accept("!！") {
+		negate = !negate
+	}
+	n := p.xor(depth)
+	if negate {
+		return node{op: opNot, kids: []node{n}}
+	}
+	return n
+}
+
+func (p *parser) xor(depth int) node {
+	n := node{op: opXor, kids: []node{p.atom(depth)}}
+	for p.accept("^＾") {
+		n.kids = append(n.kids, p.atom(depth))
+	}
+	return n.lone()
+}
+
+func (p *parser) atom(depth int) node {
+	if depth > maxDepth {
+		p.fail("the parentheses are nested deeper than %d", maxDepth)
+		return node{}
+	}
+	if p.accept("(（") {
+		n := p.or(depth + 1)
+		if !p.accept(")）") {
+			p.fail("a closing parenthesis is missing")
+		}
+		return n
+	}
+	switch c := p.next(); {
+	case c == "":
+		p.fail("a keyword is missing at the end")
+		return node{}
+	case strings.Contains(operators+"!！", c):
+		p.fail("a keyword is missing before %q (put a keyword that contains %q in quotes)", c, c)
+		return node{}
+	}
+	return p.word(operators)
+}
+
+var errQuote = errors.New("a quotation mark is not closed")
+
+// word reads a keyword, quoted or up to one of the characters of end.
+func (p *parser) word(end string) node {
+	rest := p.rest()
+	var word string
+	if c := p.next(); c == `"` || c == `'` || c == "“" {
+		closing := c
+		if c == "“" {
+			closing = "”"
+		}
+		inner, _, ok := strings.Cut(rest[len(c):], closing)
+		if !ok {
+			p.err = errQuote
+			return node{}
+		}
+		p.at += len(c) + len(inner) + len(closing)
+		word = inner
+	} else {
+		stop := strings.IndexFunc(rest, func(r rune) bool { return ends(r, end) })
+		if stop < 0 {
+			stop = len(rest)
+		}
+		word = strings.TrimRightFunc(rest[:stop], unicode.IsSpace)
+		p.at += stop
+		if end == operators && strings.Contains(word, "!") {
+			p.fail("! stands before a keyword, not in it (put a keyword that contains ! in quotes)")
+			return node{}
+		}
+	}
+	if word == "" {
+		return node{op: opTrue} // "" occurs in every text
+	}
+	p.expr.words = append(p.expr.words, word)
+	return node{op: opWord, word: word}
+}

@@ -1,0 +1,102 @@
+package macro
+
+// block reads the statements of lines that are moved in by indent.
+func (t *translator) block(indent int) []stmt {
+	if t.depth++; t.depth > maxPyNested {
+		t.fail("the code is nested deeper than %d", maxPyNested)
+	}
+	defer func() { t.depth-- }()
+	var stmts []stmt
+	for t.err == nil && t.peek().kind != 0 {
+		if t.is("if") {
+			stmts = append(stmts, t.branch(indent))
+		} else {
+			stmts = append(stmts, t.line()...)
+		}
+		if next := t.peek(); next.kind != 'l' || next.indent != indent {
+			break
+		}
+		t.at++
+	}
+	return stmts
+}
+
+// line reads simple statements with semicolons between them.
+func (t *translator) line() []stmt {
+	var stmts []stmt
+	for {
+		stmts = append(stmts, t.simple())
+		if !t.accept(";") || t.peek().kind == 0 || t.peek().kind == 'l' {
+			return stmts
+		}
+	}
+}
+
+func (t *translator) simple() stmt {
+	if t.peek().kind == 'n' && t.at+1 < len(t.tokens) && t.tokens[t.at+1].kind == 'o' && t.tokens[t.at+1].text == "=" {
+		name := t.peek().text
+		t.at += 2
+		s := stmt{name: "v_" + name, expr: t.compiled()}
+		t.locals[name] = true
+		return s
+	}
+	tuple := t.tuple()
+	return stmt{expr: t.compiled(), tuple: tuple}
+}
+
+// tuple looks ahead: does the whole rest stand in one pair of parentheses with a
+// comma in it?
+func (t *translator) tuple() bool {
+	depth, comma := 0, false
+	for i := t.at; i < len(t.tokens); i++ {
+		if t.tokens[i].kind != 'o' {
+			if i == t.at {
+				return false
+			}
+			continue
+		}
+		switch t.tokens[i].text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		case ",":
+			comma = comma || depth == 1
+		}
+		if depth == 0 {
+			return (comma || i == t.at+1) && t.tokens[t.at].text == "(" && i == len(t.tokens)-1
+		}
+	}
+	return false
+}
+
+// branch reads an if, whose blocks follow in the line or on lines of their own.
+func (t *translator) branch(indent int) stmt {
+	t.at++ // if, elif
+	s := stmt{isIf: true, expr: t.compiled()}
+	s.body = t.suite()
+	next := t.at
+	if t.peek().kind == 'l' && t.peek().indent == indent {
+		t.at++
+	}
+	switch {
+	case t.is("elif"):
+		s.rest = []stmt{t.branch(indent)}
+	case t.accept("else"):
+		s.rest = t.suite()
+	default:
+		if t.err == nil {
+			t.at = next
+		}
+	}
+	return s
+}
+
+func (t *translator) suite() []stmt {
+	t.expect(":")
+	if tok := t.peek(); tok.kind == 'l' {
+		t.at++
+		return t.block(tok.indent)
+	}
+	return t.line()
+}
