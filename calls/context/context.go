@@ -2,6 +2,13 @@
 // system prompt of a workspace (identity, instruction files, memory, skills) and
 // the messages around it (history, the user's words, images, tool results), cut to
 // a token budget, with the source of every byte.
+//
+// Under a budget, the identity, the current message with its images, and what is
+// appended stay as they are. Of the room beside them the skills that the user
+// asked for come first; the rest is promised by shares: history 30 %, instruction
+// files 25, skills that are always loaded 20, memory files 15, recalled memories 5,
+// the list of skills 5. What one does not need goes to the others. Files are cut
+// after a line, skills, memories and turns of the history only whole.
 package context
 
 import (
