@@ -21,10 +21,11 @@ import (
 
 // Limits of one text. Macros never loop, so they bound its cost together.
 const (
-	maxText   = 64 << 10 // bytes of a text
-	maxMacros = 10_000   // macros in a text
-	maxNested = 50       // macros inside each other
-	maxOutput = 1 << 20  // bytes that a text may expand to
+	maxText     = 64 << 10 // bytes of a text
+	maxMacros   = 10_000   // macros in a text
+	maxNested   = 50       // macros inside each other
+	maxOutput   = 1 << 20  // bytes that a text may expand to
+	maxWarnings = 20
 	// maxTime is for python macros; the others take no time worth measuring.
 	maxTime = time.Second
 )
@@ -83,6 +84,9 @@ func (t *Text) fail(format string, args ...any) func(*run, *call, string) string
 }
 
 func (t *Text) warn(format string, args ...any) {
+	if len(t.warnings) == maxWarnings {
+		return
+	}
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 

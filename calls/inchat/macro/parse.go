@@ -116,7 +116,10 @@ func (p *parser) close(opener byte, end int) bool {
 	return true
 }
 
-const blanks = " \t\r\n\u3000"
+const (
+	blanks  = " \t\r\n\u3000"
+	maxName = 40 // bytes of a macro's name, more than the longest has
+)
 
 // call makes a macro of what stands between its delimiters; nil where it is not
 // known. A name never comes from another macro.
@@ -133,7 +136,12 @@ func (p *parser) call(nodes []node, depth int) *call {
 	if strings.HasPrefix(head, "//") {
 		c.name, c.expand, c.hasParam = "//", comment, true
 	} else {
-		c.name, rest, c.hasParam = strings.Cut(head, ":")
+		colon := strings.IndexByte(head[:min(len(head), maxName)], ':')
+		if c.hasParam = colon >= 0; c.hasParam {
+			c.name, rest = head[:colon], head[colon+1:]
+		} else if c.name, rest = head, ""; len(head) >= maxName {
+			return nil
+		}
 		c.name = strings.ToLower(strings.TrimSpace(c.name))
 		if c.expand = builtin(c.name); c.expand == nil || !c.hasParam && len(nodes) > 1 {
 			p.unknown(c.name, c.hasParam || len(nodes) == 1)
@@ -158,7 +166,7 @@ func (p *parser) call(nodes []node, depth int) *call {
 
 // unknown notes a macro that people may have mistyped.
 func (p *parser) unknown(name string, whole bool) {
-	if !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || builtin(name) != nil {
+	if len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || builtin(name) != nil {
 		return
 	}
 	message := "unknown macro %q stays as it is"
