@@ -98,7 +98,7 @@ func checkEnds(t *testing.T, open func(baseURL string) llm.Provider, stop func(c
 	var last error
 	for d, err := range open(base).Chat(ctx, Request()) {
 		if last = err; err != nil {
-			checkError(t, err)
+			_ = checkError(t, err)
 			continue
 		}
 		if !stop(cancel, d) {

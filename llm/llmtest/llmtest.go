@@ -95,7 +95,7 @@ func Basics(t *testing.T, open func() llm.Provider) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		answer, err := llm.Collect(provider.Chat(ctx, Request()))
-		checkError(t, err)
+		_ = checkError(t, err)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %q and error %v, want the context's", answer.Text, err)
 		}
@@ -158,7 +158,7 @@ func stream(w http.ResponseWriter, pieces ...string) {
 }
 
 func flush(w http.ResponseWriter) {
-	http.NewResponseController(w).Flush() //nolint:errcheck // httptest can flush
+	_ = http.NewResponseController(w).Flush()
 }
 
 // hello is a plain answer in two pieces.

@@ -47,7 +47,7 @@ func (p *Provider) attempt(outer context.Context, body []byte, emit func(llm.Del
 	if err != nil {
 		return p.broken(outer, ctx, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing depends on it
+	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return p.refusal(resp)
 	}

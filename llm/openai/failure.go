@@ -132,7 +132,7 @@ func (p *Provider) broken(outer, ctx context.Context, err error) *llm.Error {
 
 // refusal is the error of a response whose status is not 2xx.
 func (p *Provider) refusal(resp *http.Response) *llm.Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) //nolint:errcheck // what came is shown
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is shown
 	e := p.fromBody(body)
 	e.Status = resp.StatusCode
 	e.Temporary = e.Temporary || temporary(e.Status)

@@ -188,7 +188,7 @@ func TestSilence(t *testing.T) {
 	const finished = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	stall := func(head string) roundTrip {
 		return func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: silent{strings.NewReader(head), r.Context()}}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: silent{strings.NewReader(head), r.Context()}}, nil
 		}
 	}
 	for name, tt := range map[string]struct {
@@ -272,11 +272,11 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestBounds(t *testing.T) {
 	for name, text := range map[string]string{
-		"one event":   "data: " + strings.Repeat("x", 1<<16),
-		"many events": `data: {"choices":[{"delta":{"role":"` + strings.Repeat("x", 1<<16) + "\"}}]}\n\n",
+		"one event": "data: " + strings.Repeat("x", 1<<16),
+		"the whole": ": " + strings.Repeat("x", 1<<16) + "\n\n",
 	} {
 		_, err := ask(t, openai.Config{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(&endless{text: text})}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{text: text})}, nil
 		})}, llmtest.Request())
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Temporary || !strings.Contains(e.Message, "too long") {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -70,24 +71,36 @@ func (e *eventReader) next() (event, error) {
 func (e *eventReader) line(limit int) ([]byte, error) {
 	var line []byte
 	for {
-		c, err := e.r.ReadByte()
-		switch {
-		case err == io.EOF: //nolint:errorlint // bufio passes it on as it is
+		if _, err := e.r.Peek(1); errors.Is(err, io.EOF) {
 			e.ended = true
 			return line, nil
-		case err != nil:
+		} else if err != nil {
 			return nil, err
 		}
-		afterCR := e.skipLF
-		e.skipLF = c == '\r'
-		switch {
-		case c == '\n' && afterCR:
-		case c == '\n' || c == '\r':
-			return line, nil
-		case len(line) >= limit:
+		buffered, err := e.r.Peek(e.r.Buffered())
+		if err != nil {
+			return nil, err
+		}
+		skip := 0
+		if e.skipLF && buffered[0] == '\n' {
+			skip = 1
+		}
+		e.skipLF = false
+		piece, used := buffered[skip:], len(buffered)
+		end := bytes.IndexAny(piece, "\r\n")
+		if end >= 0 {
+			e.skipLF = piece[end] == '\r'
+			piece, used = piece[:end], skip+end+1
+		}
+		if len(line)+len(piece) > limit {
 			return nil, fmt.Errorf("%w: an event of more than %d MB", errTooLong, maxEvent>>20)
-		default:
-			line = append(line, c)
+		}
+		line = append(line, piece...)
+		if _, err := e.r.Discard(used); err != nil {
+			return nil, err
+		}
+		if end >= 0 {
+			return line, nil
 		}
 	}
 }

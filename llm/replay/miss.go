@@ -68,9 +68,9 @@ const (
 	maxCells = 4 << 20
 )
 
-// diff shows how to come from old to new, with a few lines around each change.
-func diff(old, new []string) string {
-	script := compare(old, new)
+// diff shows how to come from one text to the other, with a few lines around each change.
+func diff(before, after []string) string {
+	script := compare(before, after)
 	near := make([]bool, len(script))
 	for i, line := range script {
 		if line[0] != ' ' {
@@ -110,13 +110,13 @@ func sameStarts(script []string) []int {
 		for end < len(script) && script[end][0] == '+' {
 			end++
 		}
-		for old, new := i, added; old < added && new < end; old, new = old+1, new+1 {
-			x, y := []rune(script[old][2:]), []rune(script[new][2:])
+		for gone, come := i, added; gone < added && come < end; gone, come = gone+1, come+1 {
+			x, y := []rune(script[gone][2:]), []rune(script[come][2:])
 			n := 0
 			for n < len(x) && n < len(y) && x[n] == y[n] {
 				n++
 			}
-			same[old], same[new] = n, n
+			same[gone], same[come] = n, n
 		}
 		i = max(end, i+1)
 	}
@@ -138,58 +138,58 @@ func clip(line string, skip int) string {
 
 // compare gives all lines of both texts, each marked with "  ", "- " or "+ ". It
 // finds a longest common subsequence between the equal head and tail.
-func compare(old, new []string) []string {
-	var head, tail []string
-	for len(old) > 0 && len(new) > 0 && old[0] == new[0] {
-		head = append(head, "  "+old[0])
-		old, new = old[1:], new[1:]
+func compare(before, after []string) []string {
+	var script, tail []string
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		script = append(script, "  "+before[0])
+		before, after = before[1:], after[1:]
 	}
-	for len(old) > 0 && len(new) > 0 && old[len(old)-1] == new[len(new)-1] {
-		tail = append(tail, "  "+old[len(old)-1])
-		old, new = old[:len(old)-1], new[:len(new)-1]
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		tail = append(tail, "  "+before[len(before)-1])
+		before, after = before[:len(before)-1], after[:len(after)-1]
 	}
-	script := append(head, middle(old, new)...)
+	script = append(script, middle(before, after)...)
 	for i := len(tail) - 1; i >= 0; i-- {
 		script = append(script, tail[i])
 	}
 	return script
 }
 
-func middle(old, new []string) []string {
+func middle(before, after []string) []string {
 	var script []string
 	i, j := 0, 0
-	if len(old)*len(new) <= maxCells {
+	if len(before)*len(after) <= maxCells {
 		// common[i][j] is the length of the longest common subsequence of the rests.
-		width := len(new) + 1
-		common := make([]int32, (len(old)+1)*width)
-		for i := len(old) - 1; i >= 0; i-- {
-			for j := len(new) - 1; j >= 0; j-- {
-				if old[i] == new[j] {
+		width := len(after) + 1
+		common := make([]int32, (len(before)+1)*width)
+		for i := len(before) - 1; i >= 0; i-- {
+			for j := len(after) - 1; j >= 0; j-- {
+				if before[i] == after[j] {
 					common[i*width+j] = common[(i+1)*width+j+1] + 1
 				} else {
 					common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
 				}
 			}
 		}
-		for i < len(old) && j < len(new) {
+		for i < len(before) && j < len(after) {
 			switch {
-			case old[i] == new[j]:
-				script = append(script, "  "+old[i])
+			case before[i] == after[j]:
+				script = append(script, "  "+before[i])
 				i, j = i+1, j+1
 			case common[(i+1)*width+j] >= common[i*width+j+1]:
-				script = append(script, "- "+old[i])
+				script = append(script, "- "+before[i])
 				i++
 			default:
-				script = append(script, "+ "+new[j])
+				script = append(script, "+ "+after[j])
 				j++
 			}
 		}
 	}
-	for ; i < len(old); i++ {
-		script = append(script, "- "+old[i])
+	for ; i < len(before); i++ {
+		script = append(script, "- "+before[i])
 	}
-	for ; j < len(new); j++ {
-		script = append(script, "+ "+new[j])
+	for ; j < len(after); j++ {
+		script = append(script, "+ "+after[j])
 	}
 	return script
 }
