@@ -43,7 +43,7 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 
 lint: install-lint ## Run go vet and golangci-lint
 	go vet ./...
-	$(GOLANGCI) run
+	$(GOLANGCI) run --allow-parallel-runners
 
 fmt: ## Format the Go code
 	gofmt -l -w $(shell git ls-files -co --exclude-standard '*.go')

@@ -1,0 +1,284 @@
+// Package test holds what no single package can: the architecture, and the
+// program as a whole.
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = ".."
+	module = "github.com/callnode/scheduler/"
+)
+
+// The layers: which packages of ours a folder may import, the rule of the longest
+// matching folder. x/... is x and all below it; * is the folder's own family, the
+// first two names of its path. Nothing else is allowed, so imports cannot become
+// a circle, and only the program knows the parts.
+var layers = map[string][]string{
+	// Roots: contracts that import the standard library only.
+	"llm":     {},
+	"plugins": {},
+	// The value type and its text forms.
+	"llm/value":       {},
+	"llm/value/jsonc": {"llm/value"},
+	"llm/value/yaml":  {"llm/value"},
+	// What stands on the roots.
+	"llm/...":         {"llm", "llm/value/...", "*"},
+	"llm/prompt/...":  {"llm/value/...", "*"},
+	"plugins/...":     {"plugins", "calls", "calls/schema", "llm", "llm/value/...", "*"},
+	"calls/schema":    {"llm/value"},
+	"calls":           {"llm", "plugins", "calls/schema", "llm/value"},
+	"calls/callstest": {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
+	// A call never imports another call.
+	"calls/...":     {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/builtin": {"calls/...", "llm/...", "plugins"},
+	// The short-term memory is read by two families: input and memory.
+	"calls/input/...": {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
+	// The engine knows no call, no provider, no store.
+	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"cmd/...":       {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
+	"configs":       {},
+}
+
+// The doors: the folders that may import a library. A library that is not listed
+// has no door yet, and no place in the program.
+var doors = map[string][]string{
+	"github.com/flosch/pongo2":              {"llm/prompt"},
+	"github.com/santhosh-tekuri/jsonschema": {"calls/schema"},
+	"go.yaml.in/yaml":                       {"llm/value/yaml"},
+	"github.com/tailscale/hujson":           {"llm/value/jsonc"},
+	"github.com/kaptinlin/jsonrepair":       {"calls/slot"},
+	"github.com/tiktoken-go/tokenizer":      {"llm/tokens"},
+	"github.com/sashabaranov/go-openai":     {"llm/openai"},
+	"github.com/cenkalti/backoff":           {"llm/openai", "scheduler"},
+	"github.com/google/uuid":                {"scheduler", "calls/memory", "cmd"},
+	"github.com/hashicorp/go-plugin":        {"plugins/host", "plugins/sdk", "plugins/proto"},
+	"github.com/hashicorp/go-hclog":         {"plugins/host", "plugins/sdk"},
+	"google.golang.org/grpc":                {"plugins/host", "plugins/sdk", "plugins/proto"},
+	"google.golang.org/protobuf":            {"plugins/host", "plugins/sdk", "plugins/proto"},
+	"modernc.org/sqlite":                    {"scheduler/journal", "calls/memory"},
+	"github.com/kljensen/snowball":          {"calls/memory"},
+	"golang.org/x/image":                    {"calls/context"},
+	"golang.org/x/text":                     {"calls", "llm/prompt"},
+	"golang.org/x/sync":                     {"calls", "scheduler", "plugins"},
+	"golang.org/x/term":                     {"cmd"},
+	"github.com/spf13/cobra":                {"cmd"},
+	"github.com/spf13/viper":                {"cmd"},
+	"github.com/go-viper/mapstructure":      {"cmd"},
+	"github.com/google/go-cmp":              {"calls/callstest", "llm/llmtest", "scheduler/schedulertest"},
+	"golang.org/x/tools/txtar":              {"scheduler/schedulertest"},
+	"go.uber.org/goleak":                    {"llm/llmtest"},
+}
+
+// source is a parsed Go file of the module; dir is its folder, from the root.
+type source struct {
+	dir, name string
+	*ast.File
+}
+
+// sources are the Go files of the program, without its tests. Nested modules and
+// testdata are not among them.
+func sources(t *testing.T) (all []source) {
+	t.Helper()
+	files := token.NewFileSet()
+	for _, name := range tree(t) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(files, filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		all = append(all, source{path.Dir(name), name, f})
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d Go files were found", len(all))
+	}
+	return all
+}
+
+// tree lists the files of the module by their paths from the root.
+func tree(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if !d.IsDir() {
+			names = append(names, rel)
+			return nil
+		}
+		_, noModule := os.Stat(filepath.Join(name, "go.mod"))
+		if hidden := strings.HasPrefix(d.Name(), ".") && rel != "."; hidden || rel == "bin" || d.Name() == "testdata" || rel != "." && noModule == nil {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// covers says whether pattern, a folder or a folder/..., covers dir.
+func covers(pattern, dir string) bool {
+	folder, below := strings.CutSuffix(pattern, "/...")
+	return dir == folder || below && strings.HasPrefix(dir, folder+"/")
+}
+
+// layerOf is the rule for a folder.
+func layerOf(dir string) (allowed []string, ok bool) {
+	longest := ""
+	for pattern := range layers {
+		exact := !strings.HasSuffix(pattern, "/...")
+		if covers(pattern, dir) && (exact || len(pattern) > len(longest)) {
+			longest = pattern
+			if exact {
+				break
+			}
+		}
+	}
+	allowed, ok = layers[longest]
+	if family := strings.SplitN(dir, "/", 3); slices.Contains(allowed, "*") && len(family) > 1 {
+		allowed = append(slices.Clone(allowed), family[0]+"/"+family[1]+"/...")
+	}
+	return allowed, ok
+}
+
+func imported(spec *ast.ImportSpec) string {
+	name, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return spec.Path.Value
+	}
+	return name
+}
+
+func TestLayers(t *testing.T) {
+	for _, f := range sources(t) {
+		allowed, ok := layerOf(f.dir)
+		if !ok && f.dir != "test" {
+			t.Errorf("%s: no layer is known for the folder %s", f.name, f.dir)
+			continue
+		}
+		for _, spec := range f.Imports {
+			dir, ours := strings.CutPrefix(imported(spec), module)
+			if ours && !slices.ContainsFunc(allowed, func(pattern string) bool { return covers(pattern, dir) }) {
+				t.Errorf("%s must not import %s (it may import %s)", f.name, dir, strings.Join(allowed, ", "))
+			}
+		}
+	}
+}
+
+func TestDoors(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, spec := range f.Imports {
+			name := imported(spec)
+			if host, _, _ := strings.Cut(name, "/"); !strings.Contains(host, ".") || strings.HasPrefix(name, module) {
+				continue
+			}
+			found := false
+			for library, folders := range doors {
+				if name != library && !strings.HasPrefix(name, library+"/") {
+					continue
+				}
+				found = true
+				if !slices.ContainsFunc(folders, func(folder string) bool { return covers(folder+"/...", f.dir) }) {
+					t.Errorf("%s imports %s, whose door is %s", f.name, name, strings.Join(folders, ", "))
+				}
+			}
+			if !found {
+				t.Errorf("%s imports %s, which has no door", f.name, name)
+			}
+		}
+	}
+}
+
+// Contracts that everybody imports must cost nothing to import.
+func TestRootsImportTheStandardLibraryOnly(t *testing.T) {
+	for _, f := range sources(t) {
+		if !slices.Contains([]string{"llm", "plugins", "llm/value"}, f.dir) {
+			continue
+		}
+		for _, spec := range f.Imports {
+			if strings.Contains(imported(spec), ".") {
+				t.Errorf("%s imports %s", f.name, imported(spec))
+			}
+		}
+	}
+}
+
+// Nothing happens on import: no init but where pongo2 wants its tags registered,
+// no import for its side effects but embed and the database driver.
+func TestNothingHappensOnImport(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, decl := range f.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && f.dir != "llm/prompt" {
+				t.Errorf("%s has an init function", f.name)
+			}
+		}
+		for _, spec := range f.Imports {
+			name := imported(spec)
+			if spec.Name != nil && spec.Name.Name == "_" && name != "embed" && name != "modernc.org/sqlite" {
+				t.Errorf("%s imports %s for its side effects", f.name, name)
+			}
+		}
+	}
+}
+
+func TestFolders(t *testing.T) {
+	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "test"}
+	vague := []string{"docs", "pkg", "util", "utils", "common", "types", "helpers", "misc", "internal"}
+	for _, name := range tree(t) {
+		parts := strings.Split(path.Dir(name), "/")
+		if parts[0] != "." && !slices.Contains(top, parts[0]) {
+			t.Errorf("%s: the folders at the root are %s", name, strings.Join(top, ", "))
+		}
+		for _, part := range parts {
+			if slices.Contains(vague, part) && parts[0] != "flows" {
+				t.Errorf("%s: a folder called %s says nothing", name, part)
+			}
+		}
+		if parts[0] == "flows" && strings.HasSuffix(name, ".go") {
+			t.Errorf("%s: flows has examples and their data, no Go", name)
+		}
+	}
+}
+
+// machinePath matches the beginning of a path that exists on one machine only.
+var machinePath = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:])/(?:home|root|Users|work|mnt)/[\w.]`)
+
+func TestNoFileNamesAMachinePath(t *testing.T) {
+	for _, name := range tree(t) {
+		if strings.HasPrefix(name, "test/vectors/") || name == "test/arch_test.go" {
+			continue // vectors keep what was recorded
+		}
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if machinePath.MatchString(line) {
+				t.Errorf("%s:%d names a path of one machine: %.120s", name, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
