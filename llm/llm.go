@@ -41,7 +41,7 @@ type Request struct {
 	// fit.
 	ResponseSchema json.RawMessage
 	// Extra are further members of the request body. They win over the fields
-	// above.
+	// above; a null takes a member out.
 	Extra map[string]json.RawMessage
 }
 

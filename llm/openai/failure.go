@@ -151,6 +151,8 @@ func (p *Provider) refusal(resp *http.Response) *llm.Error {
 		e.Temporary = false
 		e.Hint = "the account has no credit left: see the vendor's billing page"
 	case e.Hint != "":
+	case strings.Contains(e.Message, "max_completion_tokens"):
+		e.Hint = "give extra: {max_tokens: null, max_completion_tokens: ...} instead of max_tokens"
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		e.Hint = "check the provider's API key"
 	case e.Status == http.StatusNotFound:

@@ -284,3 +284,24 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestHints(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"Use 'max_completion_tokens' instead."}}`:            "max_completion_tokens: ...",
+		`{"error":{"message":"too long","code":"context_length_exceeded"}}`:       "too long for the model",
+		`{"error":{"message":"no money","type":"x","code":"insufficient_quota"}}`: "no credit",
+	} {
+		_, err := ask(t, openai.Config{Transport: respond(400, body)}, llmtest.Request())
+		var e *llm.Error
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: hint of %+v, want %s", body, e, want)
+		}
+	}
+	for status, want := range map[int]string{401: "API key", 404: "name of the model", 413: "too large", 308: "base_url", 400: ""} {
+		_, err := ask(t, openai.Config{Transport: respond(status, "")}, llmtest.Request())
+		var e *llm.Error
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) || want == "" && e.Hint != "" || e.Status != status {
+			t.Errorf("%d: hint of %+v, want %s", status, e, want)
+		}
+	}
+}
