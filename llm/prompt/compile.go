@@ -273,9 +273,7 @@ func (c *compiler) statement(at, start int) error {
 		return c.unknownTag(word)
 	}
 	if len(c.open) >= maxBlocks {
-		e := syntaxAt(at, "statements nested deeper than %d", maxBlocks)
-		e.Class = Limit
-		return e
+		return limitAt(at, "statements nested deeper than %d", maxBlocks)
 	}
 	if err := parse(p, at); err != nil {
 		return err

@@ -67,6 +67,13 @@ func syntaxAt(offset int, format string, args ...any) *Error {
 	return e
 }
 
+// limitAt makes a Limit error of a known place.
+func limitAt(offset int, format string, args ...any) *Error {
+	e := syntaxAt(offset, format, args...)
+	e.Class = Limit
+	return e
+}
+
 // at gives an error its place unless it has one already. Errors that are not of
 // this package come from a scope or a function of the program.
 func at(err error, offset int) error {

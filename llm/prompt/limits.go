@@ -9,7 +9,7 @@ import (
 // before memory or the stack run out; no prompt of this world comes near.
 const (
 	maxSource    = 256 << 10 // bytes of a template
-	maxNesting   = 200       // parentheses, operators and subscripts inside each other
+	maxNesting   = 300       // parentheses, operators and subscripts inside each other
 	maxBlocks    = 100       // statements inside each other
 	maxSteps     = 2_000_000 // loop iterations, elements walked, calls, and one per 256 bytes made
 	maxCalls     = 100       // macros, callers and recursive loops inside each other

@@ -100,9 +100,7 @@ func (p *parser) atEnd() bool { return p.cur().kind == tokEnd }
 
 func (p *parser) deeper() error {
 	if p.depth++; p.depth > maxNesting {
-		e := syntaxAt(p.cur().off, "an expression nested deeper than %d", maxNesting)
-		e.Class = Limit
-		return e
+		return limitAt(p.cur().off, "an expression nested deeper than %d", maxNesting)
 	}
 	return nil
 }
@@ -169,7 +167,7 @@ func (p *parser) expr() (node, error) {
 	}
 	for chained := 0; p.word("if"); chained++ {
 		if chained > maxNesting {
-			return nil, syntaxAt(n.pos(), "more than %d ifs in a row", maxNesting)
+			return nil, limitAt(n.pos(), "more than %d ifs in a row", maxNesting)
 		}
 		cond, err := p.or()
 		if err != nil {
@@ -563,7 +561,7 @@ func (p *parser) arguments() ([]argument, error) {
 		}
 		a.x = x
 		if args = append(args, a); len(args) > maxArguments {
-			return nil, syntaxAt(t.off, "more than %d arguments", maxArguments)
+			return nil, limitAt(t.off, "more than %d arguments", maxArguments)
 		}
 	}
 	return args, nil

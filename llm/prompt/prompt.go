@@ -86,11 +86,7 @@ func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	return e, nil
 }
 
-func tooLong() error {
-	e := syntaxAt(0, "a template of more than %d bytes", maxSource)
-	e.Class = Limit
-	return e
-}
+func tooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
 
 // Eval gives the typed value. An undefined name is an error, but for the forms
 // of Jinja2 that allow it.

@@ -21,11 +21,11 @@ func (c *compiler) ifTag(p *parser, at int) error {
 	b := c.begin("if", tagIf, at, s, nil)
 	c.refs.guard(cond)
 	b.branch = func(word string, p *parser) error {
-		if b := &c.open[len(c.open)-1]; b.had("else") {
+		b := &c.open[len(c.open)-1]
+		if b.had("else") {
 			return syntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
-		} else { //nolint:revive // b is needed here only
-			b.parts = append(b.parts, word)
 		}
+		b.parts = append(b.parts, word)
 		if word == "else" {
 			c.tree.tag(tagElse)
 			return nil
@@ -198,7 +198,7 @@ func (c *compiler) signature(p *parser) ([]param, error) {
 			return nil, syntaxAt(off, "a parameter without a default after one with a default")
 		}
 		if len(params) >= maxArguments {
-			return nil, syntaxAt(off, "more than %d parameters", maxArguments)
+			return nil, limitAt(off, "more than %d parameters", maxArguments)
 		}
 		params = append(params, prm)
 	}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// maxLine bounds one line of --jsonl: a chat history with images is large.
+const maxLine = 64 << 20
+
+func newCall(a *app) *cobra.Command {
+	var with, jsonl string
+	cmd := &cobra.Command{
+		Use:   "call NAME",
+		Short: "Run one call without a flow",
+		Long: `Run one call without a flow. Parameters are taken as they are: nothing in them is
+a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one line
+{"id", "output"} or {"id", "error": {"kind", "message"}}, in order; llm scripts the
+model's answers ({"text"}, {"json"} or {"error"}), vars is what the call sees
+(question, inputs, history, summary, facts, vars, language, user, session, now).
+Exit code 0 when every line was answered, errors included.`,
+		Example: strings.Trim(`
+  echo '{"template": "Hello {{ name }}", "values": {"name": "Lin"}}' | scheduler call template --with -
+  scheduler call in-chat --jsonl requests.jsonl`, "\n"),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			registry, err := builtin.Registry()
+			if err != nil {
+				return err
+			}
+			def, ok := registry.Call(args[0])
+			if !ok {
+				return usageError(fmt.Errorf("there is no call %q%s", args[0], didYouMean(args[0], registry.CallNames())))
+			}
+			runner := &callRunner{app: a, def: def, functions: registry}
+			if jsonl != "" {
+				if with != "" {
+					return usageError(errors.New("--with and --jsonl exclude each other"))
+				}
+				return runner.lines(cmd.Context(), jsonl)
+			}
+			return runner.single(cmd.Context(), with)
+		},
+	}
+	cmd.Flags().StringVar(&with, "with", "", "parameters, a YAML or JSON `file`, - for stdin")
+	cmd.Flags().StringVar(&jsonl, "jsonl", "", "requests, one JSON object per line, a `file`, - for stdin")
+	return cmd
+}
+
+// readFile reads a file, - being stdin.
+func (a *app) readFile(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(a.stdin)
+	}
+	return os.ReadFile(path)
+}
+
+// callRunner runs one call outside of flows.
+type callRunner struct {
+	app       *app
+	def       calls.Definition
+	functions calls.Functions
+}
+
+func (r *callRunner) env() *calls.Env {
+	env := calls.NewEnv()
+	env.Functions = r.functions
+	env.MediaRoots = r.app.config.Media
+	env.Tokens = tokens.For("")
+	return env
+}
+
+// single runs the call once and prints its output.
+func (r *callRunner) single(ctx context.Context, with string) error {
+	params := value.OfMap(nil)
+	if with != "" {
+		text, err := r.app.readFile(with)
+		if err != nil {
+			return usageError(fmt.Errorf("reading --with: %w", err))
+		}
+		if params, err = yaml.ParseValue(text); err != nil {
+			return usageError(fmt.Errorf("--with: %s:%w", with, err))
+		}
+	}
+	env := r.env()
+	env.Vars = &calls.Vars{Language: r.app.config.language(), Now: time.Now()}
+	if r.def.Info.UsesLLM {
+		name := r.app.config.LLM.Default
+		if name != "" {
+			provider, model, _, err := r.app.live(name)
+			if err != nil {
+				return err
+			}
+			env.LLM, env.Tokens = provider, tokens.For(model)
+		}
+	}
+	output, err := scheduler.Invoke(ctx, r.def, params, env)
+	if err != nil {
+		if calls.KindOf(err) == calls.Invalid {
+			return usageError(err)
+		}
+		return exitFor(ctx, err, false)
+	}
+	_, err = fmt.Fprintf(r.app.stdout, "%s\n", output.AppendIndented(nil, "  "))
+	return err
+}
+
+// lines answers every line of a file.
+func (r *callRunner) lines(ctx context.Context, path string) error {
+	in := r.app.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return usageError(fmt.Errorf("reading --jsonl: %w", err))
+		}
+		defer f.Close()
+		in = f
+	}
+	out := bufio.NewWriter(r.app.stdout)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
+	for n := 1; scanner.Scan(); n++ {
+		if strings.TrimSpace(scanner.Text()) == "" {
+			continue
+		}
+		if ctx.Err() != nil {
+			return exitError{exitInterrupted, errors.Join(errors.New("interrupted"), out.Flush())}
+		}
+		answer := r.line(ctx, n, scanner.Bytes())
+		if _, err := out.Write(append(answer.AppendJSON(nil), '\n')); err != nil {
+			return exitError{exitFailed, err}
+		}
+		if err := out.Flush(); err != nil {
+			return exitError{exitFailed, err}
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return exitError{exitFailed, fmt.Errorf("reading --jsonl: %w", err)}
+	}
+	return nil
+}
+
+// callRequest is one line of --jsonl.
+type callRequest struct {
+	ID   value.Value   `json:"id"`
+	With value.Value   `json:"with"`
+	Vars callVars      `json:"vars"`
+	LLM  []value.Value `json:"llm"`
+}
+
+// callVars is what a line says of the call's Vars.
+type callVars struct {
+	Question string         `json:"question"`
+	Inputs   value.Value    `json:"inputs"`
+	History  []calls.Record `json:"history"`
+	Summary  string         `json:"summary"`
+	Facts    []string       `json:"facts"`
+	Vars     *value.Map     `json:"vars"`
+	Language string         `json:"language"`
+	User     string         `json:"user"`
+	Session  string         `json:"session"`
+	Now      string         `json:"now"`
+}
+
+func (r *callRunner) line(ctx context.Context, n int, text []byte) value.Value {
+	answer := value.NewMap(2)
+	fail := func(err error) value.Value {
+		info := value.Pairs("kind", string(calls.KindOf(err)), "message", err.Error())
+		if hint := calls.HintOf(err); hint != "" {
+			info.Set("hint", value.OfString(hint))
+		}
+		answer.Set("error", value.OfMap(info))
+		return value.OfMap(answer)
+	}
+	parsed, err := value.ParseJSON(text)
+	answer.Set("id", value.Value{})
+	if err != nil {
+		return fail(calls.Errorf(calls.Invalid, "line %d: column %w", n, err))
+	}
+	id, _ := parsed.Get("id")
+	answer.Set("id", id)
+	for k := range parsed.Map().All() {
+		if k != "id" && k != "with" && k != "vars" && k != "llm" {
+			return fail(calls.Errorf(calls.Invalid, "line %d: unknown member %q%s", n, k, didYouMean(k, []string{"id", "with", "vars", "llm"})))
+		}
+	}
+	var request callRequest
+	if err := value.Decode(parsed, &request); err != nil {
+		return fail(calls.Errorf(calls.Invalid, "line %d: %w", n, err))
+	}
+	if request.With.IsNull() {
+		request.With = value.OfMap(nil)
+	}
+	env, err := r.envOf(&request)
+	if err != nil {
+		return fail(calls.Errorf(calls.Invalid, "line %d: %w", n, err))
+	}
+	output, err := scheduler.Invoke(ctx, r.def, request.With, env)
+	if err != nil {
+		return fail(err)
+	}
+	answer.Set("output", output)
+	return value.OfMap(answer)
+}
+
+// envOf gives the Env of a line: lines share nothing.
+func (r *callRunner) envOf(request *callRequest) (*calls.Env, error) {
+	env := r.env()
+	answers, err := scripted.Parse(value.OfList(request.LLM...))
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	env.LLM = scripted.New(answers...)
+	v := request.Vars
+	now := time.Now()
+	if v.Now != "" {
+		if now, err = parseTime(v.Now); err != nil {
+			return nil, err
+		}
+		env.Clock = func() time.Time { return now }
+	}
+	resolved := make(map[string]value.Value, v.Vars.Len())
+	for name, x := range v.Vars.All() {
+		resolved[name] = x
+	}
+	if v.Inputs.IsNull() {
+		v.Inputs = value.OfMap(nil)
+	}
+	language := v.Language
+	if language == "" {
+		language = r.app.config.language()
+	}
+	env.Vars = &calls.Vars{
+		Inputs: v.Inputs, Question: v.Question, Resolved: resolved, Language: language, Now: now,
+		Scope:    calls.Scope{User: v.User, Session: v.Session},
+		Upstream: calls.Past{Records: v.History, Abstract: v.Summary, Known: v.Facts},
+	}
+	return env, nil
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func newCalls(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "calls [NAME]",
+		Short:   "List the calls, or show one with its schemas and an example",
+		Example: "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			registry, err := builtin.Registry()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listCalls(registry, asJSON)
+			}
+			def, ok := registry.Call(args[0])
+			if !ok {
+				return usageError(fmt.Errorf("there is no call %q%s", args[0], didYouMean(args[0], registry.CallNames())))
+			}
+			if asJSON {
+				return a.printJSON(callJSON(def, a.config.language()))
+			}
+			return a.describeCall(def)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) printJSON(v value.Value) error {
+	_, err := fmt.Fprintf(a.stdout, "%s\n", v.AppendIndented(nil, "  "))
+	return err
+}
+
+func callJSON(def calls.Definition, language string) value.Value {
+	info := def.Info
+	return value.OfMap(value.Pairs("name", info.Name, "summary", info.Summary.In(language),
+		"params", info.Params.Doc(), "input", info.Input.Doc(), "output", info.Output.Doc(),
+		"literal", value.Must(info.Literal), "example", exampleFlow(def)))
+}
+
+func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
+	if asJSON {
+		list := []value.Value{}
+		for _, name := range registry.CallNames() {
+			def, _ := registry.Call(name)
+			list = append(list, callJSON(def, a.config.language()))
+		}
+		return a.printJSON(value.OfList(list...))
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range registry.CallNames() {
+		def, _ := registry.Call(name)
+		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.config.language()))
+	}
+	return w.Flush()
+}
+
+// describeCall prints one call: what it takes, what it gives, and a flow that
+// runs.
+func (a *app) describeCall(def calls.Definition) error {
+	info := def.Info
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.config.language()))
+	table(&b, info.Params.Doc(), info.Literal)
+	b.WriteString("\nOutput\n")
+	table(&b, info.Output.Doc(), nil)
+	if len(info.Examples) > 0 {
+		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
+		for line := range strings.SplitSeq(strings.TrimRight(exampleFlow(def), "\n"), "\n") {
+			b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+		}
+	}
+	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+// table prints the properties of a schema.
+func table(b *strings.Builder, schema value.Value, literal []string) {
+	required := map[string]bool{}
+	list, _ := schema.Get("required")
+	for _, r := range list.List() {
+		name, _ := r.Str()
+		required[name] = true
+	}
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	properties, _ := schema.Get("properties")
+	for name, p := range properties.Map().All() {
+		docValue, _ := p.Get("description")
+		doc, _ := docValue.Str()
+		if def, ok := p.Get("default"); ok {
+			doc += " Default: " + def.JSON() + "."
+		}
+		for _, l := range literal {
+			if l == name {
+				doc += " Taken as written, without templates."
+			}
+		}
+		mark := ""
+		if required[name] {
+			mark = "required"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, typeOf(p), mark, doc)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+}
+
+// typeOf is the type of a property in a word.
+func typeOf(p value.Value) string {
+	if enum, ok := p.Get("enum"); ok {
+		var words []string
+		for _, e := range enum.List() {
+			word, _ := e.Str()
+			words = append(words, word)
+		}
+		return strings.Join(words, "|")
+	}
+	kind, ok := p.Get("type")
+	if !ok {
+		return "any"
+	}
+	if name, ok := kind.Str(); ok {
+		if items, has := p.Get("items"); name == "array" && has {
+			return typeOf(items) + "[]"
+		}
+		return name
+	}
+	var names []string
+	for _, k := range kind.List() {
+		name, _ := k.Str()
+		names = append(names, name)
+	}
+	return strings.Join(names, "|")
+}
+
+// exampleFlow is the first example of a call as a whole flow. A call that asks a
+// model answers with the offline provider echo.
+func exampleFlow(def calls.Definition) string {
+	info := def.Info
+	if len(info.Examples) == 0 {
+		return ""
+	}
+	example := info.Examples[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: try-%s\n", strings.ReplaceAll(info.Name, ".", "-"))
+	if info.UsesLLM {
+		b.WriteString("llm: echo    # repeats the user's words; name a provider of your settings here\n")
+	}
+	if v := example.Vars; v != nil && v.Question != "" {
+		question, err := json.Marshal(v.Question)
+		if err == nil {
+			fmt.Fprintf(&b, "inputs: {type: object, properties: {question: {type: string, default: %s}}}\n", question)
+		}
+	}
+	fmt.Fprintf(&b, "steps:\n  - id: try\n    call: %s\n", info.Name)
+	if with := strings.TrimSpace(example.With); with != "" && with != "{}" {
+		b.WriteString("    with:\n")
+		for line := range strings.SplitSeq(strings.Trim(example.With, "\n"), "\n") {
+			b.WriteString(strings.TrimRight("      "+line, " ") + "\n")
+		}
+	}
+	b.WriteString("outputs: \"{{ try }}\"\n")
+	return b.String()
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// explain prints the final prompt of a step, every piece with its source.
+func (a *app) explain(flow *scheduler.Flow, record *scheduler.Record, step string, counter llm.Counter) error {
+	if step == lastPrompt {
+		if step = scheduler.LastPrompt(flow, record); step == "" {
+			return exitError{exitFailed, fmt.Errorf("--explain: no step of the run built a prompt")}
+		}
+	}
+	e, err := scheduler.Explain(context.Background(), flow, record, step, counter)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	return printExplanation(a.stdout, e)
+}
+
+// style colours text on a terminal.
+type style bool
+
+func (on style) paint(code, text string) string {
+	if !on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func printExplanation(w io.Writer, e *scheduler.Explanation) error {
+	colours := style(isTerminal(w))
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", fmt.Sprintf(
+		"Prompt of step %s (%s): %d messages, %d tokens", e.Step, e.Call, len(e.Messages), e.Tokens)))
+	for i, m := range e.Messages {
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %d tokens", i, m.Role, m.Tokens)))
+		for _, p := range m.Pieces {
+			if strings.TrimSpace(p.Text) == "" {
+				continue // separators are part of the text, but nobody asks where they come from
+			}
+			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%d tokens)", strings.Join(p.Source, " > "), p.Tokens)))
+			for line := range strings.SplitSeq(strings.Trim(p.Text, "\n"), "\n") {
+				fmt.Fprintf(&b, "  | %s\n", line)
+			}
+		}
+	}
+	if len(e.LeftOut) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", "Left out"))
+		for _, l := range e.LeftOut {
+			fmt.Fprintf(&b, "  - %s of step %s: %s\n", strings.TrimSpace(l.Part.Kind+" "+l.Part.Name), l.Step, l.Part.Reason)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func newGraph(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "graph FLOW",
+		Short:   "Draw a flow as a picture",
+		Long:    "Print the steps of a flow and what they need as a Mermaid or Graphviz picture.",
+		Example: "  scheduler graph flow.yaml\n  scheduler graph flow.yaml --format dot | dot -Tsvg > flow.svg",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			draw := map[string]func(*scheduler.Flow) string{
+				"mermaid": (*scheduler.Flow).Mermaid,
+				"dot":     (*scheduler.Flow).Dot,
+			}[format]
+			if draw == nil {
+				return usageError(fmt.Errorf("the format %q is not known: want mermaid or dot", format))
+			}
+			flow, err := a.load(args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.stdout, draw(flow))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "mermaid", "mermaid or dot")
+	return cmd
+}

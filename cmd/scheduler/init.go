@@ -1,0 +1,97 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/configs"
+)
+
+// project is the new project that init writes.
+//
+//go:embed all:project
+var project embed.FS
+
+func newInit(a *app) *cobra.Command {
+	var settings bool
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Make a new project with a flow that runs",
+		Long: `Make a new project: settings, a flow that runs without a key, its workspace, and
+the schema that lets an editor complete flows. Files that exist are left alone.`,
+		Example: "  scheduler init my-app\n  scheduler init --settings    # print all settings with their defaults",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if settings {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if settings {
+				_, err := a.stdout.Write(configs.Defaults)
+				return err
+			}
+			return a.init(args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&settings, "settings", false, "print all settings with their defaults, and write nothing")
+	return cmd
+}
+
+func (a *app) init(dir string) error {
+	files, err := projectFiles()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return exitError{exitFailed, err}
+		}
+		// O_EXCL: what somebody wrote stays.
+		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			fmt.Fprintf(a.stderr, "kept    %s\n", path)
+			continue
+		}
+		if err != nil {
+			return exitError{exitFailed, err}
+		}
+		_, err = out.Write(f.content)
+		if err := errors.Join(err, out.Close()); err != nil {
+			return exitError{exitFailed, fmt.Errorf("writing %s: %w", path, err)}
+		}
+		fmt.Fprintf(a.stderr, "created %s\n", path)
+	}
+	fmt.Fprintf(a.stderr, "\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n", dir)
+	return nil
+}
+
+type projectFile struct {
+	name    string
+	content []byte
+}
+
+// projectFiles lists the files of a new project in the order they are written.
+func projectFiles() ([]projectFile, error) {
+	files := []projectFile{{"flow.schema.json", configs.FlowSchema}}
+	err := fs.WalkDir(project, "project", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := project.ReadFile(path)
+		name := path[len("project/"):]
+		if name == "gitignore" { // a real .gitignore would hide files of this repository
+			name = ".gitignore"
+		}
+		files = append(files, projectFile{name, content})
+		return err
+	})
+	return files, err
+}

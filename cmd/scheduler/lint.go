@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func newLint(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "lint FLOW...",
+		Short: "Report all problems of flows, before anything runs",
+		Long: `Report all problems of flows as file:line:col: message (hint), in file order.
+Sub-flows are looked through. Exit code 2 means that there is an error; warnings
+alone give 0.`,
+		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			loader, err := a.loader()
+			if err != nil {
+				return err
+			}
+			var all scheduler.Problems
+			for _, file := range files {
+				_, problems := loader.Load(file)
+				all = append(all, problems...)
+			}
+			if err := a.printProblems(all, asJSON); err != nil {
+				return err
+			}
+			if all.HasErrors() {
+				return exitError{code: exitUsage}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as one JSON array")
+	return cmd
+}
+
+func (a *app) printProblems(problems scheduler.Problems, asJSON bool) error {
+	if !asJSON {
+		for _, p := range problems {
+			if _, err := fmt.Fprintln(a.stdout, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	type problem struct {
+		File     string `json:"file"`
+		Line     int    `json:"line"`
+		Col      int    `json:"col"`
+		Severity string `json:"severity"`
+		Message  string `json:"message"`
+		Hint     string `json:"hint,omitempty"`
+	}
+	list := make([]problem, len(problems))
+	for i, p := range problems {
+		list[i] = problem{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
+		if p.Warning {
+			list[i].Severity = "warning"
+		}
+	}
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(list)
+}

@@ -1,0 +1,125 @@
+// Command scheduler runs flows: YAML files of calls that put a prompt together
+// and ask a model. See the package scheduler for what a run is.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// The exit codes. Scripts depend on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // the run failed
+	exitUsage       = 2   // the flow, the settings, the inputs or the usage is wrong
+	exitInterrupted = 130 // Ctrl-C
+)
+
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute runs the program and gives its exit code.
+func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() { // a second Ctrl-C ends the program at once
+		<-ctx.Done()
+		stop()
+	}()
+	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(app)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &code):
+		if code.err != nil {
+			app.complain(code.err)
+		}
+		return code.code
+	}
+	// What cobra itself refuses is wrong usage.
+	app.complain(err)
+	fmt.Fprintln(stderr, "Run 'scheduler --help' for usage.")
+	return exitUsage
+}
+
+// app is what every subcommand shares.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	configPath     string
+	config         *Config
+}
+
+// complain prints an error with its hint.
+func (a *app) complain(err error) {
+	fmt.Fprintln(a.stderr, "error: "+err.Error())
+	if hint := calls.HintOf(err); hint != "" {
+		fmt.Fprintln(a.stderr, "hint: "+hint)
+	}
+}
+
+// exitError is an error with the exit code that it means; err is nil where
+// everything has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return exitError{exitUsage, err} }
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "scheduler",
+		Short: "Run flows that build the context of a language model",
+		Long: strings.TrimSpace(`
+scheduler runs flows: YAML files made of calls (input, context, in-chat, chat ...)
+that put a prompt together, ask a model, and can tell where every piece of the
+prompt came from.`),
+		Example: strings.Trim(`
+  scheduler init my-app && cd my-app
+  scheduler run flows/hello.yaml --question "Who are you?"
+  scheduler run flows/hello.yaml --explain
+  scheduler lint flows/*.yaml
+  scheduler calls chat`, "\n"),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cmd.Name() == "version" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+				return nil
+			}
+			a.config, err = loadConfig(a.configPath)
+			return err
+		},
+	}
+	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default ./scheduler.yaml where there is one)")
+	root.AddCommand(
+		newRun(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newInit(a), newVersion(a))
+	return root
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func newEventPrinter(w io.Writer) eventPrinter {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return eventPrinter{enc}
+}
+
+// progress shows a run to a person: text of to_user steps on stdout, what happens
+// on stderr. On a terminal every running step has a line that lives; else there
+// is a plain line when a step is over.
+type progress struct {
+	stdout      io.Writer
+	outputsOnly bool
+	toUser      bool // some step is to_user
+	speech      speech
+	outputs     *value.Value
+
+	mu      sync.Mutex // over what follows: the ticker draws too
+	stderr  io.Writer
+	live    bool // stderr is a terminal
+	running []*row
+	drawn   int  // lines that the last drawing took
+	quiet   bool // text is streaming to the same terminal
+	frame   int
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// row is a step that runs.
+type row struct {
+	key, call string
+	since     time.Time
+	note      string
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func newProgress(a *app, flow *scheduler.Flow, outputsOnly bool) *progress {
+	p := &progress{
+		stdout: a.stdout, stderr: a.stderr, outputsOnly: outputsOnly,
+		live: isTerminal(a.stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
+	}
+	for _, s := range flow.Steps {
+		p.toUser = p.toUser || s.ToUser
+	}
+	p.speech = speech{texts: map[string]*strings.Builder{}}
+	if p.live {
+		p.stopped.Go(p.tick)
+	}
+	return p
+}
+
+func (p *progress) tick() {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			p.frame++
+			p.draw()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// key tells the items of a step apart.
+func key(e *scheduler.Event) string {
+	if e.Index != nil {
+		return fmt.Sprintf("%s[%d]", e.Step, *e.Index)
+	}
+	return e.Step
+}
+
+func (p *progress) event(e *scheduler.Event) error {
+	if text := p.say(e); text != "" {
+		p.pause()
+		if _, err := io.WriteString(p.stdout, text); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(e)
+	return nil
+}
+
+// say gives what stdout gets because of an event.
+func (p *progress) say(e *scheduler.Event) string {
+	if p.outputsOnly {
+		if e.Type == scheduler.FlowFinished {
+			p.outputs = e.Data.Outputs
+		}
+		return ""
+	}
+	switch e.Type { //nolint:exhaustive // the others say nothing
+	case scheduler.StepStarted:
+		p.speech.start(key(e), e.Data.ToUser)
+	case scheduler.StepDelta:
+		return p.speech.add(key(e), e.Data.Text)
+	case scheduler.StepRetrying:
+		return p.speech.void(key(e))
+	case scheduler.StepFinished:
+		return p.speech.finish(key(e), e.Data.Output)
+	case scheduler.StepFailed, scheduler.StepSkipped:
+		return p.speech.finish(key(e), nil)
+	case scheduler.FlowFinished:
+		p.outputs = e.Data.Outputs
+	}
+	return ""
+}
+
+// show tells on stderr what an event means.
+func (p *progress) show(e *scheduler.Event) {
+	k := key(e)
+	switch e.Type { //nolint:exhaustive // the others are not shown
+	case scheduler.StepStarted:
+		p.running = append(p.running, &row{key: k, call: e.Data.Call, since: time.Now()})
+		p.draw()
+	case scheduler.StepDelta:
+		for _, r := range p.running {
+			if r.key == k {
+				r.note = "answering"
+			}
+		}
+	case scheduler.StepRetrying:
+		p.line("↻", "33", fmt.Sprintf("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
+			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
+	case scheduler.StepSkipped:
+		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
+	case scheduler.StepFailed:
+		p.over(k)
+		p.line("✗", "31", fmt.Sprintf("%s failed: %s", k, e.Data.Error.Message))
+	case scheduler.StepFinished:
+		call := p.over(k)
+		mark, colour, note := "✓", "32", ""
+		if e.Data.Error != nil {
+			mark, colour, note = "!", "33", " with an error that the flow goes on after: "+e.Data.Error.Message
+		}
+		p.line(mark, colour, fmt.Sprintf("%s%s%s%s", k, call, figures(e.Data), note))
+		p.warnings(k, e.Data.Output)
+	case scheduler.FlowWaiting, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished:
+		p.running = nil
+		p.draw()
+	}
+}
+
+// warnings shows the warnings that a call put into its output.
+func (p *progress) warnings(step string, output *value.Value) {
+	if output == nil {
+		return
+	}
+	list, _ := output.Get("warnings")
+	for _, w := range list.List() {
+		text, ok := w.Str()
+		if !ok {
+			text = w.JSON()
+		}
+		p.line("!", "33", fmt.Sprintf("%s: warning: %s", step, text))
+	}
+}
+
+// over takes a row away and gives its call for the line that stays.
+func (p *progress) over(k string) string {
+	for i, r := range p.running {
+		if r.key == k {
+			p.running = append(p.running[:i], p.running[i+1:]...)
+			return " (" + r.call + ")"
+		}
+	}
+	return ""
+}
+
+// figures is the time and the tokens of a finished step.
+func figures(d *scheduler.Data) string {
+	s := ""
+	if d.DurationMS != nil {
+		s += fmt.Sprintf(" %.1f ms", *d.DurationMS)
+	}
+	if d.Usage != nil {
+		s += fmt.Sprintf(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
+	}
+	if d.Output != nil {
+		if n, ok := d.Output.Get("tokens"); ok {
+			s += fmt.Sprintf(", prompt of %s tokens", n)
+		}
+	}
+	return s
+}
+
+// line prints a line that stays.
+func (p *progress) line(mark, colour, text string) {
+	p.clear()
+	if p.live {
+		fmt.Fprintf(p.stderr, "\x1b[%sm%s\x1b[0m %s\n", colour, mark, text)
+	} else {
+		fmt.Fprintf(p.stderr, "%s %s\n", mark, text)
+	}
+	p.draw()
+}
+
+// draw writes the lines of the running steps anew.
+func (p *progress) draw() {
+	if !p.live || p.quiet {
+		return
+	}
+	p.clear()
+	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	width := 80
+	if f, ok := p.stderr.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			width = w
+		}
+	}
+	const most = 12 // a wide fan must not scroll the terminal
+	for i, r := range p.running {
+		text := fmt.Sprintf("%c %s (%s) %.1fs %s", spinner[p.frame%len(spinner)], r.key, r.call, time.Since(r.since).Seconds(), r.note)
+		if i == most {
+			text = fmt.Sprintf("  and %d more", len(p.running)-most)
+		}
+		if runes := []rune(text); len(runes) >= width {
+			text = string(runes[:width-1])
+		}
+		fmt.Fprintf(p.stderr, "%s\n", text)
+		p.drawn++
+		if i == most {
+			break
+		}
+	}
+}
+
+// clear takes the live lines off the terminal.
+func (p *progress) clear() {
+	if p.drawn > 0 {
+		fmt.Fprintf(p.stderr, "\x1b[%dA\x1b[J", p.drawn)
+		p.drawn = 0
+	}
+}
+
+// pause keeps the live lines away while text streams to the same terminal.
+func (p *progress) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.quiet = p.live && isTerminal(p.stdout) && p.speech.speaking()
+}
+
+func (p *progress) close() error {
+	if p.live {
+		close(p.stop)
+		p.stopped.Wait()
+		p.mu.Lock()
+		p.clear()
+		p.mu.Unlock()
+	}
+	if p.outputs == nil || p.toUser && !p.outputsOnly {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s\n", p.outputs.AppendIndented(nil, "  "))
+	return err
+}

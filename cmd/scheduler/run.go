@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// lastPrompt is the value of --explain without a step.
+const lastPrompt = "*"
+
+// runFlags are the flags of the subcommand run.
+type runFlags struct {
+	inputs    []string
+	inputFile string
+	question  string
+	provider  string
+	now       string
+	explain   string
+	seed      uint64
+	json      bool
+	outputs   bool
+	ephemeral bool
+}
+
+func newRun(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run FLOW",
+		Short: "Run a flow",
+		Long: `Run a flow. The text of its to_user steps streams to stdout, progress goes to
+stderr. Where no step is to_user, stdout gets the outputs as one JSON document.
+
+Exit codes: 0 done, 1 the run failed, 2 the flow, the settings or the inputs are
+wrong (nothing ran), 130 interrupted.`,
+		Example: strings.Trim(`
+  scheduler run flow.yaml --question "What is the weather in Hangzhou?"
+  scheduler run flow.yaml -i city=Hangzhou -i days=3 -i notes=@notes.txt
+  scheduler run flow.yaml --input inputs.json --outputs
+  scheduler run flow.yaml --explain=answer
+  scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := f.place(args)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), path, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.inputs, "set-input", "i", nil, "an input, `key=value` or key=@file; typed by the flow's input schema")
+	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
+	flags.StringVar(&f.question, "question", "", "the input question")
+	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
+	flags.BoolVar(&f.json, "json", false, "print every event as a JSON line on stdout, and nothing else")
+	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
+	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
+	flags.Lookup("explain").NoOptDefVal = lastPrompt
+	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind")
+	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
+	return cmd
+}
+
+// place sorts out the arguments: pflag gives the step of "--explain STEP" as a
+// second argument.
+func (f *runFlags) place(args []string) (flow string, err error) {
+	if len(args) == 2 {
+		if f.explain != lastPrompt {
+			return "", usageError(fmt.Errorf("run takes one flow, got %q and %q", args[0], args[1]))
+		}
+		if _, err := os.Stat(args[0]); err != nil {
+			args[0], args[1] = args[1], args[0]
+		}
+		f.explain = args[1]
+	}
+	if f.json && (f.outputs || f.explain != "") {
+		return "", usageError(errors.New("--json prints events and nothing else: leave out --outputs and --explain"))
+	}
+	if f.outputs && f.explain != "" {
+		return "", usageError(errors.New("--outputs prints the outputs and nothing else: leave out --explain"))
+	}
+	return args[0], nil
+}
+
+func (a *app) run(ctx context.Context, path string, f *runFlags) error {
+	flow, err := a.load(path)
+	if err != nil {
+		return err
+	}
+	inputs, err := a.readInputs(flow, f)
+	if err != nil {
+		return err
+	}
+	now, err := parseTime(f.now)
+	if err != nil {
+		return err
+	}
+	if f.explain != "" && f.explain != lastPrompt {
+		if _, ok := flow.Step(f.explain); !ok {
+			return usageError(fmt.Errorf("--explain: the flow has no step %q%s", f.explain, didYouMean(f.explain, stepIDs(flow))))
+		}
+	}
+	executor, err := a.executor(flow, f.provider, now)
+	if err != nil {
+		return err
+	}
+	executor.Seed = f.seed
+	executor.Language = a.config.language()
+	var out printer = newProgress(a, flow, f.outputs)
+	if f.json {
+		out = newEventPrinter(a.stdout)
+	}
+	record := scheduler.NewRecord()
+	for event, runErr := range executor.Run(ctx, flow, inputs) {
+		if runErr != nil {
+			err = runErr
+			break
+		}
+		record.Add(event)
+		if err := out.event(event); err != nil {
+			return exitError{exitFailed, fmt.Errorf("printing: %w", err)}
+		}
+	}
+	if closeErr := out.close(); err == nil && closeErr != nil {
+		err = closeErr
+	}
+	if f.explain != "" {
+		if explainErr := a.explain(flow, record, f.explain, executor.Env.Tokens); err == nil {
+			err = explainErr
+		}
+	}
+	return exitFor(ctx, err, f.json)
+}
+
+// exitFor gives the error of a run its exit code. said means that stdout told the
+// error already.
+func exitFor(ctx context.Context, err error, said bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
+		return exitError{exitInterrupted, errors.New("interrupted")}
+	case said:
+		return exitError{code: exitFailed}
+	}
+	return exitError{exitFailed, err}
+}
+
+// readInputs puts the inputs together from --input, -i and --question, applies
+// defaults and checks them.
+func (a *app) readInputs(flow *scheduler.Flow, f *runFlags) (value.Value, error) {
+	inputs := value.NewMap(4)
+	if f.inputFile != "" {
+		text, err := a.readFile(f.inputFile)
+		if err != nil {
+			return value.Value{}, usageError(fmt.Errorf("reading --input: %w", err))
+		}
+		v, err := value.ParseJSON(text)
+		if err != nil {
+			return value.Value{}, usageError(fmt.Errorf("--input: %s:%w", f.inputFile, err))
+		}
+		if v.Kind() != value.Object {
+			return value.Value{}, usageError(fmt.Errorf("--input: %s: want a JSON object, got %s", f.inputFile, v.Kind()))
+		}
+		inputs = v.Map().Clone()
+	}
+	for _, pair := range f.inputs {
+		if err := a.setInput(flow, inputs, pair); err != nil {
+			return value.Value{}, usageError(err)
+		}
+	}
+	if f.question != "" {
+		inputs.Set("question", value.OfString(f.question))
+	}
+	a.warnUnknownInputs(flow, inputs)
+	checked := flow.Inputs.ApplyDefaults(value.OfMap(inputs))
+	if problems := flow.Inputs.Check(checked); problems != nil {
+		lines := []string{"the inputs do not fit the flow:"}
+		for _, p := range problems {
+			lines = append(lines, "  "+p.Error())
+		}
+		return value.Value{}, usageError(errors.New(strings.Join(lines, "\n")))
+	}
+	return checked, nil
+}
+
+// setInput reads one -i key=value.
+func (a *app) setInput(flow *scheduler.Flow, inputs *value.Map, pair string) error {
+	key, text, ok := strings.Cut(pair, "=")
+	if !ok || key == "" {
+		return fmt.Errorf("-i %s: want key=value or key=@file", pair)
+	}
+	properties, _ := flow.Inputs.Doc().Get("properties")
+	if _, known := properties.Get(key); !known && properties.Map().Len() > 0 {
+		if _, open := flow.Inputs.Doc().Get("additionalProperties"); !open {
+			return fmt.Errorf("-i %s: the flow has no input %q%s", pair, key, didYouMean(key, properties.Map().Keys()))
+		}
+	}
+	if file, isFile := strings.CutPrefix(text, "@"); isFile {
+		content, err := a.readFile(file)
+		if err != nil {
+			return fmt.Errorf("-i %s: %w", pair, err)
+		}
+		text = string(content)
+	}
+	v, err := flow.Inputs.FromText(key, text)
+	if err != nil {
+		return fmt.Errorf("-i %s: %w", key, err)
+	}
+	inputs.Set(key, v)
+	return nil
+}
+
+// warnUnknownInputs tells of inputs that the flow does not name: JSON Schema lets
+// them pass, but most of them are typing mistakes.
+func (a *app) warnUnknownInputs(flow *scheduler.Flow, inputs *value.Map) {
+	properties, _ := flow.Inputs.Doc().Get("properties")
+	if _, said := flow.Inputs.Doc().Get("additionalProperties"); said {
+		return
+	}
+	for key := range inputs.All() {
+		if _, known := properties.Get(key); !known {
+			fmt.Fprintf(a.stderr, "warning: the flow does not name the input %q%s\n", key, didYouMean(key, properties.Map().Keys()))
+		}
+	}
+}
+
+func stepIDs(flow *scheduler.Flow) []string {
+	ids := make([]string, len(flow.Steps))
+	for i, s := range flow.Steps {
+		ids[i] = s.ID
+	}
+	return ids
+}
+
+func didYouMean(word string, words []string) string {
+	if near := value.Nearest(word, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// parseTime reads --now: with a zone, or in the local one; "" is the zero time.
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usageError(fmt.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
+}
+
+// printer shows the events of a run.
+type printer interface {
+	event(*scheduler.Event) error
+	close() error
+}
+
+// eventPrinter prints events as JSON lines.
+type eventPrinter struct{ enc *json.Encoder }
+
+func (p eventPrinter) event(e *scheduler.Event) error { return p.enc.Encode(e) }
+func (p eventPrinter) close() error                   { return nil }

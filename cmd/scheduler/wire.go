@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/openai"
+	"github.com/callnode/scheduler/llm/replay"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// This file is the only place where all parts meet: the registry of calls, the
+// providers, the loader of flows and the executor.
+
+// loader gives what reads flows.
+func (a *app) loader() (*scheduler.Loader, error) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		return nil, err
+	}
+	return &scheduler.Loader{
+		Registry:  registry,
+		Providers: a.config.providerNames(),
+		Plugins:   []string{},
+		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
+	}, nil
+}
+
+// load reads a flow; its problems are printed, and errors among them end the
+// command.
+func (a *app) load(path string) (*scheduler.Flow, error) {
+	loader, err := a.loader()
+	if err != nil {
+		return nil, err
+	}
+	flow, problems := loader.Load(path)
+	for _, p := range problems {
+		fmt.Fprintln(a.stderr, p)
+	}
+	if problems.HasErrors() {
+		return nil, exitError{code: exitUsage}
+	}
+	return flow, nil
+}
+
+// loadSubFlow reads a sub-flow whose path is known only when its step runs.
+func (a *app) loadSubFlow(_ context.Context, path string) (*scheduler.Flow, error) {
+	loader, err := a.loader()
+	if err != nil {
+		return nil, err
+	}
+	flow, problems := loader.Load(path)
+	if err := problems.Err(); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	return flow, nil
+}
+
+// executor gives what runs a flow, with a provider by name ("" is the flow's own
+// choice) and a fixed clock unless now is zero.
+func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		return nil, err
+	}
+	env := calls.NewEnv()
+	env.Functions = registry
+	env.MediaRoots = a.config.Media
+	env.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if !now.IsZero() {
+		env.Clock = func() time.Time { return now }
+	}
+	chosen, err := a.choose(flow, provider)
+	if err != nil {
+		return nil, err
+	}
+	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
+	return &scheduler.StepExecutor{
+		Env:         env,
+		Registry:    registry,
+		Load:        a.loadSubFlow,
+		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
+		MaxParallel: a.config.Run.MaxParallel,
+		CancelGrace: a.config.Run.CancelGrace,
+		Secrets: func(name string) (string, bool) {
+			if !slices.Contains(a.config.Secrets, name) {
+				return "", false
+			}
+			return os.LookupEnv(name)
+		},
+	}, nil
+}
+
+// choice is who answers a flow.
+type choice struct {
+	llm   llm.Provider
+	name  string // of the provider that was asked for; "" where nobody said
+	model string // by which tokens are counted
+	// all says that it answers sub-flows too, whatever they name.
+	all       bool
+	recording bool
+}
+
+// choose finds who answers: by name, the flow's word, the setting; and whether a
+// cassette stands before or instead of it.
+func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
+	c := &choice{name: name, all: name != ""}
+	if c.name == "" {
+		c.name = flow.LLM
+	}
+	if c.name == "" {
+		c.name = a.config.LLM.Default
+	}
+	cassette := strings.TrimSuffix(flow.File, filepath.Ext(flow.File)) + ".cassette.yaml"
+	mode := a.config.LLM.Mode
+	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
+		fmt.Fprintf(a.stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
+		mode = "replay"
+	}
+	var err error
+	switch {
+	case mode == "replay":
+		c.all = true
+		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay})
+		return c, err
+	case c.name == "":
+		c.llm = calls.NewEnv().LLM
+		return c, nil
+	}
+	var secrets []string
+	if c.llm, c.model, secrets, err = a.live(c.name); err == nil && mode == "record" {
+		c.recording = true
+		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
+	}
+	return c, err
+}
+
+// other gives the provider that a flow or a sub-flow names under llm.
+func (a *app) other(c *choice, name string) (llm.Provider, error) {
+	if c.all || name == c.name {
+		return c.llm, nil
+	}
+	if c.recording {
+		return nil, usageError(fmt.Errorf("recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name))
+	}
+	p, _, _, err := a.live(name)
+	return p, err
+}
+
+// openCassette opens a cassette; one that cannot be read is found before the run.
+func openCassette(c replay.Config) (llm.Provider, error) {
+	c.Hint = "run with SCHEDULER_LLM_MODE=record and a provider (llm.providers in the settings) to record it"
+	p, err := replay.New(c)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return p, nil
+}
+
+// live makes the configured provider of that name. secrets are the texts that no
+// file may hold.
+func (a *app) live(name string) (p llm.Provider, model string, secrets []string, err error) {
+	if name == "echo" {
+		return scripted.Echo{}, "", nil, nil
+	}
+	i := slices.IndexFunc(a.config.LLM.Providers, func(p ProviderConfig) bool { return p.Name == name })
+	if i < 0 {
+		hint := ""
+		if near := value.Nearest(name, a.config.providerNames()); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return nil, "", nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them", name, hint))
+	}
+	c := a.config.LLM.Providers[i]
+	settings := openai.Config{Name: c.Name, BaseURL: c.BaseURL, Model: c.Model, Timeout: c.Timeout}
+	if c.APIKeyEnv != "" {
+		key, ok := os.LookupEnv(c.APIKeyEnv)
+		if !ok {
+			return nil, "", nil, usageError(fmt.Errorf("the provider %q takes its key from the environment variable %s, which is not set", name, c.APIKeyEnv))
+		}
+		settings.APIKey, secrets = key, []string{key}
+	}
+	for _, h := range c.Headers {
+		settings.Headers = append(settings.Headers, openai.Header{Name: h.Name, Value: h.Value})
+	}
+	for _, e := range c.Extra {
+		v, err := value.Of(e.Value)
+		if err != nil {
+			return nil, "", nil, usageError(fmt.Errorf("llm.providers: extra field %s of %q: %w", e.Name, name, err))
+		}
+		if settings.Extra == nil {
+			settings.Extra = map[string]json.RawMessage{}
+		}
+		settings.Extra[e.Name] = v.AppendJSON(nil)
+	}
+	provider, err := openai.New(settings)
+	if err != nil {
+		return nil, "", nil, usageError(err)
+	}
+	return provider, c.Model, secrets, nil
+}
