@@ -19,6 +19,8 @@ import (
 type use struct {
 	prompt.Ref
 	within func(offset int) Position
+	// template is the scalar that it stands in.
+	template *yaml.Node
 }
 
 func (u use) pos() Position { return u.within(u.Offset) }
@@ -255,7 +257,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 		}
 		for _, ref := range e.Refs() {
 			ref.Offset += base
-			*uses = append(*uses, use{ref, within})
+			*uses = append(*uses, use{ref, within, n})
 		}
 		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 	}
@@ -264,7 +266,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 		return u.badTemplate(err, pos)
 	}
 	for _, ref := range t.Refs() {
-		*uses = append(*uses, use{ref, within})
+		*uses = append(*uses, use{ref, within, n})
 	}
 	return &Param{Pos: pos, Text: t}
 }

@@ -72,7 +72,8 @@ type Flow struct {
 	// !file and of sub-flows.
 	Files map[string][]byte
 
-	byID map[string]int
+	byID    map[string]int
+	outputs value.Value // the schema of Outputs, as far as it is known
 }
 
 // Step finds a step by its id.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -423,7 +422,7 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 	}
 	doc := s.Def.Info.Output.Doc()
 	if s.Sub != nil && s.Sub.Outputs != nil {
-		doc = s.Sub.shape(s.Sub.Outputs)
+		doc = s.Sub.outputs
 	}
 	if s.Continue {
 		doc = withError(doc)
@@ -458,16 +457,16 @@ func closedObject(names ...string) value.Value {
 }
 
 // shape is the schema of what a param will give, as far as it is known.
-func (f *Flow) shape(p *Param) value.Value {
+func (u *unit) shape(p *Param) value.Value {
 	switch {
 	case p.Expr != nil:
-		return f.shapeOf(p.Expr)
+		return u.shapeOf(p)
 	case p.Text != nil:
 		return keySchema("type", "string")
 	case p.Map != nil:
 		properties := value.NewMap(len(p.Map))
 		for _, m := range p.Map {
-			properties.Set(m.Key, f.shape(m.Param))
+			properties.Set(m.Key, u.shape(m.Param))
 		}
 		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 	case p.List != nil:
@@ -475,27 +474,59 @@ func (f *Flow) shape(p *Param) value.Value {
 	case p.Literal.Kind() == value.Object:
 		properties := value.NewMap(p.Literal.Map().Len())
 		for k, v := range p.Literal.Map().All() {
-			properties.Set(k, f.shape(&Param{Literal: v}))
+			properties.Set(k, u.shape(&Param{Literal: v}))
 		}
 		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 	}
 	return keySchema("type", p.Literal.Kind().String())
 }
 
-// shapeOf is the schema of the step's output that an expression is, if it is
-// nothing else.
-func (f *Flow) shapeOf(e *prompt.Expr) value.Value {
-	path, ok := e.Path()
-	if !ok || len(path) == 0 {
-		return keySchema()
+// lintTypes compares what expressions will give with what the parameters want,
+// where both are known.
+func (u *unit) lintTypes(s *stepUnit) {
+	if !s.known || s.With == nil {
+		return
 	}
-	step, ok := f.Step(path[0])
-	if !ok {
-		return keySchema()
+	params := s.Def.Info.Params.Doc()
+	if s.Call == callFlow && s.Sub != nil {
+		properties, _ := params.Get("properties")
+		params = with(params, "properties", with(properties, "inputs", s.Sub.Inputs.Doc()))
 	}
-	found := lookUpPath(step.Output, path[1:])
-	if found.unknown >= 0 || strings.Contains(found.schema.JSON(), `"$ref"`) {
-		return keySchema()
+	u.lintType(s.With, params, "with")
+}
+
+func (u *unit) lintType(p *Param, want value.Value, name string) {
+	switch {
+	case p.Expr != nil:
+		shape := u.shapeOf(p)
+		have, wants := typesOf(shape), typesOf(want)
+		if len(have) == 0 || len(wants) == 0 || slices.ContainsFunc(have, func(t string) bool { return slices.Contains(wants, t) }) {
+			return
+		}
+		u.add(p.Pos, "%s: want %s, but %s is %s", name, strings.Join(wants, " or "), p.source, article(have[0]))
+	case p.Map != nil:
+		for _, m := range p.Map {
+			u.lintType(m.Param, lookUpPath(want, []string{m.Key}).schema, m.Key)
+		}
+	case p.List != nil:
+		for _, item := range p.List {
+			u.lintType(item, lookUpPath(want, []string{"0"}).schema, name)
+		}
 	}
-	return found.schema
+}
+
+// typesOf are the JSON types that a schema allows, nil where it does not say. An
+// integer and another number are told apart only when there is a value.
+func typesOf(schema value.Value) []string {
+	if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if") {
+		return nil
+	}
+	typed, _ := schema.Get("type")
+	var types []string
+	for _, t := range append(slices.Clone(typed.List()), typed) {
+		if name, ok := t.Str(); ok {
+			types = append(types, strings.Replace(name, "integer", "number", 1))
+		}
+	}
+	return types
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // view says what the templates of one place may name.
@@ -26,8 +27,30 @@ type stepUse struct {
 	use
 	from *stepUnit
 	to   *stepUnit
-	// asked says that the user's condition asks whether the other one is there.
+	// asked says that the template, or the condition of the step, asks whether the
+	// other one has an output.
 	asked bool
+}
+
+// question is a template that asks whether a name is there.
+type question struct {
+	template *yaml.Node
+	name     string
+}
+
+// questions finds what templates ask. Only asking about the step itself helps: in
+// {{ a.text | default(”) }} it is still an error when there is no a.
+func questions(uses []use) map[question]bool {
+	var asked map[question]bool
+	for _, u := range uses {
+		if u.Guarded && len(u.Path) == 1 {
+			if asked == nil {
+				asked = map[question]bool{}
+			}
+			asked[question{u.template, u.Path[0]}] = true
+		}
+	}
+	return asked
 }
 
 // lintNames checks every name that a template mentions.
@@ -41,12 +64,12 @@ func (u *unit) lintNames() {
 		uses = append(uses, u.lintUses(outer, s.whenUses)...)
 		guarded := map[int]bool{}
 		for _, use := range uses[first:] {
-			guarded[use.to.Index] = guarded[use.to.Index] || use.Guarded
+			guarded[use.to.Index] = guarded[use.to.Index] || use.asked
 		}
 		uses = append(uses, u.lintUses(outer, s.eachUses)...)
 		uses = append(uses, u.lintUses(inner, s.uses)...)
 		for i := range uses[first:] {
-			uses[first+i].asked = guarded[uses[first+i].to.Index]
+			uses[first+i].asked = uses[first+i].asked || guarded[uses[first+i].to.Index]
 		}
 	}
 	u.lintStepUses(uses)
@@ -54,19 +77,21 @@ func (u *unit) lintNames() {
 		u.lintPresence(use, nil)
 	}
 	for _, use := range u.lintUses(view{steps: true, failure: true, where: "on_error"}, u.errorUses) {
-		if !use.Guarded {
+		if !use.asked {
 			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
-				hint("write %s | default('...')", strings.Join(use.Path, "."))
+				hint("write {{ %s if %s is defined else '...' }}", strings.Join(use.Path, "."), use.to.ID)
 		}
 	}
 	u.lintUses(view{where: "memory"}, u.memoryUses)
 	for _, s := range u.steps {
 		u.lintList(s)
+		u.lintTypes(s)
 	}
 }
 
 // lintUses checks names in one place, and gives back those that are steps.
 func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
+	asked := questions(uses)
 	for _, use := range uses {
 		if len(use.Path) == 0 {
 			continue
@@ -80,7 +105,7 @@ func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
 			case v.step != nil && v.step.Index == i:
 				u.add(use.pos(), "the step %q cannot see its own output", name)
 			default:
-				steps = append(steps, stepUse{use: use, from: v.step, to: to})
+				steps = append(steps, stepUse{use: use, from: v.step, to: to, asked: asked[question{use.template, name}]})
 				u.lintPath(use, to.Output, fmt.Sprintf("the output of step %q", name))
 			}
 			continue
@@ -124,7 +149,13 @@ func (u *unit) lintReserved(v view, use use, name string) {
 			} else {
 				p.hint("only with of a step with for_each sees it")
 			}
+			return
 		}
+		shape := keySchema("type", "integer")
+		if name == "item" {
+			shape, _ = u.shapeOf(v.step.ForEach).Get("items")
+		}
+		u.lintPath(use, shape, name)
 	case "error":
 		if !v.failure {
 			u.add(use.pos(), "error is not known here").hint("only on_error of the flow sees it; a step with on_error: continue leaves STEP.error")
@@ -153,7 +184,7 @@ func (u *unit) unknownName(use use, name string) {
 // lintPath checks the members that a template takes of a value.
 func (u *unit) lintPath(use use, shape value.Value, what string) {
 	found := lookUpPath(shape, use.Path[1:])
-	if found.unknown < 0 || use.Guarded {
+	if found.unknown < 0 {
 		return
 	}
 	member := use.Path[1+found.unknown]
@@ -177,7 +208,7 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 
 func article(kind string) string {
 	return map[string]string{
-		"array": "a list", "string": "a text", "number": "a number", "integer": "a number",
+		"array": "a list", "object": "an object", "string": "a text", "number": "a number", "integer": "a number",
 		"boolean": "true or false", "null": "null",
 	}[kind]
 }
@@ -291,37 +322,45 @@ func (u *unit) needsWith(s *stepUnit, id string) string {
 // from is nil for outputs, which see all steps.
 func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 	to := use.to.Index
-	if use.Guarded || use.asked || u.order.rank[to] < 0 || !u.order.skippable[to] ||
+	if use.asked || u.order.rank[to] < 0 || !u.order.skippable[to] ||
 		from != nil && (u.order.rank[from.Index] < 0 || u.order.ran(to, from.Index)) {
 		return
 	}
 	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
-		hint("write %s | default('...'), or ask {%% if %s is defined %%}", strings.Join(use.Path, "."), use.to.ID)
+		hint("write {{ %s if %s is defined else '...' }}", strings.Join(use.Path, "."), use.to.ID)
 }
 
 // lintList checks that what for_each names is a list, as far as that is known.
 func (u *unit) lintList(s *stepUnit) {
-	if s.ForEach == nil || s.ForEach.Expr == nil || s.ForEach == u.broken {
+	if s.ForEach == nil || s.ForEach.Expr == nil {
 		return
 	}
-	path, ok := s.ForEach.Expr.Path()
+	kind, _ := u.shapeOf(s.ForEach).Get("type")
+	if name, known := kind.Str(); known && name != "array" {
+		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, article(name))
+	}
+}
+
+// shapeOf is the schema of the step's output, or of the input, that a param is, if
+// it is nothing else.
+func (u *unit) shapeOf(p *Param) value.Value {
+	if p == nil || p.Expr == nil || p == u.broken {
+		return keySchema()
+	}
+	path, ok := p.Expr.Path()
 	if !ok || len(path) == 0 {
-		return
+		return keySchema()
 	}
-	var shape value.Value
+	doc := keySchema()
 	if i, isStep := u.byID[path[0]]; isStep {
-		shape = u.steps[i].Output
+		doc = u.steps[i].Output
 	} else if path[0] == "inputs" {
-		shape = u.flow.Inputs.Doc()
-	} else {
-		return
+		doc = u.flow.Inputs.Doc()
 	}
-	found := lookUpPath(shape, path[1:])
-	kind, _ := found.schema.Get("type")
-	name, known := kind.Str()
-	if found.unknown < 0 && known && name != "array" {
-		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", strings.Join(path, "."), map[bool]string{true: "an object", false: article(name)}[name == "object"])
+	if found := lookUpPath(doc, path[1:]); found.unknown < 0 && !strings.Contains(found.schema.JSON(), `"$ref"`) {
+		return found.schema
 	}
+	return keySchema()
 }
 
 // lookup is what a path leads to in a schema.
@@ -404,7 +443,10 @@ func lookUpPath(schema value.Value, path []string) lookup {
 	return lookup{unknown: -1, schema: schema}
 }
 
-// finish makes the helpers of a flow that is good.
+// finish makes what others ask of a flow that is good.
 func (u *unit) finish() {
 	u.flow.byID = u.byID
+	if u.flow.Outputs != nil {
+		u.flow.outputs = u.shape(u.flow.Outputs)
+	}
 }
