@@ -22,12 +22,13 @@ func (t *task) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	output, err := t.use(ctx, def, value.OfMap(value.Pairs(
+	var f fold
+	output, err := f.run(ctx, def, value.OfMap(value.Pairs(
 		"data", t.params,
 		"current_schema", overlaid(t.step.Def.Info.Params.Doc(), t.step.OverrideInput),
 		"summary", t.vars.Summary(),
 		"facts", facts,
-	)), false)
+	)), &t.env)
 	if err != nil {
 		return err
 	}

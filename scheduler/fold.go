@@ -10,25 +10,48 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// fold makes the output of a step of the chunks of its call: the text joined, or
-// the last data.
+// fold runs a call and makes an output of its chunks: the text joined, or the
+// last data.
 type fold struct {
-	task *task
 	ctx  context.Context
 	call string
-	// shown: text becomes events at once.
-	shown bool
-	mask  textMask
-	text  strings.Builder
-	data  *value.Value
-	some  bool // there was text, be it empty
-	err   error
+	// task, where given, shows the input and the text as events.
+	task *task
+	mask textMask
+	text strings.Builder
+	data *value.Value
+	some bool // there was text, be it empty
+	err  error
 }
 
-// drain takes all chunks. Whatever the call does, it hears no more of them once
-// ctx has ended.
-func (f *fold) drain(chunks iter.Seq2[calls.Chunk, error], s *schema.Schema) (value.Value, error) {
-	f.mask.secrets = f.task.run.secrets
+// run takes the call from its construction to its output.
+func (f *fold) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
+	f.ctx, f.call = ctx, def.Info.Name
+	call, err := def.New(params)
+	if err != nil {
+		return value.Value{}, err
+	}
+	input, err := call.Init(ctx, env.Vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if f.task != nil {
+		f.task.showInput(input)
+		f.mask.secrets = f.task.run.secrets
+	}
+	if err := f.drain(call.Exec(ctx, env, input)); err != nil {
+		return value.Value{}, err
+	}
+	output := f.output(def.Info.Output)
+	if problems := def.Info.Output.Check(output); problems != nil {
+		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
+	}
+	return output, nil
+}
+
+// drain takes all chunks. Whatever the call does, no more of them count once ctx
+// has ended.
+func (f *fold) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	for chunk, err := range chunks {
 		if !f.take(chunk, err) {
 			break
@@ -37,11 +60,10 @@ func (f *fold) drain(chunks iter.Seq2[calls.Chunk, error], s *schema.Schema) (va
 	if f.err == nil {
 		f.err = f.ctx.Err() // the call stopped without a word because it was told to
 	}
-	if f.err != nil {
-		return value.Value{}, f.err
+	if f.err == nil && f.task != nil {
+		f.show(f.mask.rest())
 	}
-	f.show(f.mask.rest())
-	return f.output(s), nil
+	return f.err
 }
 
 // take adds a chunk; false says that no more are wanted.
@@ -57,7 +79,9 @@ func (f *fold) take(c calls.Chunk, err error) bool {
 	case c.Data == nil:
 		f.some = true
 		f.text.WriteString(c.Text)
-		f.show(f.mask.next(c.Text))
+		if f.task != nil {
+			f.show(f.mask.next(c.Text))
+		}
 	case c.Data.Kind() != value.Object:
 		f.err = calls.Errorf(calls.Internal, "the call %s puts out data that is no object but %s", f.call, c.Data.Kind())
 	default:
@@ -67,7 +91,7 @@ func (f *fold) take(c calls.Chunk, err error) bool {
 }
 
 func (f *fold) show(text string) {
-	if f.shown && text != "" {
+	if text != "" {
 		n := newNote(StepDelta)
 		n.data.Text = text
 		f.task.emit(n)

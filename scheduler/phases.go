@@ -20,6 +20,7 @@ type task struct {
 	step *Step
 	item int // -1: the step itself
 	id   string
+	slot int // in run.active
 	vars calls.Vars
 	env  calls.Env
 	// metered is env.LLM, rand with its source env.Rand, past vars.Upstream; they
@@ -170,36 +171,12 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		}
 		t.prepared = true
 	}
-	output, err = t.use(ctx, t.step.Def, t.params, true)
+	t.fold = fold{task: t}
+	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
 	}
 	return output, err
-}
-
-// use runs a call from its construction to its output. The step's own call is
-// shown: its input and its text become events.
-func (t *task) use(ctx context.Context, def calls.Definition, params value.Value, shown bool) (output value.Value, err error) {
-	call, err := def.New(params)
-	if err != nil {
-		return value.Value{}, err
-	}
-	input, err := call.Init(ctx, &t.vars)
-	if err != nil {
-		return value.Value{}, err
-	}
-	if shown {
-		t.showInput(input)
-	}
-	t.fold = fold{call: def.Info.Name, task: t, ctx: ctx, shown: shown}
-	output, err = t.fold.drain(call.Exec(ctx, &t.env, input), def.Info.Output)
-	if err != nil {
-		return value.Value{}, err
-	}
-	if problems := def.Info.Output.Check(output); problems != nil {
-		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", def.Info.Name, problems)
-	}
-	return output, nil
 }
 
 // showInput keeps the input for the history. Only the first attempt shows it: the
@@ -288,11 +265,11 @@ func (t *task) failed(err error) outcome {
 	if t.step.Continue && t.run.ctx.Err() == nil {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finished(output)
-		o.note.fault(info)
+		o.note.fault(&info)
 		return o
 	}
 	n := newNote(StepFailed)
-	n.fault(info)
+	n.fault(&info)
 	n.cost(&t.meter)
 	return outcome{status: statusFailed, note: n, failure: f}
 }

@@ -28,7 +28,7 @@ func (t *task) attempts(ctx context.Context) (value.Value, error) {
 		delay := max(intervals.NextBackOff(), retryAfter(err))
 		again := newNote(StepRetrying)
 		again.data.Attempt, again.data.DelayMS = n, delay.Milliseconds()
-		again.fault(t.run.failureOf(err, t.step.Pos).Info)
+		again.fault(&t.run.failureOf(err, t.step.Pos).Info)
 		t.emit(again)
 		if err := t.run.exec.sleep(ctx, delay); err != nil {
 			return value.Value{}, err

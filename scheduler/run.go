@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -29,13 +28,12 @@ type run struct {
 	vars    calls.Vars
 	meter   meter
 	secrets *secrets
-	ids     func() map[string]int
 
 	stream  *stream
 	states  []state
 	ready   queue
 	workers int
-	running int
+	active  []*task
 	failure *Failure
 	// stopping: no further step starts. ending: the last worker is at the end of
 	// the flow. over: done is closed.
@@ -140,7 +138,6 @@ func (r *run) prepare(inputs value.Value) error {
 	if err := r.scopeOfMemory(); err != nil {
 		return err
 	}
-	r.ids = sync.OnceValue(r.flow.stepsByID)
 	r.done = make(chan struct{})
 	r.ctx, r.cancel = context.WithCancelCause(r.parent)
 	return nil
@@ -253,7 +250,7 @@ func (r *run) turn(t *task, o outcome) *task {
 		return next
 	}
 	r.workers--
-	last := r.running == 0 && !r.ending && !r.over
+	last := len(r.active) == 0 && !r.ending && !r.over
 	r.ending = r.ending || last
 	r.stream.Unlock()
 	if last {
@@ -268,10 +265,10 @@ func (r *run) take(now time.Time) *task {
 		return nil
 	}
 	j := r.ready.pop()
-	r.running++
-	st := &r.states[j.step]
-	st.status = statusRunning
+	r.states[j.step].status = statusRunning
 	t := r.newTask(j, now)
+	t.slot = len(r.active)
+	r.active = append(r.active, t)
 	if t.step.When == nil && t.step.ForEach == nil || j.item >= 0 {
 		t.announce(now)
 	}
@@ -281,10 +278,10 @@ func (r *run) take(now time.Time) *task {
 // settle records how a task ended and makes ready what waited for it. The stream
 // is locked.
 func (r *run) settle(t *task, o outcome, now time.Time) {
-	r.running--
-	if r.ending { // the run has left this step behind
-		return
+	if r.ending {
+		return // the run has left this step behind
 	}
+	r.drop(t)
 	if o.note != nil {
 		if o.status != statusSkipped {
 			o.note.took(now.Sub(t.vars.Now))
@@ -294,6 +291,12 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	st := &r.states[t.step.Index]
 	switch {
 	case o.status == statusFailed:
+		if t.item >= 0 && st.status == statusRunning {
+			n := newNote(StepFailed) // the step fails with its first item that does
+			n.fault(o.note.data.Error)
+			n.took(now.Sub(st.each.started))
+			r.tell(n, t.id, -1, now)
+		}
 		st.status = statusFailed
 		r.fail(o.failure)
 	case o.fan != nil:
@@ -305,6 +308,15 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	default:
 		r.complete(t.step.Index, o, now)
 	}
+}
+
+// drop takes a task out of those that run.
+func (r *run) drop(t *task) {
+	end := len(r.active) - 1
+	r.active[t.slot] = r.active[end]
+	r.active[t.slot].slot = t.slot
+	r.active[end] = nil
+	r.active = r.active[:end]
 }
 
 // complete records the end of a step that did not fail, and goes on to those that
@@ -370,22 +382,16 @@ func (r *run) giveUp() {
 	}
 	r.ending = true
 	now := r.stream.clock()
-	for i := range r.states {
-		if st := &r.states[i]; st.status == statusRunning {
-			st.status = statusFailed
-			r.abandon(r.flow.Steps[i], now)
-		}
+	for _, t := range r.active {
+		r.env.Log.Warn("a step did not stop and is left behind",
+			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.patience)
+		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.patience)
+		n := newNote(StepFailed)
+		n.fault(&r.failureOf(err, t.step.Pos).Info)
+		r.tell(n, t.id, t.item, now)
 	}
 	r.stream.Unlock()
 	r.end()
-}
-
-func (r *run) abandon(step *Step, now time.Time) {
-	r.env.Log.Warn("a step did not stop and is left behind", "run", r.vars.Run.ID, "step", r.prefix+step.ID, "call", step.Call, "grace", r.patience)
-	err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", step.Call, r.patience)
-	n := newNote(StepFailed)
-	n.fault(r.failureOf(err, step.Pos).Info)
-	r.tell(n, r.prefix+step.ID, -1, now)
 }
 
 // end renders the outputs, or the reply to a failure, and says how the run ended.
@@ -397,7 +403,7 @@ func (r *run) end() {
 	switch {
 	case r.failure != nil:
 		n = newNote(FlowFailed)
-		n.fault(r.failure.Info)
+		n.fault(&r.failure.Info)
 		n.data.Text = r.reply()
 	case r.cancelled:
 		n = newNote(FlowCancelled)
@@ -432,13 +438,4 @@ func (r *run) shutdown() {
 	r.stop()
 	r.stream.Unlock()
 	<-r.done
-}
-
-// stepsByID is the index of each step by its id.
-func (f *Flow) stepsByID() map[string]int {
-	ids := make(map[string]int, len(f.Steps))
-	for i, step := range f.Steps {
-		ids[step.ID] = i
-	}
-	return ids
 }

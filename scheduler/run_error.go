@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,13 +44,16 @@ func (f *Failure) Unwrap() error { return f.Err }
 // failureOf turns any error into a Failure. pos is where it stands unless the
 // error knows better: a template knows its own place, a sub-flow its own step.
 func (r *run) failureOf(err error, pos Position) *Failure {
-	var inner *Failure
-	if errors.As(err, &inner) {
-		return inner
-	}
 	info := ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
 	if pos.Line > 0 {
 		info.Position = pos.String()
+	}
+	var inner *Failure
+	if errors.As(err, &inner) {
+		pos := cmp.Or(inner.Info.Position, info.Position)
+		info = inner.Info
+		info.Position = pos
+		return &Failure{Info: info, Err: err}
 	}
 	var placed *placedError
 	if errors.As(err, &placed) {
@@ -94,13 +98,13 @@ func (r *run) hintFor(name string) string {
 	case "vars":
 		return fmt.Sprintf("no resolver gave a value to %s", rest)
 	}
-	i, ok := r.ids()[first]
-	if !ok {
+	step, ok := r.flow.Step(first)
+	if !ok || r.states == nil {
 		return ""
 	}
 	r.stream.Lock()
 	defer r.stream.Unlock()
-	if st := &r.states[i]; st.status == statusSkipped {
+	if st := &r.states[step.Index]; st.status == statusSkipped {
 		return fmt.Sprintf("the step %s was skipped: %s; give a default, or ask whether it is defined", first, st.reason)
 	}
 	return ""

@@ -46,7 +46,7 @@ func (n *note) cost(m *meter) {
 }
 
 // fault sets the error.
-func (n *note) fault(info ErrorInfo) { n.data.Error = &info }
+func (n *note) fault(info *ErrorInfo) { n.data.Error = info }
 
 // maxBacklog bounds how many events wait for a slow reader before steps wait for
 // it too.

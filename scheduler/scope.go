@@ -83,13 +83,13 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 
 // outputOf is the output of a finished step.
 func (r *run) outputOf(id string) (value.Value, bool) {
-	i, ok := r.ids()[id]
+	step, ok := r.flow.Step(id)
 	if !ok || r.states == nil {
 		return value.Value{}, false
 	}
 	r.stream.Lock()
 	defer r.stream.Unlock()
-	st := &r.states[i]
+	st := &r.states[step.Index]
 	return st.output, st.status == statusFinished
 }
 

@@ -76,29 +76,13 @@ func (p past) finished() []int {
 	if p.run.states == nil {
 		return nil
 	}
-	steps := p.run.flow.Steps
-	seen := make([]bool, len(steps))
-	var todo []int
-	if p.step < 0 {
-		for i := range steps {
-			seen[i] = true
-		}
+	var upstream []int
+	if p.step >= 0 {
+		upstream = p.run.flow.Ancestors(p.step)
 	} else {
-		todo = append(todo, steps[p.step].Needs...)
-	}
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !seen[i] {
-			seen[i] = true
-			todo = append(todo, steps[i].Needs...)
+		for i := range p.run.flow.Steps {
+			upstream = append(upstream, i)
 		}
 	}
-	var found []int
-	for i := range steps {
-		if seen[i] && p.run.states[i].status == statusFinished {
-			found = append(found, i)
-		}
-	}
-	return found
+	return slices.DeleteFunc(upstream, func(i int) bool { return p.run.states[i].status != statusFinished })
 }

@@ -1,0 +1,164 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// dagStep is a step of a random flow.
+type dagStep struct {
+	needs    []int
+	implicit bool
+	when     bool
+	fails    bool
+	goesOn   bool // on_error: continue
+	items    int  // -1: no for_each
+}
+
+func drawDAG(t *rapid.T) []dagStep {
+	steps := make([]dagStep, rapid.IntRange(1, 12).Draw(t, "steps"))
+	for i := range steps {
+		s := &steps[i]
+		s.implicit = rapid.Bool().Draw(t, "implicit")
+		s.when = rapid.IntRange(0, 3).Draw(t, "when") > 0
+		s.fails = rapid.IntRange(0, 5).Draw(t, "fails") == 0
+		s.goesOn = rapid.Bool().Draw(t, "on_error")
+		s.items = rapid.IntRange(-3, 3).Draw(t, "items")
+		switch {
+		case s.implicit && i > 0:
+			s.needs = []int{i - 1}
+		case i > 0:
+			s.needs = rapid.SliceOfNDistinct(rapid.IntRange(0, i-1), 0, min(i, 3), rapid.ID[int]).Draw(t, "needs")
+		}
+	}
+	return steps
+}
+
+func dagYAML(steps []dagStep) string {
+	var b strings.Builder
+	b.WriteString("name: random\nsteps:\n")
+	for i, s := range steps {
+		call := "echo"
+		if s.fails {
+			call = "fail"
+		}
+		fmt.Fprintf(&b, "  - {id: s%d, call: %s, when: '{{ %t }}'", i, call, s.when)
+		if !s.implicit {
+			needs := make([]string, len(s.needs))
+			for j, n := range s.needs {
+				needs[j] = fmt.Sprint("s", n)
+			}
+			fmt.Fprintf(&b, ", needs: [%s]", strings.Join(needs, ", "))
+		}
+		if s.goesOn {
+			b.WriteString(", on_error: continue")
+		}
+		if s.items >= 0 {
+			fmt.Fprintf(&b, ", for_each: [%s]", strings.TrimSuffix(strings.Repeat("0, ", s.items), ", "))
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// model says how each step ends when no failure ends the run before.
+func model(steps []dagStep) []scheduler.EventType {
+	ends := make([]scheduler.EventType, len(steps))
+	for i, s := range steps {
+		ran, failed := len(s.needs) == 0 || s.implicit, false
+		for _, n := range s.needs {
+			ran = ran || ends[n] == scheduler.StepFinished
+			failed = failed || ends[n] == scheduler.StepFailed || ends[n] == ""
+		}
+		switch {
+		case failed: // never starts
+		case !ran || !s.when:
+			ends[i] = scheduler.StepSkipped
+		case s.fails && !s.goesOn && s.items != 0:
+			ends[i] = scheduler.StepFailed
+		default:
+			ends[i] = scheduler.StepFinished
+		}
+	}
+	return ends
+}
+
+// TestRandomFlows holds random flows to the rules of order, joins, conditions and
+// failures.
+func TestRandomFlows(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := drawDAG(rt)
+		parallel := rapid.IntRange(1, 4).Draw(rt, "parallel")
+		text := dagYAML(steps)
+		flow := schedulertest.Load(t, text)
+		r, err := scheduler.Collect((&scheduler.StepExecutor{MaxParallel: parallel}).Run(t.Context(), flow, value.Value{}))
+		want := model(steps)
+		failures := 0
+		for _, end := range want {
+			if end == scheduler.StepFailed {
+				failures++
+			}
+		}
+		if (err != nil) != (failures > 0) {
+			rt.Fatalf("%d steps fail, the run ends with %v\n%s", failures, err, text)
+		}
+		checkOrder(rt, flow, r.Events)
+		for i, end := range ends(flow, r.Events) {
+			switch {
+			case end == want[i], failures > 0 && end == "":
+			case failures > 0 && end == scheduler.StepFailed && want[i] == scheduler.StepFinished: // cancelled
+			default:
+				rt.Fatalf("step %d ends with %q, want %q\n%s", i, end, want[i], text)
+			}
+		}
+	})
+}
+
+// ends is how each step ended; "" for one that did not.
+func ends(flow *scheduler.Flow, events []*scheduler.Event) []scheduler.EventType {
+	found := make([]scheduler.EventType, len(flow.Steps))
+	for _, ev := range events {
+		if ev.Step == "" || ev.Index != nil {
+			continue
+		}
+		step, _ := flow.Step(ev.Step)
+		switch ev.Type { //nolint:exhaustive // only ends
+		case scheduler.StepFinished, scheduler.StepFailed, scheduler.StepSkipped:
+			found[step.Index] = ev.Type
+		}
+	}
+	return found
+}
+
+// checkOrder holds the events to what must be true of any run: no gaps, nothing
+// twice, no step ready before what it needs is over.
+func checkOrder(t *rapid.T, flow *scheduler.Flow, events []*scheduler.Event) {
+	seen := map[string]bool{}
+	for i, ev := range events {
+		if ev.Seq != int64(i+1) {
+			t.Fatalf("event %d has seq %d", i+1, ev.Seq)
+		}
+		key := schedulertest.Line(&scheduler.Event{Type: ev.Type, Step: ev.Step, Index: ev.Index})
+		if seen[key] {
+			t.Fatalf("%s happens twice", key)
+		}
+		seen[key] = true
+		if ev.Type != scheduler.StepReady {
+			continue
+		}
+		step, _ := flow.Step(ev.Step)
+		for _, n := range step.Needs {
+			id := flow.Steps[n].ID
+			if !seen["step.finished "+id] && !seen["step.skipped "+id] {
+				t.Fatalf("%s is ready before %s is over", ev.Step, id)
+			}
+		}
+	}
+}

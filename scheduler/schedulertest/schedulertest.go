@@ -1,0 +1,264 @@
+// Package schedulertest runs a flow given as text, with fakes for all that is
+// outside:
+//
+//	r := schedulertest.Run(t, `
+//	name: hello
+//	steps: [{id: hi, call: say, with: {text: "Hello, {{ inputs.name }}!"}}]
+//	`, schedulertest.Inputs(`{"name": "Ada"}`))
+//	fmt.Println(r.Outputs) // {"hi":{"text":"Hello, Ada!"}}
+//
+// Files beside the flow follow it in the same text, in the txtar format. Time
+// stands still, ids are known, waiting takes no time: the same flow gives the
+// same events.
+package schedulertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// Now is the time of every run.
+var Now = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+
+// File is the name that flows have in messages.
+const File = "flow.yaml"
+
+// Result is what a run left.
+type Result struct {
+	*scheduler.Result
+	// Flow is the flow as it was loaded.
+	Flow *scheduler.Flow
+	// Err is why the run failed, or nil.
+	Err error
+	// Slept are the waits before further attempts, in order.
+	Slept []time.Duration
+}
+
+// Option changes how a flow is run.
+type Option func(*setup)
+
+type setup struct {
+	ctx    context.Context
+	inputs value.Value
+	calls  []calls.Definition
+	vars   []variables
+	loader scheduler.Loader
+	exec   scheduler.StepExecutor
+	err    error
+}
+
+type variables struct {
+	resolver plugins.Resolver
+	names    []string
+}
+
+// With adds calls to those of [Fakes]; one of the same name takes the fake's
+// place.
+func With(defs ...calls.Definition) Option {
+	return func(s *setup) { s.calls = append(s.calls, defs...) }
+}
+
+// Inputs gives the flow its inputs as JSON.
+func Inputs(json string) Option {
+	return func(s *setup) { s.inputs, s.err = value.ParseJSON([]byte(json)) }
+}
+
+// Resolver gives the flow variables.
+func Resolver(r plugins.Resolver, names ...string) Option {
+	return func(s *setup) { s.vars = append(s.vars, variables{r, names}) }
+}
+
+// LLM gives the calls a model.
+func LLM(provider llm.Provider) Option {
+	return func(s *setup) { s.exec.Env.LLM = provider }
+}
+
+// Context runs the flow under ctx.
+func Context(ctx context.Context) Option {
+	return func(s *setup) { s.ctx = ctx }
+}
+
+// Secret lets the flow use secrets.NAME.
+func Secret(name, secret string) Option {
+	return func(s *setup) {
+		before := s.exec.Secrets
+		s.loader.Secrets = append(s.loader.Secrets, name)
+		s.exec.Secrets = func(n string) (string, bool) {
+			if n == name {
+				return secret, true
+			}
+			return before(n)
+		}
+	}
+}
+
+// Executor changes the executor before the run, and its Env.
+func Executor(change func(*scheduler.StepExecutor)) Option {
+	return func(s *setup) { change(&s.exec) }
+}
+
+// Run loads the flow and runs it. A flow that does not load ends the test; a run
+// that fails is in Result.Err. A flow with files beside it runs in a directory of
+// its own, so that such a test cannot run in parallel with others.
+func Run(t testing.TB, flow string, options ...Option) *Result {
+	t.Helper()
+	archive := txtar.Parse([]byte(flow))
+	unpack(t, archive)
+	s := newSetup(t)
+	for _, option := range options {
+		option(s)
+	}
+	if s.err != nil {
+		t.Fatalf("the inputs: %v", s.err)
+	}
+	slept := s.finish(t)
+	r := &Result{Flow: s.load(t, archive.Comment)}
+	r.Result, r.Err = scheduler.Collect(s.exec.Run(s.ctx, r.Flow, s.inputs))
+	r.Slept = slept()
+	return r
+}
+
+// Load loads a flow with the fakes; one that does not load ends the test.
+func Load(t testing.TB, flow string, options ...Option) *scheduler.Flow {
+	t.Helper()
+	s := newSetup(t)
+	for _, option := range options {
+		option(s)
+	}
+	s.finish(t)
+	return s.load(t, []byte(flow))
+}
+
+func newSetup(t testing.TB) *setup {
+	t.Helper()
+	s := &setup{ctx: t.Context()}
+	s.exec.Env = calls.NewEnv()
+	s.exec.Env.Clock = func() time.Time { return Now }
+	s.exec.NewRunID = func() string { return "run-1" }
+	s.exec.Secrets = func(string) (string, bool) { return "", false }
+	s.loader.Secrets = []string{}
+	return s
+}
+
+// finish makes the registry, and lets the executor wait without waiting; slept
+// tells how long it would have.
+func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
+	t.Helper()
+	named := map[string]calls.Definition{}
+	for _, def := range append(Fakes(), s.calls...) {
+		named[def.Info.Name] = def
+	}
+	defs := make([]calls.Definition, 0, len(named))
+	for _, def := range named {
+		defs = append(defs, def)
+	}
+	registry, err := calls.NewRegistry(defs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.vars {
+		if err := registry.AddResolver(v.resolver, v.names...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.loader.Registry, s.exec.Registry, s.exec.Env.Functions = registry, registry, registry
+	var mu sync.Mutex
+	var waits []time.Duration
+	if s.exec.Sleep == nil {
+		s.exec.Sleep = func(ctx context.Context, d time.Duration) error {
+			mu.Lock()
+			defer mu.Unlock()
+			waits = append(waits, d)
+			return ctx.Err()
+		}
+	}
+	return func() []time.Duration { return waits }
+}
+
+func (s *setup) load(t testing.TB, src []byte) *scheduler.Flow {
+	t.Helper()
+	flow, problems := s.loader.Parse(File, src)
+	if flow == nil {
+		t.Fatalf("the flow does not load:\n%v", problems)
+	}
+	return flow
+}
+
+// unpack writes the files of an archive into a directory and goes there.
+func unpack(t testing.TB, archive *txtar.Archive) {
+	t.Helper()
+	if len(archive.Files) == 0 {
+		return
+	}
+	t.Chdir(t.TempDir())
+	for _, f := range archive.Files {
+		path := filepath.FromSlash(f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Log is the events of the run as text, one line each: type, step and what
+// matters of the data.
+func (r *Result) Log() string {
+	var b strings.Builder
+	for _, ev := range r.Events {
+		b.WriteString(Line(ev) + "\n")
+	}
+	return b.String()
+}
+
+// Line is an event as a line of text.
+func Line(ev *scheduler.Event) string {
+	parts := []string{string(ev.Type)}
+	if ev.Step != "" {
+		step := ev.Step
+		if ev.Index != nil {
+			step += fmt.Sprintf("[%d]", *ev.Index)
+		}
+		parts = append(parts, step)
+	}
+	d := ev.Data
+	if d == nil {
+		return strings.Join(parts, " ")
+	}
+	for _, v := range []*value.Value{d.Inputs, d.Params, d.Output, d.Outputs} {
+		if v != nil {
+			parts = append(parts, v.JSON())
+		}
+	}
+	if d.Attempt > 0 {
+		parts = append(parts, fmt.Sprintf("attempt %d, next in %s", d.Attempt, time.Duration(d.DelayMS)*time.Millisecond))
+	}
+	if d.Reason != "" {
+		parts = append(parts, d.Reason)
+	}
+	if d.Error != nil {
+		parts = append(parts, fmt.Sprintf("%s: %s", d.Error.Kind, d.Error.Message))
+	}
+	if d.Usage != nil && d.Usage.Total() > 0 {
+		parts = append(parts, fmt.Sprintf("(%d tokens in, %d out)", d.Usage.InputTokens, d.Usage.OutputTokens))
+	}
+	if d.Text != "" {
+		parts = append(parts, fmt.Sprintf("%q", d.Text))
+	}
+	return strings.Join(parts, " ")
+}
