@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -33,9 +34,10 @@ type ExplainedMessage struct {
 type Piece struct {
 	Text   string
 	Tokens int
-	// Source is the way of the text from its origin to the prompt, origin first:
-	// "file AGENTS.md", "flow.yaml:12:9", "inputs.question", then the steps that
-	// passed it on.
+	// Source is the way of the text from its origin to the prompt, origin first: a
+	// place in the flow ("flow.yaml:12:9"), an input ("inputs.question"), a piece
+	// that a step took from elsewhere ("prompt: file AGENTS.md"), then the steps
+	// that passed it on.
 	Source []string
 }
 
@@ -179,7 +181,7 @@ type explainer struct {
 // text explains a text that a step has in its input or output at pointer.
 func (x *explainer) text(s *Step, got *StepRecord, text, pointer string, of side, hops int) []Piece {
 	if hops > maxHops || text == "" {
-		return one(text, "step "+s.ID)
+		return one(text, s.ID)
 	}
 	if of == ofOutput {
 		x.collect(s, got)
@@ -190,8 +192,11 @@ func (x *explainer) text(s *Step, got *StepRecord, text, pointer string, of side
 	if p, at, ok := findParam(s.With, got.Params, text, pointer); ok {
 		return x.param(s, p, at, text, hops)
 	}
-	return one(text, "step "+s.ID+" ("+s.Call+")")
+	return one(text, made(s))
 }
+
+// made names a step as the maker of a text.
+func made(s *Step) string { return s.ID + " (" + s.Call + ")" }
 
 func one(text string, source ...string) []Piece {
 	return []Piece{{Text: text, Source: source}}
@@ -243,7 +248,7 @@ func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops i
 			continue
 		}
 		if part.Start > end {
-			pieces = append(pieces, one(text[end:part.Start], "step "+s.ID+" ("+s.Call+")")...)
+			pieces = append(pieces, one(text[end:part.Start], made(s))...)
 		}
 		pieces = append(pieces, x.part(s, got, part, text[part.Start:part.End], hops)...)
 		end = part.End
@@ -252,23 +257,77 @@ func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops i
 		return nil
 	}
 	if end < len(text) {
-		pieces = append(pieces, one(text[end:], "step "+s.ID+" ("+s.Call+")")...)
+		pieces = append(pieces, one(text[end:], made(s))...)
 	}
 	return pieces
 }
 
-// part explains one part: by the parameter that it was taken from, when there is
-// one, and by its own word.
+// part explains one part: by the parameters that it was taken from, where there
+// are some, and by its own word.
 func (x *explainer) part(s *Step, got *StepRecord, part calls.Part, text string, hops int) []Piece {
-	label := "step " + s.ID + ": " + strings.TrimSpace(part.Kind+" "+part.Name)
-	if p, at, ok := findParam(s.With, got.Params, text, ""); ok && len(text) > 1 {
-		pieces := x.param(s, p, at, text, hops)
-		for i := range pieces {
-			pieces[i].Source = append(pieces[i].Source, label)
-		}
-		return pieces
+	label := s.ID + ": " + part.Kind
+	if part.Name != "" && part.Name != part.Kind {
+		label += " " + part.Name
 	}
-	return one(text, label)
+	if p, at, ok := findParam(s.With, got.Params, text, ""); ok && len(text) > 1 {
+		return tagged(x.param(s, p, at, text, hops), label)
+	}
+	return tagged(x.quotes(s, got, text, hops), label)
+}
+
+// tagged adds a hop to the way of every piece.
+func tagged(pieces []Piece, label string) []Piece {
+	for i := range pieces {
+		pieces[i].Source = append(pieces[i].Source, label)
+	}
+	return pieces
+}
+
+// quotable says whether a parameter's text can be told from chance when it stands
+// inside a longer text: words, not a name or a path.
+func quotable(text string) bool {
+	const shortest = 8 // bytes
+	prose := func(r rune) bool { return r == ' ' || r == '\n' || r > unicode.MaxASCII }
+	return len(text) >= shortest && strings.ContainsFunc(text, prose)
+}
+
+// quotes splits a text that a call put together at the places where it holds the
+// text of a parameter word for word. The pieces between have no source of their
+// own.
+func (x *explainer) quotes(s *Step, got *StepRecord, text string, hops int) []Piece {
+	var longest, place string
+	eachText(got.Params, "", func(at, quote string) {
+		if quotable(quote) && len(quote) > len(longest) && strings.Contains(text, quote) {
+			longest, place = quote, at
+		}
+	})
+	if longest == "" || s.With == nil {
+		return []Piece{{Text: text}}
+	}
+	before, after, _ := strings.Cut(text, longest)
+	var pieces []Piece
+	if before != "" {
+		pieces = x.quotes(s, got, before, hops)
+	}
+	p, at := descend(s.With, place)
+	pieces = append(pieces, x.param(s, p, at, longest, hops)...)
+	if after != "" {
+		pieces = append(pieces, x.quotes(s, got, after, hops)...)
+	}
+	return pieces
+}
+
+// eachText visits the strings in v with their pointers.
+func eachText(v value.Value, at string, visit func(at, text string)) {
+	if text, ok := v.Str(); ok {
+		visit(at, text)
+	}
+	for i, item := range v.List() {
+		eachText(item, at+"/"+strconv.Itoa(i), visit)
+	}
+	for k, member := range v.Map().All() {
+		eachText(member, at+"/"+value.Escape(k), visit)
+	}
 }
 
 // findParam finds the parameter whose value, or a string in it, is text: first at
@@ -283,30 +342,17 @@ func findParam(with *Param, params value.Value, text, pointer string) (p *Param,
 			return p, at, true
 		}
 	}
-	place, found := locate(params, text, "")
+	place, found := "", false
+	eachText(params, "", func(where, have string) {
+		if have == text && !found {
+			place, found = where, true
+		}
+	})
 	if !found {
 		return nil, "", false
 	}
 	p, at = descend(with, place)
 	return p, at, true
-}
-
-// locate finds the first string in v that is text.
-func locate(v value.Value, text, at string) (string, bool) {
-	if s, ok := v.Str(); ok {
-		return at, s == text
-	}
-	for i, item := range v.List() {
-		if place, ok := locate(item, text, at+"/"+strconv.Itoa(i)); ok {
-			return place, true
-		}
-	}
-	for k, member := range v.Map().All() {
-		if place, ok := locate(member, text, at+"/"+value.Escape(k)); ok {
-			return place, true
-		}
-	}
-	return "", false
 }
 
 // descend follows pointer into the flow's tree of parameters as far as it is
@@ -393,12 +439,7 @@ func (x *explainer) reference(s *Step, path []string, text, place string, hops i
 			pointer += "/" + value.Escape(token)
 		}
 		pieces := x.text(upstream, got, text, pointer, ofOutput, hops+1)
-		for i := range pieces {
-			if via := "step " + s.ID; !strings.HasPrefix(pieces[i].Source[len(pieces[i].Source)-1], via) {
-				pieces[i].Source = append(pieces[i].Source, via)
-			}
-		}
-		return pieces
+		return tagged(pieces, s.ID)
 	}
 	return one(text, name+" ("+place+")")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler"
 )
 
 // The exit codes. Scripts depend on them.
@@ -70,8 +71,16 @@ type app struct {
 
 // complain prints an error with its hint.
 func (a *app) complain(err error) {
-	fmt.Fprintln(a.stderr, "error: "+err.Error())
-	if hint := calls.HintOf(err); hint != "" {
+	text, hint := err.Error(), calls.HintOf(err)
+	var failure *scheduler.Failure
+	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint stands apart
+		hint = failure.Info.Hint
+		info := *failure
+		info.Info.Hint = ""
+		text = info.Error()
+	}
+	fmt.Fprintln(a.stderr, "error: "+text)
+	if hint != "" {
 		fmt.Fprintln(a.stderr, "hint: "+hint)
 	}
 }

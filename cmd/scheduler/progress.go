@@ -150,8 +150,8 @@ func (p *progress) show(e *scheduler.Event) {
 	case scheduler.StepSkipped:
 		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
 	case scheduler.StepFailed:
-		p.over(k)
-		p.line("✗", "31", fmt.Sprintf("%s failed: %s", k, e.Data.Error.Message))
+		call := p.over(k)
+		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, firstLine(e.Data.Error.Message)))
 	case scheduler.StepFinished:
 		call := p.over(k)
 		mark, colour, note := "✓", "32", ""
@@ -164,6 +164,15 @@ func (p *progress) show(e *scheduler.Event) {
 		p.running = nil
 		p.draw()
 	}
+}
+
+// firstLine is the head of a message that is told whole at the end.
+func firstLine(text string) string {
+	head, _, more := strings.Cut(text, "\n")
+	if more {
+		head += " ..."
+	}
+	return head
 }
 
 // warnings shows the warnings that a call put into its output.

@@ -143,6 +143,11 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 	var secrets []string
 	if c.llm, c.model, secrets, err = a.live(c.name); err == nil && mode == "record" {
 		c.recording = true
+		for _, name := range a.config.Secrets {
+			if text, ok := os.LookupEnv(name); ok && text != "" {
+				secrets = append(secrets, text)
+			}
+		}
 		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
 	}
 	return c, err
