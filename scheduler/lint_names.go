@@ -2,9 +2,7 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -115,15 +113,6 @@ func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
 	return steps
 }
 
-// Shapes of the names that are the same in every flow.
-var (
-	runShape    = closedObject("id", "flow", "started_at")
-	errorShape  = closedObject("kind", "message", "hint", "step", "position")
-	recordShape = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
-		"id", keySchema("type", "string"), "name", keySchema("type", "string"), "description", keySchema("type", "string"),
-		"input", keySchema(), "output", keySchema()))
-)
-
 // lintReserved checks a name that is no step.
 func (u *unit) lintReserved(v view, use use, name string) {
 	switch name {
@@ -204,13 +193,6 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 	} else if len(found.names) > 0 {
 		p.hint("it has %s", strings.Join(found.names, ", "))
 	}
-}
-
-func article(kind string) string {
-	return map[string]string{
-		"array": "a list", "object": "an object", "string": "a text", "number": "a number", "integer": "a number",
-		"boolean": "true or false", "null": "null",
-	}[kind]
 }
 
 // lintInput checks a name against the properties of the input schema. What the
@@ -328,119 +310,6 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 	}
 	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
 		hint("write {{ %s if %s is defined else '...' }}", strings.Join(use.Path, "."), use.to.ID)
-}
-
-// lintList checks that what for_each names is a list, as far as that is known.
-func (u *unit) lintList(s *stepUnit) {
-	if s.ForEach == nil || s.ForEach.Expr == nil {
-		return
-	}
-	kind, _ := u.shapeOf(s.ForEach).Get("type")
-	if name, known := kind.Str(); known && name != "array" {
-		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, article(name))
-	}
-}
-
-// shapeOf is the schema of the step's output, or of the input, that a param is, if
-// it is nothing else.
-func (u *unit) shapeOf(p *Param) value.Value {
-	if p == nil || p.Expr == nil || p == u.broken {
-		return keySchema()
-	}
-	path, ok := p.Expr.Path()
-	if !ok || len(path) == 0 {
-		return keySchema()
-	}
-	doc := keySchema()
-	if i, isStep := u.byID[path[0]]; isStep {
-		doc = u.steps[i].Output
-	} else if path[0] == "inputs" {
-		doc = u.flow.Inputs.Doc()
-	}
-	if found := lookUpPath(doc, path[1:]); found.unknown < 0 && !strings.Contains(found.schema.JSON(), `"$ref"`) {
-		return found.schema
-	}
-	return keySchema()
-}
-
-// lookup is what a path leads to in a schema.
-type lookup struct {
-	// unknown is the index of the part that cannot be there, -1 for none.
-	unknown int
-	// kind is the type of what has no such part; names are the parts that it has.
-	kind  string
-	names []string
-	// schema is what the whole path leads to; {} where nothing is known.
-	schema value.Value
-}
-
-// What expressions may ask of values beside their members.
-var (
-	objectMethods = []string{"items", "keys", "values", "get"}
-	textMethods   = []string{
-		"upper", "lower", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines", "replace", "startswith",
-		"endswith", "title", "capitalize", "join", "find", "rfind", "index", "count", "format", "isdigit", "isalpha",
-		"isspace", "isupper", "islower", "swapcase", "zfill", "center", "ljust", "rjust", "partition", "rpartition",
-		"removeprefix", "removesuffix", "isalnum", "isnumeric", "isdecimal", "encode", "casefold",
-	}
-	listMethods = []string{"index", "count", "copy"}
-)
-
-// lookUpPath follows member names and list indexes through a schema. Where the
-// schema is open, a union or a reference, nothing more can be said.
-func lookUpPath(schema value.Value, path []string) lookup {
-	open := lookup{unknown: -1, schema: keySchema()}
-	for i, part := range path {
-		if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
-			return open
-		}
-		typed, _ := schema.Get("type")
-		kind, _ := typed.Str()
-		var methods []string
-		switch kind {
-		case "object":
-			properties, _ := schema.Get("properties")
-			if next, ok := properties.Get(part); ok {
-				schema = next
-				continue
-			}
-			rest, has := schema.Get("additionalProperties")
-			allowed, isBool := rest.Bool()
-			switch {
-			case slices.Contains(objectMethods, part):
-				return open
-			case has && isBool && !allowed:
-				return lookup{unknown: i, kind: kind, names: append([]string{}, slices.Sorted(maps.Keys(maps.Collect(properties.Map().All())))...)}
-			case !has || isBool:
-				return open
-			}
-			schema = rest
-			continue
-		case "array":
-			if _, err := strconv.Atoi(part); err == nil {
-				items, ok := schema.Get("items")
-				if !ok || items.Kind() != value.Object {
-					return open
-				}
-				schema = items
-				continue
-			}
-			methods = listMethods
-		case "string":
-			if _, err := strconv.Atoi(part); err == nil {
-				continue
-			}
-			methods = textMethods
-		case "number", "integer", "boolean", "null":
-		default:
-			return open
-		}
-		if slices.Contains(methods, part) {
-			return open
-		}
-		return lookup{unknown: i, kind: kind}
-	}
-	return lookup{unknown: -1, schema: schema}
 }
 
 // finish makes what others ask of a flow that is good.
