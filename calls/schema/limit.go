@@ -26,6 +26,8 @@ const (
 	// writes every digit out.
 	maxDigits   = 1000
 	maxExponent = 400
+	// maxCount bounds minLength and its like, which the library keeps as an int.
+	maxCount = 1 << 53
 )
 
 // bound refuses a schema that is no object, too big, or has wild numbers.

@@ -95,6 +95,12 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 		s.err = errors.New("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 		return
 	}
+	for _, count := range []int{sub.MinLength, sub.MaxLength, sub.MinItems, sub.MaxItems, sub.MinProperties, sub.MaxProperties} {
+		if count < -1 || count > maxCount {
+			s.err = fmt.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
+			return
+		}
+	}
 	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(sub.Enum) > 100 {
 		s.branching = true
 	}

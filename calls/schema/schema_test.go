@@ -42,6 +42,7 @@ func TestParseErrors(t *testing.T) {
 		`{"$ref":"other.json"}`:                           `not a JSON Schema: mem:///other.json: a schema loads nothing from outside`,
 		`{"$schema":"http://example.com/mine"}`:           `not a JSON Schema: http://example.com/mine: a schema loads nothing from outside`,
 		`{"$ref":"#"}`:                                    `not a JSON Schema: infinite loop #/$ref`,
+		`{"maxLength":1e30}`:                              `not a JSON Schema: a minimum or maximum of a length or a count is more than 9007199254740992`,
 		`{"minimum":1e9999999}`:                           `not a JSON Schema: /minimum: the number 1e9999999 is out of range`,
 		`{"enum":[0.` + strings.Repeat("0", 2000) + `1]}`: `not a JSON Schema: /enum/0: the number 0.00000000000000000000000000000000000... is out of range`,
 		strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70):                                                       `the schema is nested 71 deep, more than 64`,
@@ -51,6 +52,30 @@ func TestParseErrors(t *testing.T) {
 		_, err := schema.Parse(parse(t, text))
 		if err == nil || err.Error() != want {
 			t.Errorf("Parse(%.80s):\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestTypos(t *testing.T) {
+	doc := parse(t, `{"type":"object","requird":["a"],"aditionalProperties":false,"x-order":1,"properties":{"requird":{"type":"string","minLenght":1,"default":{"requird":1}}},
+		"anyOf":[{"item":{}}],"items":{"titel":"x"},"something":{"requird":[]}}`)
+	want := []string{
+		`/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
+		`/aditionalProperties: JSON Schema has no keyword "aditionalProperties", it has no effect (did you mean "additionalProperties"?)`,
+		`/properties/requird/minLenght: JSON Schema has no keyword "minLenght", it has no effect (did you mean "minLength"?)`,
+		`/anyOf/0/item: JSON Schema has no keyword "item", it has no effect (did you mean "items"?)`,
+		`/items/titel: JSON Schema has no keyword "titel", it has no effect (did you mean "title"?)`,
+	}
+	got := []string{}
+	for _, p := range schema.Typos(doc) {
+		got = append(got, p.Error())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, doc := range []value.Value{schema.MustFor[tool]().Doc(), parse(t, `true`), parse(t, `{"items":[true,{"$defs":{}}]}`)} {
+		if p := schema.Typos(doc); p != nil {
+			t.Errorf("%s: %v", doc, p)
 		}
 	}
 }

@@ -1,0 +1,67 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// keywords are those of draft 7, and of later drafts what people use of them.
+var keywords = []string{
+	"$id", "$schema", "$ref", "$comment", "$defs", "$anchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
+	"type", "enum", "const", "format", "contentEncoding", "contentMediaType",
+	"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
+	"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems",
+	"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
+	"dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
+	"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+	// Common beside JSON Schema, and close to one of its keywords.
+	"example", "nullable", "id", "name",
+}
+
+// Typos finds what looks like a mistyped keyword in a schema that somebody wrote:
+// requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
+// Parse takes them; the constraint that was meant is then not there. Pointers are
+// those of the schema.
+func Typos(doc value.Value) (problems Problems) {
+	walkSchemas(doc, "", func(s value.Value, at string) {
+		for key := range s.Map().All() {
+			if slices.Contains(keywords, key) {
+				continue
+			}
+			if near := value.Nearest(key, keywords); near != "" {
+				problems = append(problems, Problem{
+					Pointer: at + "/" + value.Escape(key),
+					Message: fmt.Sprintf("JSON Schema has no keyword %q, it has no effect", key),
+					Hint:    fmt.Sprintf("did you mean %q?", near),
+				})
+			}
+		}
+	})
+	return problems
+}
+
+// walkSchemas visits a schema and all below it with their pointers.
+func walkSchemas(s value.Value, at string, visit func(s value.Value, at string)) {
+	if s.Kind() != value.Object {
+		return
+	}
+	visit(s, at)
+	for key, member := range s.Map().All() {
+		below := at + "/" + value.Escape(key)
+		switch key {
+		case "properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas":
+			for name, sub := range member.Map().All() {
+				walkSchemas(sub, below+"/"+value.Escape(name), visit)
+			}
+		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
+			"unevaluatedProperties", "propertyNames", "not", "if", "then", "else", "allOf", "anyOf", "oneOf":
+			walkSchemas(member, below, visit)
+			for i, sub := range member.List() {
+				walkSchemas(sub, below+"/"+strconv.Itoa(i), visit)
+			}
+		}
+	}
+}
