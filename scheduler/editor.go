@@ -79,6 +79,17 @@ func loosen(doc value.Value) value.Value {
 			doc = with(doc, key, orTemplate(loosen(inner)))
 		}
 	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		branches, ok := doc.Get(key)
+		if !ok {
+			continue
+		}
+		loose := make([]value.Value, len(branches.List()))
+		for i, b := range branches.List() {
+			loose[i] = loosen(b)
+		}
+		doc = with(doc, key, loose)
+	}
 	return doc
 }
 
@@ -93,7 +104,7 @@ func orTemplate(doc value.Value) value.Value {
 	}
 	template := keySchema("type", "string", "pattern", `\{\{`)
 	switch {
-	case slices.Contains(types, "object") || slices.Contains(types, "array"):
+	case slices.Contains(types, "object") || slices.Contains(types, "array") || says(doc, "anyOf", "oneOf", "allOf"):
 		template = keySchema("type", "string")
 	case len(types) == 0 && !says(doc, "enum", "const"), slices.Contains(types, "string") && !says(doc, "enum", "pattern", "minLength", "maxLength", "const"):
 		return doc

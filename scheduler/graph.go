@@ -120,8 +120,8 @@ func (f *Flow) excerpt(p *Param) string {
 
 type mermaidFormat struct{}
 
-func (mermaidFormat) open(d *drawing)  { d.WriteString("flowchart TD\n") }
-func (mermaidFormat) close(d *drawing) {}
+func (mermaidFormat) open(d *drawing) { d.WriteString("flowchart TD\n") }
+func (mermaidFormat) close(*drawing)  {}
 
 func (mermaidFormat) openFlow(d *drawing, depth int, name string, label []string) {
 	fmt.Fprintf(d, "%ssubgraph %s[\"%s\"]\n", indent(depth), name, mermaidText(label))

@@ -100,6 +100,7 @@ func TestEditorSchemaRefuses(t *testing.T) {
 		`steps: [{id: a, call: context, enable_filling: true}]`,
 		`steps: [{id: a, call: plugin.anything, with: {b: 1}}]`,
 		`steps: [{id: a, call: chat, with: "{{ item }}"}]`,
+		`steps: [{id: a, call: conditional, with: {either: "{{ x }}"}}, {id: b, call: conditional, with: {either: {n: "{{ x }}"}}}]`,
 	} {
 		if problems := s.Check(editorValue(t, []byte(src))); len(problems) > 0 {
 			t.Errorf("%s: %v", src, problems)

@@ -77,7 +77,7 @@ func (l *Loader) read(root, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read from
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1))
 }
 

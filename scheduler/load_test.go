@@ -96,7 +96,8 @@ func (p pickParams) Validate() error {
 
 func (conditionalParams) JSONSchema() value.Value {
 	return value.OfMap(value.Pairs("type", "object",
-		"properties", value.Pairs("mode", value.Pairs("type", "string"), "size", value.Pairs("type", "integer")),
+		"properties", value.Pairs("mode", value.Pairs("type", "string"), "size", value.Pairs("type", "integer"),
+			"either", value.Pairs("anyOf", []value.Value{keySchema("type", "integer"), keySchema("type", "object", "properties", keySchema("n", keySchema("type", "integer")))})),
 		"if", value.Pairs("properties", value.Pairs("mode", value.Pairs("const", "fixed")), "required", []string{"mode"}),
 		"then", value.Pairs("required", []string{"size"})))
 }

@@ -155,19 +155,27 @@ func (t *flowText) skipProperties(at int) int {
 		for at < len(t.text) && !isBlank(t.text[at]) && lineBreak(t.text[at:]) == 0 {
 			at++
 		}
-		for at < len(t.text) {
-			if n := lineBreak(t.text[at:]); n > 0 {
-				at += n
-			} else if isBlank(t.text[at]) {
-				at++
-			} else if t.text[at] == '#' {
-				at += restOfLine(t.text[at:])
-			} else {
-				break
-			}
-		}
+		at += t.gap(at)
 	}
 	return at
+}
+
+// gap is the number of bytes of blanks, line breaks and comments from a byte on.
+func (t *flowText) gap(from int) int {
+	at := from
+	for at < len(t.text) {
+		switch n := lineBreak(t.text[at:]); {
+		case n > 0:
+			at += n
+		case isBlank(t.text[at]):
+			at++
+		case t.text[at] == '#':
+			at += restOfLine(t.text[at:])
+		default:
+			return at - from
+		}
+	}
+	return at - from
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -56,7 +56,7 @@ func (s *scalarTrace) newline() (text string, n int) {
 // flow reads a plain scalar (quote 0) or the inside of a quoted one.
 func (s *scalarTrace) flow(quote byte) bool {
 	for !s.done() {
-		c, ok := s.peek(), true
+		c, ok := s.peek(), false
 		switch {
 		case s.pos >= len(s.src):
 			return false
