@@ -32,6 +32,7 @@ type task struct {
 	fold    fold
 	meter   meter
 	names   scope
+	notes   *taskNotes
 
 	params   value.Value
 	prepared bool // params are rendered and checked
@@ -39,6 +40,10 @@ type task struct {
 	shown    bool // step.input was pushed
 	mute     bool // left behind: guarded by the stream's lock
 }
+
+// taskNotes are the events that nearly every task has. Each is used once, if at
+// all.
+type taskNotes struct{ started, input, end note }
 
 // emptyObject is {}; values never change.
 var emptyObject = value.OfMap(nil)
@@ -57,7 +62,8 @@ type outcome struct {
 // newTask is cheap: it is made under the stream's lock.
 func (r *run) newTask(j job, now time.Time) *task {
 	step := r.flow.Steps[j.step]
-	t := &task{run: r, step: step, item: j.item, id: step.ID}
+	t := r.tasks.get()
+	t.run, t.step, t.item, t.id, t.notes = r, step, j.item, step.ID, r.notes.get()
 	if r.prefix != "" {
 		t.id = r.prefix + step.ID
 	}
@@ -75,7 +81,7 @@ func (r *run) newTask(j job, now time.Time) *task {
 // announce says that the step, or an item of it, starts. The stream is locked.
 func (t *task) announce(now time.Time) {
 	t.vars.Now = now
-	n := newNote(StepStarted)
+	n := t.notes.started.of(StepStarted)
 	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
 	t.run.tell(n, t.id, t.item, now)
 }
@@ -149,7 +155,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 		}
 		if !prompt.Truthy(v) {
 			const reason = "its condition (when) is false"
-			n := newNote(StepSkipped)
+			n := t.notes.end.of(StepSkipped)
 			n.data.Reason = reason
 			return outcome{status: statusSkipped, note: n, reason: reason}, true
 		}
@@ -187,7 +193,7 @@ func (t *task) showInput(input value.Value) {
 		return
 	}
 	t.shown = true
-	n := newNote(StepInput)
+	n := t.notes.input.of(StepInput)
 	n.params, n.input = t.run.secrets.mask(t.params), t.run.secrets.mask(input)
 	n.data.Params, n.data.Input = &n.params, &n.input
 	t.emit(n)
@@ -247,7 +253,7 @@ func (t *task) emit(n *note) {
 
 // finished is the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
-	n := newNote(StepFinished)
+	n := t.notes.end.of(StepFinished)
 	n.gave(t.run.secrets.mask(output))
 	n.cost(&t.meter)
 	return outcome{status: statusFinished, note: n, input: t.input, output: output}
@@ -268,7 +274,7 @@ func (t *task) failed(err error) outcome {
 		o.note.fault(&info)
 		return o
 	}
-	n := newNote(StepFailed)
+	n := t.notes.end.of(StepFailed)
 	n.fault(&info)
 	n.cost(&t.meter)
 	return outcome{status: statusFailed, note: n, failure: f}

@@ -34,6 +34,9 @@ type run struct {
 	ready   queue
 	workers int
 	active  []*task
+	events  slab[Event]
+	tasks   slab[task]
+	notes   slab[taskNotes]
 	failure *Failure
 	// stopping: no further step starts. ending: the last worker is at the end of
 	// the flow. over: done is closed.
@@ -206,7 +209,9 @@ func (r *run) tell(n *note, step string, item int, now time.Time) {
 // enqueue makes a step ready. The stream is locked.
 func (r *run) enqueue(step int, now time.Time) {
 	r.states[step].status = statusReady
-	r.push(&Event{Type: StepReady, Step: r.prefix + r.flow.Steps[step].ID}, now)
+	ev := r.events.get()
+	ev.Type, ev.Step = StepReady, r.prefix+r.flow.Steps[step].ID
+	r.push(ev, now)
 	r.ready.push(job{step, -1})
 }
 

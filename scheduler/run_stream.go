@@ -20,10 +20,32 @@ type note struct {
 }
 
 // newNote is an event with data.
-func newNote(t EventType) *note {
-	n := &note{}
+func newNote(t EventType) *note { return new(note).of(t) }
+
+// of makes the note an event of a type.
+func (n *note) of(t EventType) *note {
 	n.event.Type, n.event.Data = t, &n.data
 	return n
+}
+
+// slab hands out values one by one that it makes in chunks, which is much cheaper
+// than one by one. A chunk lives as long as any value of it: use it for what
+// lives about equally long.
+type slab[T any] struct {
+	free []T
+	size int
+}
+
+const maxChunk = 16
+
+func (s *slab[T]) get() *T {
+	if len(s.free) == 0 {
+		s.size = min(max(2*s.size, 2), maxChunk)
+		s.free = make([]T, s.size)
+	}
+	x := &s.free[0]
+	s.free = s.free[1:]
+	return x
 }
 
 // took sets the duration.
