@@ -159,3 +159,14 @@ type Counter interface {
 // MessageOverhead is how many tokens a chat message costs beyond its text, by
 // the usual estimate for chat formats.
 const MessageOverhead = 4
+
+type sentOnce struct{}
+
+// SentOnce marks ctx for requests that whoever asks tries again itself: a provider
+// sends them once, so that only one layer retries.
+func SentOnce(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sentOnce{}, true)
+}
+
+// IsSentOnce says whether ctx is marked by [SentOnce].
+func IsSentOnce(ctx context.Context) bool { return ctx.Value(sentOnce{}) != nil }

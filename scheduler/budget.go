@@ -65,6 +65,9 @@ type metered struct {
 // sent; an answer that outgrows it is cut.
 func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
+		if m.task.step.Retry.MaxAttempts > 1 {
+			ctx = llm.SentOnce(ctx)
+		}
 		budget, tokens := &m.task.meter, m.task.env.Tokens
 		limited := budget.limited()
 		asked := -1

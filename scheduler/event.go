@@ -57,7 +57,7 @@ type Data struct {
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
-	// Text: step.delta.
+	// Text: step.delta; flow.failed, the reply that on_error of the flow made.
 	Text string `json:"text,omitempty"`
 	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
 	// from 1. What the attempt streamed is void.
@@ -68,8 +68,9 @@ type Data struct {
 	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step
 	// that goes on after its error.
 	Error *ErrorInfo `json:"error,omitempty"`
-	// Output, Usage and DurationMS: step.finished; Outputs, Usage and DurationMS:
-	// flow.finished.
+	// Output: step.finished; Outputs: flow.finished. Usage and DurationMS: the end
+	// of a step or of the flow, however it ended; Usage of a step only where it
+	// asked a model.
 	Output     *value.Value `json:"output,omitempty"`
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`

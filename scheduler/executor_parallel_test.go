@@ -323,6 +323,18 @@ func TestRetryHonoursTheProvider(t *testing.T) {
 	}
 }
 
+func TestOneLayerRetries(t *testing.T) {
+	for retry, want := range map[string]bool{"": false, ", retry: {max_attempts: 2}": true} {
+		var once bool
+		schedulertest.Run(t, `{name: x, steps: [{id: a, call: ask, with: {prompt: hi}`+retry+`}]}`, schedulertest.LLM(scripted.New(scripted.Answer{
+			Before: func(ctx context.Context, _ *llm.Request) error { once = llm.IsSentOnce(ctx); return nil },
+		})))
+		if once != want {
+			t.Errorf("with %q the provider is told to send once: %t, want %t", retry, once, want)
+		}
+	}
+}
+
 func TestBudgetCutsAnAnswer(t *testing.T) {
 	long := strings.Repeat("word ", 4000)
 	r := schedulertest.Run(t, `

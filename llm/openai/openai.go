@@ -141,7 +141,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				return
 			}
 			wait := max(waits.NextBackOff(), failure.RetryAfter)
-			if begun || retries >= p.config.MaxRetries || !failure.Temporary || wait > maxWait {
+			if begun || retries >= p.config.MaxRetries || llm.IsSentOnce(ctx) || !failure.Temporary || wait > maxWait {
 				yield(llm.Delta{}, failure)
 				return
 			}

@@ -1,0 +1,83 @@
+// Package scheduler is the engine: it reads flows, finds what is wrong in them,
+// and runs them. This page is the tour, in the order in which things happen when
+// a flow runs; each part names its file.
+//
+// # Reading
+//
+// A [Loader] (load.go) reads the YAML of a flow with the place of every node.
+// decode.go takes it apart by the keys that keys.go lists, and reports all that is
+// unknown or misspelt; the same list makes the schema that editors use
+// (editor.go). compile.go turns every value into a [Param]: a literal, a template,
+// an expression, or a map or list of such. step_order.go and lint_order.go link
+// each step to the steps that it needs, and find cycles; the other lint files check
+// the calls, their parameters, and every name that a template mentions. What is
+// wrong is a [Problem] with its position (problem.go, position.go). What is right
+// is a [Flow] (flow.go): immutable, and ready for any number of runs.
+//
+// # Starting
+//
+// [StepExecutor.Run] (executor.go) checks the inputs and applies their defaults
+// (run_end.go), renders whose memory the flow works in, and starts: flow.started.
+// All that is outside is injected there: the model, memory, clock, ids, the seed
+// of random numbers, the sleeper. With those fixed, the events of steps that do
+// not run side by side are a function of the flow, its inputs and the answers of
+// the calls.
+//
+// # Order
+//
+// run.go decides which step is next. Every step counts the needs that are not over;
+// a step that ends counts its successors down, and those at zero become ready, or
+// are skipped when all they needed was skipped. So a step costs the same in a flow
+// of any size. Ready steps are in a queue; workers take them from it, at most
+// MaxParallel at once. The worker that finishes a step goes on with what became
+// ready, so that a chain of steps runs in one goroutine.
+//
+// # A step
+//
+// phases.go takes a step through its phases. First its condition, when; a step
+// that goes on is announced: step.started. With for_each its items become jobs of
+// their own in the same queue (foreach.go). Then, once per attempt:
+//
+//   - the variables that it mentions are resolved, in one batch per resolver, and
+//     its parameters rendered; scope.go says what each name means, scope_past.go
+//     what finished steps left;
+//   - missing parameters are filled, where the step asks for it (filling.go);
+//   - the parameters are checked against the schema of the call, unless they are
+//     static: then they were checked when the flow was read;
+//   - the call is constructed, Init computes its input: step.input; Exec streams,
+//     and its text becomes events at once: step.delta; its output is checked
+//     (fold.go).
+//
+// Parameters that were found stay for the next attempt. retry.go decides whether
+// there is one, and keeps each within its timeout. [Invoke] (invoke.go) does the
+// same for one call without a flow.
+//
+// What a call asks of the model passes a meter (budget.go): its tokens count for
+// the step, the flow and the flows around it, and none may pass its budget. A call
+// can run another flow (subflow.go): its steps appear in the same events as
+// outer/inner, one item's as outer[3]/inner. Their text is the user's when both
+// steps say to_user.
+//
+// # Events
+//
+// Whatever happens becomes an [Event] (event.go) in the run's stream
+// (run_stream.go), from which the caller's loop reads. The stream's lock guards the
+// state of the run too, so that the order of events is the order of what happened.
+// A reader that is slow holds the steps back. run_secrets.go masks every secret
+// that the run has used before anything gets into an event. [Record] (record.go)
+// and [Explain] (explain.go) put events together again for people.
+//
+// # The end
+//
+// The last worker renders the outputs: flow.finished (run_end.go). A flow without
+// outputs gives, by their ids, the outputs of the steps that talk to the user and
+// of those that no other step needs.
+//
+// A step that fails tells the running ones to stop, and no other starts; those
+// that stop are step.failed with kind canceled. When all have stopped, or the
+// grace is over, the flow ends: flow.failed, with the reply that on_error made of
+// the error as its text. Ending the context does the same: flow.cancelled. A call
+// that does not stop is left behind, and nothing that it still does is heard. A
+// panic becomes an error of its step, with the stack in the log. Errors get their
+// position, and a hint where one is known, in run_error.go.
+package scheduler
