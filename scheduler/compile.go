@@ -29,7 +29,6 @@ func (u use) pos() Position { return u.within(u.Offset) }
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500e6, Multiplier: 2, MaxInterval: 10e9}
 
 func (u *unit) decodeFlow(root *yaml.Node) {
-	u.broken = &Param{Expr: new(prompt.Expr)}
 	u.object(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
 }
 
@@ -177,7 +176,7 @@ func (u *unit) parameters(s *stepUnit) *Param {
 				}
 			}
 			if u.unquoted(n) {
-				return u.broken
+				return unknownParam(u.of(m.node))
 			}
 			return &Param{Pos: u.of(m.node), Literal: u.literal(m.node)}
 		}
@@ -207,7 +206,7 @@ func (u *unit) param(n *yaml.Node, uses *[]use) *Param {
 		return &Param{Pos: pos, List: items}
 	case n.Kind == yaml.Mapping:
 		if u.unquoted(n) {
-			return u.broken
+			return unknownParam(pos)
 		}
 		return u.mapping(n, func(m member) *Param { return u.param(m.node, uses) })
 	case n.ShortTag() == "!!str":
@@ -275,13 +274,23 @@ func (u *unit) badTemplate(err error, pos Position) *Param {
 	var e *prompt.Error
 	if !errors.As(err, &e) {
 		u.add(pos, "%v", err)
-		return u.broken
+		return unknownParam(pos)
 	}
 	if e.Line > 0 {
 		pos.Line, pos.Col = e.Line, max(e.Col, 1)
 	}
 	u.add(pos, "template: %s", e.Msg).Hint = e.Hint
-	return u.broken
+	return unknownParam(pos)
+}
+
+// unknownParam stands for one that did not compile: nothing is known of it, so
+// that it leads to no further problem.
+func unknownParam(pos Position) *Param {
+	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs if inputs else inputs"}, nil)
+	if err != nil {
+		panic(err) // it is an expression
+	}
+	return &Param{Pos: pos, Expr: e}
 }
 
 // ownTag is the tag of a node that is none of YAML's own, "" for none.

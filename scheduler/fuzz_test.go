@@ -22,6 +22,7 @@ func FuzzFlow(f *testing.F) {
 		f.Add(string(src))
 	}
 	f.Add("steps: [{id: a, call: chat, with: {user: {{ x }} y}}]")
+	f.Add("steps: [{id: a, call: chat, when: \"{{ inputs. }}\", for_each: \"{{ ( }}\", with: \"{{ ) }}\"}]\noutputs: {a: \"{{ | }}\"}")
 	loader := fakeLoader(f)
 	loader.ReadFile = func(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: nothing is read here", path)

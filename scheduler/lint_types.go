@@ -160,7 +160,7 @@ func (u *unit) lintList(s *stepUnit) {
 // shapeOf is the schema of the step's output, or of the input, that a param is, if
 // it is nothing else.
 func (u *unit) shapeOf(p *Param) value.Value {
-	if p == nil || p.Expr == nil || p == u.broken {
+	if p == nil || p.Expr == nil {
 		return keySchema()
 	}
 	path, ok := p.Expr.Path()

@@ -134,8 +134,6 @@ type unit struct {
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []use
 	compared                          int // names that were compared with mistyped ones
-	// broken stands for an expression that did not compile.
-	broken *Param
 }
 
 // stepUnit is a step on its way.
