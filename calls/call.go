@@ -86,6 +86,10 @@ type Definition struct {
 	// null stands for what holds a template. It does no I/O. nil: there is nothing
 	// more to check.
 	Lint func(params value.Value, functions Functions) []schema.Problem
+	// ParamsFor narrows Info.Params by what is known: with an OpenAPI operation,
+	// http knows the parameters of that operation. Missing ones are asked for by
+	// this schema. It may read files. nil: there is nothing to narrow.
+	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
 }
 
 // Typed is what an author writes: a struct of parameters whose methods know the

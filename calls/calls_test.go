@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -242,6 +243,19 @@ func TestQuietEnv(t *testing.T) {
 	}
 	if _, err := env.Flows.RunFlow(t.Context(), "x.yaml", value.Value{}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without flows: %v", err)
+	}
+	if _, found := env.Calls.Find("chat"); found {
+		t.Error("without calls: chat was found")
+	}
+	if _, err := env.Calls.RunCall(t.Context(), "chat", value.Value{}); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("without calls: %v", err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://user:pass@example.com/secret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.HTTP.Do(req); calls.KindOf(err) != calls.Invalid || strings.Contains(err.Error(), "pass") {
+		t.Errorf("without a network: %v", err)
 	}
 	if names := env.Functions.ImportanceNames(); names != nil {
 		t.Errorf("without functions: %v", names)

@@ -5,8 +5,10 @@ import (
 	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
@@ -24,6 +26,10 @@ type Env struct {
 	Functions Functions
 	// Flows runs sub-flows.
 	Flows Flows
+	// Calls runs other calls, for calls that hand out work.
+	Calls Calls
+	// HTTP sends requests to the hosts that the settings allow.
+	HTTP HTTP
 	// Clock is the run's clock; nothing else tells the time.
 	Clock func() time.Time
 	// Rand is seeded by the run and the step, so that a run can be replayed. It is
@@ -70,8 +76,38 @@ type Flows interface {
 	RunFlow(ctx context.Context, path string, inputs value.Value) (outputs value.Value, err error)
 }
 
+// FlowInfo is what a flow says about itself.
+type FlowInfo struct {
+	Name, Description string
+	// Inputs is the schema of its inputs, nil where nothing is known.
+	Inputs *schema.Schema
+}
+
+// FlowDescriber is implemented by [Flows] that can describe a flow without running
+// it.
+type FlowDescriber interface {
+	// DescribeFlow reads the flow file at path, relative to the running flow.
+	DescribeFlow(ctx context.Context, path string) (FlowInfo, error)
+}
+
+// Calls runs calls by name inside a step.
+type Calls interface {
+	// Find gives a call by name.
+	Find(name string) (Definition, bool)
+	// RunCall checks params, which are taken as they are, runs the call to its end
+	// and gives its output. What it spends counts for the step; its events belong
+	// to the run.
+	RunCall(ctx context.Context, name string, params value.Value) (output value.Value, err error)
+}
+
+// HTTP sends a request and gives the answer, as an [*http.Client] does. Which
+// hosts may be reached is up to the implementation, and it looks at redirects too.
+type HTTP interface {
+	Do(req *http.Request) (*http.Response, error)
+}
+
 // NewEnv gives an Env in which nothing is there: no model, no memory, no
-// functions, no flows. The clock is the machine's, tokens are a quarter of the
+// functions, no flows, no calls, no network. The clock is the machine's, tokens are a quarter of the
 // bytes.
 func NewEnv() *Env {
 	return &Env{
@@ -79,6 +115,8 @@ func NewEnv() *Env {
 		Memory:    noMemory{},
 		Functions: (*Registry)(nil),
 		Flows:     noFlows{},
+		Calls:     noCalls{},
+		HTTP:      noHTTP{},
 		Clock:     time.Now,
 		Rand:      rand.New(rand.NewPCG(0, 0)),
 		Tokens:    byteCounter{},
@@ -110,6 +148,20 @@ type noFlows struct{}
 
 func (noFlows) RunFlow(context.Context, string, value.Value) (value.Value, error) {
 	return value.Value{}, Errorf(Invalid, "sub-flows run only inside a flow")
+}
+
+type noCalls struct{}
+
+func (noCalls) Find(string) (Definition, bool) { return Definition{}, false }
+
+func (noCalls) RunCall(_ context.Context, name string, _ value.Value) (value.Value, error) {
+	return value.Value{}, Errorf(NotFound, "the call %s cannot be run from here", name)
+}
+
+type noHTTP struct{}
+
+func (noHTTP) Do(req *http.Request) (*http.Response, error) {
+	return nil, Errorf(Invalid, "there is no network here to reach %s", req.URL.Host)
 }
 
 // byteCounter over-estimates nothing and knows nothing: four bytes a token.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,6 +177,7 @@ func setup(t *testing.T, def calls.Definition, example calls.Example, prepare []
 	env.Clock = func() time.Time { return Now }
 	env.LLM = &answers{texts: example.Answers}
 	env.Flows = flows{env}
+	env.HTTP = mirror{}
 	env.Vars = &calls.Vars{}
 	if example.Vars != nil {
 		vars := *example.Vars
@@ -209,6 +212,28 @@ func (f flows) RunFlow(ctx context.Context, path string, inputs value.Value) (va
 		return value.Value{}, calls.Errorf(calls.NotFound, "there is no flow: %w", err)
 	}
 	return inputs, nil
+}
+
+// mirror answers every request with JSON that says what was asked.
+type mirror struct{}
+
+func (mirror) Do(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	answer := value.OfMap(value.Pairs("method", req.Method, "url", req.URL.String(), "body", string(body)))
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(strings.NewReader(answer.JSON())),
+	}, nil
 }
 
 // Fold drains a stream of chunks to the output of a step, by the rule of
