@@ -89,7 +89,7 @@ check-generate:
 	[ -z "$$stale" ] || { echo 'generated files were stale (they are written now, commit them):'; echo "$$stale"; exit 1; }
 
 check-nested:
-	@for dir in $(NESTED); do echo "$$dir: vet and build"; (cd "$$dir" && go vet ./... && go build ./...); done
+	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff && go vet ./... && go build ./...); done
 
 install-lint: $(GOLANGCI)
 
