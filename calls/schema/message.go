@@ -2,7 +2,9 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,12 +35,12 @@ func (f *failure) missing(pointer string) (all Problems) {
 	return all
 }
 
+// maxHints bounds the hints for one object: each compares with all names.
+const maxHints = 20
+
 // unknown makes a problem for each property that a closed object does not have.
 func (f *failure) unknown(pointer string) (all Problems) {
-	names := make([]string, 0, len(f.sub.Properties))
-	for name := range f.sub.Properties {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(f.sub.Properties))
 	for name := range f.have.Map().All() {
 		if f.knows(name) {
 			continue
@@ -47,8 +49,10 @@ func (f *failure) unknown(pointer string) (all Problems) {
 			Pointer: pointer + "/" + value.Escape(name), Keyword: "additionalProperties",
 			Message: fmt.Sprintf("unknown property %q", name),
 		}
-		if near := value.Nearest(name, names); near != "" {
-			p.Hint = fmt.Sprintf("did you mean %q?", near)
+		if len(all) < maxHints {
+			if near := value.Nearest(name, names); near != "" {
+				p.Hint = fmt.Sprintf("did you mean %q?", near)
+			}
 		}
 		all = append(all, p)
 	}
