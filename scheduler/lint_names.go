@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -77,7 +78,7 @@ func (u *unit) lintNames() {
 	for _, use := range u.lintUses(view{steps: true, failure: true, where: "on_error"}, u.errorUses) {
 		if !use.asked {
 			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
-				hint("write {{ %s if %s is defined else '...' }}", strings.Join(use.Path, "."), use.to.ID)
+				hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
 		}
 	}
 	u.lintUses(view{where: "memory"}, u.memoryUses)
@@ -178,7 +179,7 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 	}
 	member := use.Path[1+found.unknown]
 	if found.unknown > 0 {
-		what = strings.Join(use.Path[:1+found.unknown], ".")
+		what = dotted(use.Path[:1+found.unknown])
 	}
 	if found.names == nil {
 		p := u.add(use.pos(), "%s is %s and has no %q", what, article(found.kind), member)
@@ -193,6 +194,22 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 	} else if len(found.names) > 0 {
 		p.hint("it has %s", strings.Join(found.names, ", "))
 	}
+}
+
+// dotted is a path as a template writes it.
+func dotted(path []string) string {
+	var b strings.Builder
+	for i, part := range path {
+		switch _, err := strconv.Atoi(part); {
+		case err == nil:
+			b.WriteString("[" + part + "]")
+		case i > 0:
+			b.WriteString("." + part)
+		default:
+			b.WriteString(part)
+		}
+	}
+	return b.String()
 }
 
 // lintInput checks a name against the properties of the input schema. What the
@@ -309,7 +326,7 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 		return
 	}
 	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
-		hint("write {{ %s if %s is defined else '...' }}", strings.Join(use.Path, "."), use.to.ID)
+		hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
 }
 
 // finish makes what others ask of a flow that is good.

@@ -188,15 +188,17 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 			at = u.keyAt(s.with, p.Pointer)
 		}
 	}
-	last := name[strings.LastIndexByte(name, '/')+1:]
 	switch p.Keyword {
 	case "required":
-		u.add(u.of(at), "%s needs the parameter %q", s.Call, name).hint("`scheduler calls %s` shows its parameters", s.Call)
-		return
+		p.Message = fmt.Sprintf("%s needs the parameter %q", s.Call, name)
+		if outer, inner, nested := cutLast(name); nested {
+			p.Message = fmt.Sprintf("%s of %s needs %q", outer, s.Call, inner)
+		}
+		p.Hint = fmt.Sprintf("`scheduler calls %s` shows its parameters", s.Call)
 	case "additionalProperties":
 		p.Message = fmt.Sprintf("%s has no parameter %q", s.Call, name)
-		if strings.Contains(name, "/") {
-			p.Message = fmt.Sprintf("%s of %s has no %q", name[:strings.LastIndexByte(name, '/')], s.Call, last)
+		if outer, inner, nested := cutLast(name); nested {
+			p.Message = fmt.Sprintf("%s of %s has no %q", outer, s.Call, inner)
 		}
 	default:
 		if name != "" {
@@ -205,6 +207,15 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 	}
 	found := u.add(u.of(at), "%s", p.Message)
 	found.Hint, found.Warning = p.Hint, p.Warning
+}
+
+// cutLast cuts the last member off a pointer.
+func cutLast(pointer string) (outer, last string, nested bool) {
+	i := strings.LastIndexByte(pointer, '/')
+	if i < 0 {
+		return "", pointer, false
+	}
+	return pointer[:i], pointer[i+1:], true
 }
 
 // nodeAt is the node that a JSON pointer names, or the nearest one around it.

@@ -109,6 +109,12 @@ func lintPick(params value.Value, functions calls.Functions) []schema.Problem {
 	if _, known := functions.Importance(name); !ok || known {
 		return nil
 	}
+	if name == "outdated" {
+		return []schema.Problem{{Pointer: "/by", Message: "an old name", Warning: true}}
+	}
+	if name == "panic" {
+		panic("oh")
+	}
 	return []schema.Problem{{
 		Pointer: "/by", Message: fmt.Sprintf("there is no importance function %q", name),
 		Hint: "there are " + strings.Join(functions.ImportanceNames(), ", "),
