@@ -46,7 +46,7 @@ lint: install-lint ## Run go vet and golangci-lint
 	$(GOLANGCI) run --allow-parallel-runners
 
 fmt: ## Format the Go code
-	gofmt -l -w $(shell git ls-files -co --exclude-standard '*.go')
+	gofmt -l -w .
 
 generate: ## Write the generated files again
 	go generate ./...
@@ -74,7 +74,7 @@ cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
 check-fmt:
-	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	@files=$$(gofmt -l .); \
 	[ -z "$$files" ] || { echo 'not formatted (run make fmt):'; echo "$$files"; exit 1; }
 
 check-modules:
