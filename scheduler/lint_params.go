@@ -87,11 +87,21 @@ func (u *unit) lintParams(s *stepUnit) {
 		}
 	}
 	if s.Def.Lint != nil && v.Kind() == value.Object {
-		problems = append(problems, s.Def.Lint(known(with), u.loading.Registry)...)
+		problems = append(problems, u.askCall(s, with)...)
 	}
 	for _, p := range problems {
 		u.reportParam(s, p)
 	}
+}
+
+// askCall lets the call look at what is known of its parameters.
+func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
+		}
+	}()
+	return s.Def.Lint(known(with), u.loading.Registry)
 }
 
 // construct makes the call of parameters, to see whether it can be made.
