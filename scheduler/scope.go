@@ -23,7 +23,7 @@ type scope struct {
 	failure *Failure
 }
 
-var _ prompt.Scope = (*scope)(nil)
+var _ prompt.Forgiving = (*scope)(nil)
 
 // scope is that of the flow's own templates: the outputs, the reply to an error,
 // the scope of the memory. It sees every step.
@@ -91,6 +91,18 @@ func (r *run) outputOf(id string) (value.Value, bool) {
 	defer r.stream.Unlock()
 	st := &r.states[step.Index]
 	return st.output, st.status == statusFinished
+}
+
+// Absent says that the name is that of a step that was skipped: its members may
+// be given a default.
+func (s *scope) Absent(name string) bool {
+	step, ok := s.run.flow.Step(name)
+	if !ok || s.run.states == nil {
+		return false
+	}
+	s.run.stream.Lock()
+	defer s.run.stream.Unlock()
+	return s.run.states[step.Index].status == statusSkipped
 }
 
 // members lists the constant members of name that the templates mention:

@@ -109,7 +109,10 @@ func (m *machine) outer(n *nameNode) (val, error) {
 			s.v = g
 			return g, nil
 		}
-		s.v = val{x: &undefined{class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos()}}
+		f, ok := m.scope.(Forgiving)
+		s.v = val{x: &undefined{
+			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.Absent(n.name),
+		}}
 	}
 	return s.v, nil
 }

@@ -139,6 +139,9 @@ func (n *attrNode) eval(m *machine) (val, error) {
 
 // member is the value of an attribute, with the position of errors.
 func (m *machine) attr(o val, n *attrNode) (val, error) {
+	if u := o.undef(); u != nil && u.deep {
+		return o, nil
+	}
 	if err := o.use(); err != nil {
 		return none, at(err, n.pos())
 	}
@@ -209,6 +212,9 @@ func (n *itemNode) eval(m *machine) (val, error) {
 				return val{v: v}, nil
 			}
 		}
+	}
+	if u := o.undef(); u != nil && u.deep {
+		return o, nil
 	}
 	if err := o.use(); err != nil {
 		return none, at(err, n.pos())

@@ -29,6 +29,16 @@ type Scope interface {
 	Lookup(name string) (v value.Value, ok bool, err error)
 }
 
+// Forgiving is a Scope of which some undefined names may be asked for members: a
+// member of such a name is undefined again, where Jinja2 fails. So {{ step.text |
+// default('') }} works when the step was skipped. Used, it is an error all the
+// same.
+type Forgiving interface {
+	Scope
+	// Absent says whether the undefined name is such a one.
+	Absent(name string) bool
+}
+
 // Values is a Scope of known values: the members of an object.
 type Values struct{ Map *value.Map }
 

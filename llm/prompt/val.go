@@ -28,6 +28,7 @@ type (
 		name  string
 		msg   string
 		off   int
+		deep  bool // its members are undefined too: see [Forgiving]
 		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
 		keys  func() []string
 	}
