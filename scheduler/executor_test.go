@@ -20,6 +20,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
@@ -90,6 +91,7 @@ func runGolden(t *testing.T, a *txtar.Archive) string {
 	t.Helper()
 	options := []schedulertest.Option{
 		schedulertest.With(testCalls()...),
+		schedulertest.Secret("OTHER", "secret number two"),
 		schedulertest.Secret("KEY", "s3cret"),
 		schedulertest.LLM(scripted.New(answers(t, content(a, "answers"))...)),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.MaxParallel = 1 }),
@@ -162,6 +164,7 @@ func testCalls() []calls.Definition {
 		schedulertest.Do("facts", echo),
 		schedulertest.Do("seen", seen),
 		panicking(),
+		slot(),
 		schedulertest.Do("flow", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 			path, _ := params.Get("path")
 			file, _ := path.Str()
@@ -240,6 +243,24 @@ func seen(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 		"history": ids, "summary": v.Summary(), "facts": v.Facts(), "question": v.Question, "language": v.Language,
 		"resolved": v.Resolved, "scope": v.Scope, "step": v.Step.ID, "now": v.Now, "dir": env.Dir,
 	}, nil
+}
+
+// slot fills what has a default, and tells what is missing.
+func slot() calls.Definition {
+	return schedulertest.Do("slot", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {
+		data, _ := params.Get("data")
+		current, _ := params.Get("current_schema")
+		s, err := schema.Parse(current)
+		if err != nil {
+			return nil, err
+		}
+		filled := s.ApplyDefaults(data)
+		missing := value.NewMap(0)
+		for _, problem := range s.Check(filled) {
+			missing.Set(problem.Pointer, value.OfMap(nil))
+		}
+		return map[string]any{"slot_data": filled, "remaining_schema": map[string]any{"properties": missing}}, nil
+	})
 }
 
 // panicking panics where it is told.
