@@ -188,15 +188,18 @@ func (x *explainer) text(s *Step, got *StepRecord, text, pointer string, of side
 		if pieces := x.parts(s, got, text, pointer, hops); pieces != nil {
 			return pieces
 		}
+		if s.Def.Info.UsesLLM {
+			return one(text, made(s, got)) // the model's words, whatever they quote
+		}
 	}
 	if p, at, ok := findParam(s.With, got.Params, text, pointer); ok {
 		return x.param(s, p, at, text, hops)
 	}
-	return one(text, made(s))
+	return tagged(x.quotes(s, got, text, hops), made(s, got))
 }
 
-// made names a step as the maker of a text.
-func made(s *Step) string { return s.ID + " (" + s.Call + ")" }
+// made names a step or an item as the maker of a text.
+func made(s *Step, got *StepRecord) string { return got.ID + " (" + s.Call + ")" }
 
 func one(text string, source ...string) []Piece {
 	return []Piece{{Text: text, Source: source}}
@@ -248,7 +251,7 @@ func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops i
 			continue
 		}
 		if part.Start > end {
-			pieces = append(pieces, one(text[end:part.Start], made(s))...)
+			pieces = append(pieces, one(text[end:part.Start], made(s, got))...)
 		}
 		pieces = append(pieces, x.part(s, got, part, text[part.Start:part.End], hops)...)
 		end = part.End
@@ -257,7 +260,7 @@ func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops i
 		return nil
 	}
 	if end < len(text) {
-		pieces = append(pieces, one(text[end:], made(s))...)
+		pieces = append(pieces, one(text[end:], made(s, got))...)
 	}
 	return pieces
 }
@@ -430,12 +433,16 @@ func (x *explainer) reference(s *Step, path []string, text, place string, hops i
 	}
 	name := strings.Join(path, ".")
 	if upstream, ok := x.flow.Step(path[0]); ok {
-		got := x.record.Step(upstream.ID)
+		id, members := upstream.ID, path[1:]
+		if upstream.ForEach != nil && len(members) > 0 {
+			id, members = id+"["+members[0]+"]", members[1:]
+		}
+		got := x.record.Step(id)
 		if got == nil {
 			return one(text, name)
 		}
 		pointer := ""
-		for _, token := range path[1:] {
+		for _, token := range members {
 			pointer += "/" + value.Escape(token)
 		}
 		pieces := x.text(upstream, got, text, pointer, ofOutput, hops+1)

@@ -34,18 +34,26 @@ func (on style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 func printExplanation(w io.Writer, e *scheduler.Explanation) error {
 	colours := style(isTerminal(w))
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", fmt.Sprintf(
-		"Prompt of step %s (%s): %d messages, %d tokens", e.Step, e.Call, len(e.Messages), e.Tokens)))
+		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, count(len(e.Messages), "message"), count(e.Tokens, "token"))))
 	for i, m := range e.Messages {
-		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %d tokens", i, m.Role, m.Tokens)))
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, count(m.Tokens, "token"))))
 		for _, p := range m.Pieces {
 			if strings.TrimSpace(p.Text) == "" {
 				continue // separators are part of the text, but nobody asks where they come from
 			}
-			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%d tokens)", strings.Join(p.Source, " > "), p.Tokens)))
+			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", strings.Join(p.Source, " > "), count(p.Tokens, "token"))))
 			for line := range strings.SplitSeq(strings.Trim(p.Text, "\n"), "\n") {
 				fmt.Fprintf(&b, "  | %s\n", line)
 			}

@@ -9,6 +9,8 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 )
 
+//go:generate go test . -run ^TestFlowSchema$ -update
+
 // TestFlowSchema holds configs/flow.schema.json to the program's own types. Run
 // with -update to write it.
 func TestFlowSchema(t *testing.T) {

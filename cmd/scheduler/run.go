@@ -108,8 +108,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	if f.explain != "" && f.explain != lastPrompt {
-		if _, ok := flow.Step(f.explain); !ok {
-			return usageError(fmt.Errorf("--explain: the flow has no step %q%s", f.explain, didYouMean(f.explain, stepIDs(flow))))
+		id, _, _ := strings.Cut(f.explain, "[") // an item of a for_each step is step[3]
+		if _, ok := flow.Step(id); !ok {
+			return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
 		}
 	}
 	executor, err := a.executor(flow, f.provider, now)
