@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -270,6 +271,32 @@ steps:
 	}
 	if diff := cmp.Diff(map[string]calls.Kind{"a": calls.Timeout, "b": calls.Timeout}, kinds); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTimeoutOfASubFlow(t *testing.T) {
+	r := schedulertest.Run(t, `
+name: x
+steps: [{id: a, call: flow, timeout: 5ms, with: {path: inner.yaml}}]
+-- inner.yaml --
+name: inner
+steps: [{id: b, call: block}]
+`, schedulertest.With(testCalls()...))
+	if kindOf(t, r.Err) != calls.Timeout || states(r)["a/b"] != scheduler.StepFailed {
+		t.Errorf("%v\n%s", r.Err, r.Log())
+	}
+}
+
+func TestCancelledWhileOutputsAreMade(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: echo}], outputs: {x: "{{ vars.x }}"}}`, schedulertest.Context(ctx),
+		schedulertest.Resolver(plugins.ResolverFunc(func(ctx context.Context, _ plugins.State, _ string) (any, error) {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), "x"))
+	if kindOf(t, r.Err) != calls.Canceled || states(r)[""] != scheduler.FlowCancelled {
+		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
 }
 

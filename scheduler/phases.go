@@ -188,15 +188,21 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 // showInput keeps the input for the history. Only the first attempt shows it: the
 // later ones have the same.
 func (t *task) showInput(input value.Value) {
-	t.input = input
-	if t.shown {
+	n := &t.notes.input
+	if !t.shown {
+		n.params, n.input = t.run.secrets.mask(t.params), t.run.secrets.mask(input)
+	}
+	s := t.run.stream
+	s.acquire()
+	defer s.Unlock()
+	if t.mute {
 		return
 	}
-	t.shown = true
-	n := t.notes.input.of(StepInput)
-	n.params, n.input = t.run.secrets.mask(t.params), t.run.secrets.mask(input)
-	n.data.Params, n.data.Input = &n.params, &n.input
-	t.emit(n)
+	if t.input = input; !t.shown {
+		t.shown = true
+		n.data.Params, n.data.Input = &n.params, &n.input
+		t.tell(n.of(StepInput))
+	}
 }
 
 // prepare resolves variables, renders the parameters, fills and checks them.
@@ -246,8 +252,13 @@ func (t *task) emit(n *note) {
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
+	t.tell(n)
+}
+
+// tell is emit with the stream locked. Nobody hears what was left behind.
+func (t *task) tell(n *note) {
 	if !t.mute && !t.run.ending {
-		t.run.tell(n, t.id, t.item, s.clock())
+		t.run.tell(n, t.id, t.item, t.run.stream.clock())
 	}
 }
 

@@ -403,16 +403,17 @@ func (r *run) giveUp() {
 func (r *run) end() {
 	if r.failure == nil && !r.cancelled {
 		r.outputs, r.failure = r.render()
+		r.cancelled = r.failure != nil && r.parent.Err() != nil
 	}
 	n := newNote(FlowFinished)
 	switch {
+	case r.cancelled:
+		n = newNote(FlowCancelled)
+		r.failure = r.failureOf(cancellation(r.parent), Position{})
 	case r.failure != nil:
 		n = newNote(FlowFailed)
 		n.fault(&r.failure.Info)
 		n.data.Text = r.reply()
-	case r.cancelled:
-		n = newNote(FlowCancelled)
-		r.failure = r.failureOf(cancellation(r.parent), Position{})
 	default:
 		n.params = r.secrets.mask(r.outputs)
 		n.data.Outputs = &n.params

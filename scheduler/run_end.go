@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"context"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -58,7 +60,9 @@ func (r *run) reply() string {
 	if p == nil {
 		return ""
 	}
-	s := r.scope(r.parent, p)
+	ctx, cancel := context.WithTimeout(r.parent, r.patience)
+	defer cancel()
+	s := r.scope(ctx, p)
 	s.failure = r.failure
 	v, err := r.renderSafely(p, s)
 	if err != nil {

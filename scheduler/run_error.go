@@ -50,10 +50,11 @@ func (r *run) failureOf(err error, pos Position) *Failure {
 	}
 	var inner *Failure
 	if errors.As(err, &inner) {
-		pos := cmp.Or(inner.Info.Position, info.Position)
-		info = inner.Info
-		info.Position = pos
-		return &Failure{Info: info, Err: err}
+		place := cmp.Or(inner.Info.Position, info.Position)
+		if err == error(inner) { //nolint:errorlint // what wraps a failure says more than it
+			info = inner.Info
+		}
+		info.Position, info.Step = place, inner.Info.Step
 	}
 	var placed *placedError
 	if errors.As(err, &placed) {
