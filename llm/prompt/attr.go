@@ -111,7 +111,7 @@ func (m *machine) numberAttr(o val, name string) (val, bool, error) {
 	if n, ok := toNum(o); ok && (name == "real" || name == "imag") {
 		v, err := arith("+", n, num{kind: 'i'})
 		if name == "imag" {
-			v = ofInt(0)
+			v, err = arith("-", n, n)
 		}
 		return v, true, err
 	}
@@ -195,12 +195,19 @@ func (m *machine) slice(o val, start, stop, step *int) (val, error) {
 	}
 	s, isStr := o.str()
 	_, isTuple := o.x.(tuple)
-	_, isRange := o.x.(*rangeOf)
+	r, isRange := o.x.(*rangeOf)
 	if !isStr && !isTuple && !isRange && !o.isList() {
 		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
 	}
 	if isStr && step == nil && start != nil && stop == nil && *start >= 0 && *start < len(s) && isASCII(s) {
 		return ofStr(s[*start:]), nil
+	}
+	if isRange {
+		from, to, by, err := sliceRange(int(r.n), start, stop, step)
+		if err != nil {
+			return none, err
+		}
+		return rangeValue(r.start+int64(from)*r.step, r.start+int64(to)*r.step, r.step*int64(by))
 	}
 	items, err := m.items(o)
 	if err != nil {
@@ -214,7 +221,7 @@ func (m *machine) slice(o val, start, stop, step *int) (val, error) {
 	for i := from; by > 0 && i < to || by < 0 && i > to; i += by {
 		out = append(out, items[i])
 	}
-	if isTuple || isRange {
+	if isTuple {
 		return val{x: tuple(out)}, nil
 	}
 	if !isStr {

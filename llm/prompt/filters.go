@@ -227,10 +227,10 @@ func filterRound(_ *machine, c *call) (val, error) {
 		return ofFloat(roundHalfEven(f, precision)), nil
 	case "ceil":
 		scale := math.Pow(10, float64(precision))
-		return ofFloat(math.Ceil(f*scale) / scale), nil
+		return ofFloat((math.Ceil(f*scale) + 0) / scale), nil
 	}
 	scale := math.Pow(10, float64(precision))
-	return ofFloat(math.Floor(f*scale) / scale), nil
+	return ofFloat((math.Floor(f*scale) + 0) / scale), nil
 }
 
 // roundInt rounds an integer to tens, hundreds ... as Python does.

@@ -92,7 +92,7 @@ func (f spec) write(m *machine, v val) (string, error) {
 		isNum = f != (spec{fill: ' ', sign: '-', precision: -1})
 	}
 	switch {
-	case isNum && (f.kind == 0 && n.kind != 'f' || f.kind != 0 && strings.IndexByte("bcdoxXn", f.kind) >= 0):
+	case isNum && (f.kind == 0 && n.kind != 'f' || f.kind != 0 && strings.IndexByte("bcdoxX", f.kind) >= 0 || f.kind == 'n' && n.kind != 'f'):
 		return f.integer(n)
 	case isNum && f.kind != 's':
 		return f.float(n)
@@ -230,7 +230,7 @@ func general(x float64, precision int, exp byte, keep bool) string {
 
 // number groups the digits and pads.
 func (f spec) number(sign, digits, tail string, every int) string {
-	if f.group != 0 {
+	if f.group != 0 && digits[0] <= '9' {
 		least := 0
 		if f.align == '=' && f.fill == '0' {
 			least = f.width - len(sign) - len(tail)
@@ -592,7 +592,7 @@ func (m *machine) percent(s string, args val) (string, error) {
 			return "", err
 		}
 	}
-	if next < len(list) && !(len(list) == 1 && !isTuple && (args.isDict() || args.isList())) {
+	if next < len(list) && !(len(list) == 1 && !isTuple && (args.isDict() || isSequence(args))) {
 		return "", errorf(Type, "not all arguments converted during string formatting")
 	}
 	return b.String(), nil

@@ -34,7 +34,11 @@ func makeRange(_ *machine, a argv) (val, error) {
 	if len(a.pos) == 1 {
 		bounds[0], bounds[1] = 0, bounds[0]
 	}
-	r := &rangeOf{start: bounds[0], stop: bounds[1], step: bounds[2]}
+	return rangeValue(bounds[0], bounds[1], bounds[2])
+}
+
+func rangeValue(start, stop, step int64) (val, error) {
+	r := &rangeOf{start: start, stop: stop, step: step}
 	switch {
 	case r.step == 0:
 		return none, errorf(Other, "the step of a range must not be zero")

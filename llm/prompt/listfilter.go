@@ -554,6 +554,15 @@ func filterSlice(m *machine, c *call) (val, error) {
 	})
 }
 
+// itemsIfAny is the items of a true value: to map and select, None is as empty
+// as an empty list.
+func (m *machine) itemsIfAny(v val) ([]val, error) {
+	if any, err := truthy(v); err != nil || !any {
+		return nil, err
+	}
+	return m.items(v)
+}
+
 // named takes an argument out of those by name.
 func (a *argv) named(name string) val {
 	for i, kw := range a.kw {
@@ -612,7 +621,7 @@ func filterMap(m *machine, c *call) (val, error) {
 	}
 	in := c.in
 	return lazily("map", func() ([]val, error) {
-		items, err := m.items(in)
+		items, err := m.itemsIfAny(in)
 		if err != nil {
 			return nil, err
 		}
@@ -657,7 +666,7 @@ func choose(keep, byAttr bool) func(m *machine, c *call) (val, error) {
 		}
 		in := c.in
 		return lazily("select", func() ([]val, error) {
-			items, err := m.items(in)
+			items, err := m.itemsIfAny(in)
 			if err != nil {
 				return nil, err
 			}

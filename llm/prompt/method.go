@@ -12,8 +12,10 @@ func methodsOf(o val) map[string]*builtin {
 	switch {
 	case o.isDict():
 		return dictTable()
-	case isSequence(o):
+	case o.isList():
 		return listTable()
+	case isSequence(o):
+		return tupleTable()
 	}
 	if _, ok := o.str(); ok {
 		return strTable()

@@ -239,7 +239,7 @@ func floatArith(op string, a, b num) (val, error) {
 		return none, errorf(ZeroDivision, "division by zero")
 	}
 	if op == "/" {
-		if a.kind != 'f' && b.kind != 'f' { // exact, then rounded once
+		if a.kind != 'f' && b.kind != 'f' && !a.zero() { // exact, then rounded once
 			f, _ := new(big.Rat).SetFrac(a.big(), b.big()).Float64()
 			return ofFloat(f), nil
 		}
@@ -256,6 +256,9 @@ func floatArith(op string, a, b num) (val, error) {
 		return ofFloat(r), nil
 	}
 	q := (x - r) / y
+	if q == 0 {
+		return ofFloat(math.Copysign(0, x/y)), nil
+	}
 	if f := math.Floor(q); q-f > 0.5 {
 		q = f + 1
 	} else {

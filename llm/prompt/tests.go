@@ -50,12 +50,14 @@ func newTestTable() map[string]*builtin {
 			s, err := m.text(c.in)
 			return ofBool(cased(s, unicode.IsLower)), err
 		}},
-		"filter": {fn: func(m *machine, c *call) (val, error) {
-			s, err := m.text(c.in)
+		"filter": {fn: func(_ *machine, c *call) (val, error) {
+			s, _ := c.in.str()
+			_, err := hashKey(c.in)
 			return ofBool(filterTable()[s] != nil), err
 		}},
-		"test": {fn: func(m *machine, c *call) (val, error) {
-			s, err := m.text(c.in)
+		"test": {fn: func(_ *machine, c *call) (val, error) {
+			s, _ := c.in.str()
+			_, err := hashKey(c.in)
 			return ofBool(testTable()[s] != nil), err
 		}},
 	}
@@ -110,7 +112,7 @@ func isIterable(v val) bool {
 
 func isCallable(v val) bool {
 	switch v.x.(type) {
-	case *fn, *macro, *loopState:
+	case *fn, *macro, *loopState, *undefined: // Python's Undefined can be called, to raise its error
 		return true
 	}
 	return false

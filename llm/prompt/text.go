@@ -79,7 +79,7 @@ func (p *printer) repr(v val) {
 	case nil:
 		p.plain(v.v)
 	case *undefined:
-		if !x.soft {
+		if !x.soft || p.depth > 1 {
 			p.fail(x.err())
 		}
 	case tuple:

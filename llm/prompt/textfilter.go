@@ -158,9 +158,9 @@ func filterIndent(m *machine, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	s, err := m.text(c.in)
-	if err != nil {
-		return none, err
+	s, ok := c.in.str()
+	if !ok {
+		return none, errorf(Type, "indent needs a string, not a '%s'", c.in.pyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s, false)
@@ -181,10 +181,6 @@ func filterIndent(m *machine, c *call) (val, error) {
 }
 
 func filterTruncate(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
-	if err != nil {
-		return none, err
-	}
 	length, err := c.int(0, 255)
 	if err != nil {
 		return none, err
@@ -205,10 +201,14 @@ func filterTruncate(m *machine, c *call) (val, error) {
 	if length < tail || leeway < 0 {
 		return none, errorf(Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
-	runes := []rune(s)
-	if len(runes) <= length+leeway {
-		return c.like(s), m.spend(len(runes) >> 8)
+	if n, err := m.length(c.in); err != nil || n <= length+leeway {
+		return c.in, err
 	}
+	s, ok := c.in.str()
+	if !ok {
+		return none, errorf(Type, "truncate needs a string, not a '%s'", c.in.pyType())
+	}
+	runes := []rune(s)
 	cut := string(runes[:length-tail])
 	if i := strings.LastIndexByte(cut, ' '); !kill && i >= 0 {
 		cut = cut[:i]

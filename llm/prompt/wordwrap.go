@@ -7,9 +7,9 @@ import (
 )
 
 func filterWordwrap(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
-	if err != nil {
-		return none, err
+	s, ok := c.in.str()
+	if !ok {
+		return none, errorf(Other, "wordwrap needs a string, not a '%s'", c.in.pyType())
 	}
 	width, err := c.int(0, 79)
 	if err != nil {
