@@ -14,12 +14,14 @@ type EventType string
 // The types of events. Those of a step carry its id.
 const (
 	FlowStarted   EventType = "flow.started"
+	FlowResumed   EventType = "flow.resumed"
 	StepReady     EventType = "step.ready"
 	StepStarted   EventType = "step.started"
 	StepInput     EventType = "step.input"
 	StepDelta     EventType = "step.delta"
 	StepRetrying  EventType = "step.retrying"
 	StepWaiting   EventType = "step.waiting"
+	StepAnswered  EventType = "step.answered"
 	StepSkipped   EventType = "step.skipped"
 	StepFailed    EventType = "step.failed"
 	StepFinished  EventType = "step.finished"
@@ -77,6 +79,9 @@ type Data struct {
 	DurationMS *float64     `json:"duration_ms,omitempty"`
 	// RemainingSchema: step.waiting and flow.waiting.
 	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
+	// Answers: step.answered, an object from the pointers of the remaining schema
+	// to what the user gave there.
+	Answers *value.Value `json:"answers,omitempty"`
 }
 
 // ErrorInfo is an error as events carry it.

@@ -128,6 +128,8 @@ func encodeOwn(rv reflect.Value) (v Value, done bool, err error) {
 	switch x := rv.Interface().(type) {
 	case Value:
 		return x, true, nil
+	case *Value:
+		return *x, true, nil
 	case *Map:
 		return OfMap(x), true, nil
 	case Encoder:

@@ -1,0 +1,308 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// RunStatus is how a run stands.
+type RunStatus string
+
+// The states of a run. A run whose process died is still running.
+const (
+	RunRunning   RunStatus = "running"
+	RunWaiting   RunStatus = "waiting"
+	RunFailed    RunStatus = "failed"
+	RunCancelled RunStatus = "cancelled"
+	RunFinished  RunStatus = "finished"
+)
+
+// After is the state once the event happened. Any event of a run that had stopped
+// says that it goes on again; answers alone do not.
+func (s RunStatus) After(t EventType) RunStatus {
+	switch t { //nolint:exhaustive // all others are of a run that runs
+	case FlowWaiting:
+		return RunWaiting
+	case FlowFailed:
+		return RunFailed
+	case FlowCancelled:
+		return RunCancelled
+	case FlowFinished:
+		return RunFinished
+	case StepAnswered:
+		return s
+	}
+	return RunRunning
+}
+
+// StepStatus is how a step stands.
+type StepStatus string
+
+// The states of a step. StepParam is waiting for parameters.
+const (
+	StepStatusPending   StepStatus = "pending"
+	StepStatusRunning   StepStatus = "running"
+	StepStatusParam     StepStatus = "param"
+	StepStatusSkipped   StepStatus = "skipped"
+	StepStatusFailed    StepStatus = "failed"
+	StepStatusCancelled StepStatus = "cancelled"
+	StepStatusFinished  StepStatus = "finished"
+)
+
+// RunState is a run rebuilt from its events. Its JSON, beside that of [RunInfo],
+// is what `runs show` prints.
+type RunState struct {
+	State RunStatus `json:"state"`
+	// Steps are in the order in which they came up; those that did not are missing
+	// until [RunState.Complete].
+	Steps   []*StepState `json:"steps"`
+	Waiting []WaitingFor `json:"waiting"`
+	// Inputs are those of flow.started, with secrets masked.
+	Inputs value.Value `json:"-"`
+	// Outputs are null unless the run is finished, Error and Reply are of a run that
+	// failed.
+	Outputs value.Value `json:"outputs,omitzero"`
+	Error   *ErrorInfo  `json:"error,omitempty"`
+	Reply   string      `json:"reply,omitempty"`
+	Usage   llm.Usage   `json:"usage"`
+	// LastSeq is the Seq of the last event.
+	LastSeq int64 `json:"-"`
+
+	byID map[string]*StepState
+}
+
+// StepState is one step, or one item of a for_each step, rebuilt from events.
+type StepState struct {
+	// ID is the step's id, outer/inner in a sub-flow; an item is id[index].
+	ID    string     `json:"id"`
+	Call  string     `json:"call"`
+	State StepStatus `json:"state"`
+	// Attempts counts every start and every retry, over all processes.
+	Attempts   int        `json:"attempts"`
+	DurationMS float64    `json:"duration_ms"`
+	Usage      llm.Usage  `json:"usage"`
+	Error      *ErrorInfo `json:"error,omitempty"`
+	// Reason says why the step was skipped.
+	Reason string `json:"reason,omitempty"`
+	// Items are those of a for_each step that came up.
+	Items []*StepState `json:"items,omitempty"`
+
+	// StartedAt is when the last attempt began.
+	StartedAt time.Time `json:"-"`
+	// Input and Output are as events show them.
+	Input  value.Value `json:"-"`
+	Output value.Value `json:"-"`
+	// Remaining is the remaining schema of a step that waits, Answers what users
+	// gave it so far, by pointer; null where there are none.
+	Remaining value.Value `json:"-"`
+	Answers   value.Value `json:"-"`
+}
+
+// WaitingFor is a step, or an item of one, that waits for its parameters.
+type WaitingFor struct {
+	Step            string      `json:"step"`
+	RemainingSchema value.Value `json:"remaining_schema"`
+}
+
+// Fold rebuilds a run from its events.
+func Fold(events iter.Seq2[*Event, error]) (*RunState, error) {
+	s := NewRunState()
+	for ev, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		s.Add(ev)
+	}
+	return s, nil
+}
+
+// NewRunState is a run before its first event.
+func NewRunState() *RunState {
+	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}
+}
+
+// Step finds a step, or an item by id[index]; nil where nothing happened to it.
+func (s *RunState) Step(id string) *StepState { return s.byID[id] }
+
+// Add takes the next event of the run.
+func (s *RunState) Add(ev *Event) {
+	s.State, s.LastSeq = s.State.After(ev.Type), ev.Seq
+	data := ev.Data
+	if data == nil {
+		data = &Data{}
+	}
+	if ev.Step == "" {
+		s.addFlow(ev.Type, data)
+		return
+	}
+	st := s.step(ev)
+	st.add(ev, data)
+	switch {
+	case ev.Type == StepWaiting:
+		s.stopWaiting(st.ID)
+		s.Waiting = append(s.Waiting, WaitingFor{st.ID, st.Remaining})
+	case st.State != StepStatusParam:
+		s.stopWaiting(st.ID)
+	}
+}
+
+func (s *RunState) stopWaiting(id string) {
+	for i, w := range s.Waiting {
+		if w.Step == id {
+			s.Waiting = append(s.Waiting[:i], s.Waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// step finds the step or item of an event, or makes it.
+func (s *RunState) step(ev *Event) *StepState {
+	id := ev.Step
+	if ev.Index != nil {
+		id = fmt.Sprintf("%s[%d]", ev.Step, *ev.Index)
+	}
+	st := s.byID[id]
+	if st != nil {
+		return st
+	}
+	st = &StepState{ID: id, State: StepStatusPending}
+	s.byID[id] = st
+	if ev.Index == nil {
+		s.Steps = append(s.Steps, st)
+		return st
+	}
+	whole := s.step(&Event{Step: ev.Step})
+	whole.Items = append(whole.Items, st)
+	return st
+}
+
+// addFlow takes an event of the flow itself.
+func (s *RunState) addFlow(t EventType, data *Data) {
+	switch t { //nolint:exhaustive // those of steps are not of the flow
+	case FlowStarted:
+		if data.Inputs != nil {
+			s.Inputs = *data.Inputs
+		}
+	case FlowResumed:
+		// What an earlier process left unfinished runs again.
+		s.Error, s.Reply = nil, ""
+		for _, st := range s.byID {
+			if st.State == StepStatusRunning {
+				st.State = StepStatusPending
+			}
+		}
+	case FlowFailed:
+		s.Error, s.Reply = data.Error, data.Text
+		s.cancelRunning()
+	case FlowCancelled:
+		s.cancelRunning()
+	case FlowFinished:
+		if data.Outputs != nil {
+			s.Outputs = *data.Outputs
+		}
+	}
+	if data.Usage != nil {
+		s.Usage = *data.Usage
+	}
+}
+
+// cancelRunning marks the steps that the end of the run left behind.
+func (s *RunState) cancelRunning() {
+	for _, st := range s.byID {
+		if st.State == StepStatusRunning {
+			st.State = StepStatusCancelled
+		}
+	}
+}
+
+// add takes an event of this step or item.
+func (st *StepState) add(ev *Event, data *Data) {
+	switch ev.Type { //nolint:exhaustive // the others change nothing
+	case StepReady:
+		st.State = StepStatusPending
+	case StepStarted:
+		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
+		st.Attempts++
+	case StepInput:
+		if data.Input != nil {
+			st.Input = *data.Input
+		}
+	case StepRetrying:
+		st.Attempts++
+	case StepWaiting:
+		st.State = StepStatusParam
+		if data.RemainingSchema != nil {
+			st.Remaining = *data.RemainingSchema
+		}
+	case StepAnswered:
+		if data.Answers != nil {
+			st.answer(*data.Answers)
+		}
+	case StepSkipped:
+		st.State, st.Reason = StepStatusSkipped, data.Reason
+	case StepFailed:
+		st.State, st.Error = StepStatusFailed, data.Error
+		if data.Error != nil && data.Error.Kind == calls.Canceled {
+			st.State = StepStatusCancelled
+		}
+		st.spent(data)
+	case StepFinished:
+		st.State, st.Error, st.Remaining = StepStatusFinished, data.Error, value.Value{}
+		if data.Output != nil {
+			st.Output = *data.Output
+		}
+		st.spent(data)
+	}
+}
+
+// answer adds what a user gave; the newest answer for a pointer counts.
+func (st *StepState) answer(answers value.Value) {
+	all := value.NewMap(answers.Map().Len())
+	if st.Answers.Map() != nil {
+		all = st.Answers.Map().Clone()
+	}
+	for pointer, v := range answers.Map().All() {
+		all.Set(pointer, v)
+	}
+	st.Answers = value.OfMap(all)
+}
+
+// spent sums up what the attempts of all processes cost.
+func (st *StepState) spent(data *Data) {
+	if data.DurationMS != nil {
+		st.DurationMS = *data.DurationMS
+	}
+	if data.Usage != nil {
+		st.Usage.Add(*data.Usage)
+	}
+}
+
+// Complete adds the steps of the flow that nothing happened to yet, and puts all
+// in the order of the flow; those of sub-flows come after the step around them.
+func (s *RunState) Complete(flow *Flow) {
+	place := make(map[string]int, len(flow.Steps))
+	for i, step := range flow.Steps {
+		place[step.ID] = i
+		st := s.step(&Event{Step: step.ID})
+		if st.Call == "" {
+			st.Call = step.Call
+		}
+	}
+	outermost := func(st *StepState) int {
+		if end := strings.IndexAny(st.ID, "/["); end >= 0 {
+			return place[st.ID[:end]]
+		}
+		return place[st.ID]
+	}
+	slices.SortStableFunc(s.Steps, func(a, b *StepState) int {
+		return cmp.Or(outermost(a)-outermost(b), strings.Count(a.ID, "/")-strings.Count(b.ID, "/"))
+	})
+}
