@@ -178,7 +178,11 @@ func (u *unit) parameters(s *stepUnit) *Param {
 			if u.unquoted(n) {
 				return unknownParam(u.of(m.node))
 			}
-			return &Param{Pos: u.of(m.node), Literal: u.literal(m.node)}
+			p := &Param{Pos: u.of(m.node), Literal: u.literal(m.node)}
+			if n := yaml.Resolve(m.node); ownTag(n) == "!file" {
+				p.File = n.Value
+			}
+			return p
 		}
 		return u.param(m.node, &s.uses)
 	})
@@ -190,6 +194,8 @@ func (u *unit) param(n *yaml.Node, uses *[]use) *Param {
 	pos := u.of(n)
 	n = yaml.Resolve(n)
 	switch {
+	case ownTag(n) == "!file":
+		return &Param{Pos: pos, File: n.Value, Literal: u.literal(n)}
 	case ownTag(n) != "":
 		return &Param{Pos: pos, Literal: u.literal(n)}
 	case n.Kind == yaml.Sequence:

@@ -386,6 +386,9 @@ func descend(p *Param, pointer string) (at *Param, rest string) {
 // param explains a text that a parameter of a step gave.
 func (x *explainer) param(s *Step, p *Param, at, text string, hops int) []Piece {
 	place := p.Pos.String()
+	if p.File != "" {
+		return one(text, "file "+p.File+" ("+place+")")
+	}
 	switch {
 	case p.Expr != nil:
 		if path, ok := p.Expr.Path(); ok {

@@ -158,6 +158,9 @@ type Retry struct {
 // or a map or list of such.
 type Param struct {
 	Pos Position
+	// File is the path that !file names, as the flow writes it; "" for a value that
+	// stands in the flow itself.
+	File string
 	// Exactly one of these is set; with none of them Literal counts.
 	Expr    *prompt.Expr
 	Text    *prompt.Template

@@ -68,6 +68,12 @@ func (u *unit) notYAML(fault *yaml.Error) {
 			return
 		}
 	}
+	if at, end := u.bareFlowValue(fault.Line - 1); strings.Contains(fault.Msg, "',' or '") && at >= 0 {
+		text := string(u.text[at:end])
+		u.add(u.position(at), "inside { } and [ ] a value with ? or : must be quoted").
+			hint(`write "%s"`, strings.ReplaceAll(clipText(text), `"`, `'`))
+		return
+	}
 	at := u.offset(fault.Line, max(fault.Col, 1))
 	if fault.Col == 0 {
 		at += leadingSpaces(u.text[at:])
@@ -82,6 +88,22 @@ var (
 	bareValue  = regexp.MustCompile(`^\s*(?:- +)*(?:[\w-]+:\s+|- +)(\{[{%])`)
 	blockValue = regexp.MustCompile(`[:-]\s+(?:!\S+\s+)?[|>][-+0-9]*\s*(?:#.*)?$`)
 )
+
+// flowValue is a value of a map in braces, without quotes, that the YAML library
+// ends too early: at a question mark before the end, or at a second colon.
+var flowValue = regexp.MustCompile(`[{,]\s*[\w-]+:\s+([^\s"'{}\[\],&*!|>#][^"'{}\[\],]*?(?:\?|: [^"'{}\[\],]*))\s*[,}]`)
+
+// bareFlowValue finds the first such value from a line on, as the bytes [start,
+// end); -1 for none.
+func (u *unit) bareFlowValue(from int) (start, end int) {
+	for _, at := range u.yamlLines[min(max(from, 0), len(u.yamlLines)):] {
+		line := u.text[at : at+restOfLine(u.text[at:])]
+		if m := flowValue.FindSubmatchIndex(line); m != nil {
+			return at + m[2], at + m[3]
+		}
+	}
+	return -1, -1
+}
 
 // bareTemplate finds the first value from a line on that begins with {{ or {% and
 // is not quoted, outside of block scalars; -1 for none.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,10 @@ alone give 0.`,
 			}
 			var all scheduler.Problems
 			for _, file := range files {
+				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
+					fmt.Fprintf(a.stderr, "note: %s is a cassette, not a flow: left out\n", file)
+					continue
+				}
 				_, problems := loader.Load(file)
 				all = append(all, problems...)
 			}

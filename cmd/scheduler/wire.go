@@ -25,6 +25,10 @@ import (
 // This file is the only place where all parts meet: the registry of calls, the
 // providers, the loader of flows and the executor.
 
+// cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
+// beside it.
+const cassetteSuffix = ".cassette.yaml"
+
 // loader gives what reads flows.
 func (a *app) loader() (*scheduler.Loader, error) {
 	registry, err := builtin.Registry()
@@ -124,7 +128,7 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 	if c.name == "" {
 		c.name = a.config.LLM.Default
 	}
-	cassette := strings.TrimSuffix(flow.File, filepath.Ext(flow.File)) + ".cassette.yaml"
+	cassette := strings.TrimSuffix(flow.File, filepath.Ext(flow.File)) + cassetteSuffix
 	mode := a.config.LLM.Mode
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
 		fmt.Fprintf(a.stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
