@@ -129,7 +129,10 @@ func checkAbandon(t *testing.T, def calls.Definition, example calls.Example, pre
 	if err != nil {
 		t.Fatalf("Init: %v", err)
 	}
-	for range call.Exec(t.Context(), env, input) {
+	for _, err := range call.Exec(t.Context(), env, input) {
+		if err != nil {
+			t.Errorf("Exec: %v", err)
+		}
 		break
 	}
 }

@@ -25,7 +25,7 @@ func (a *asked) RunFlow(_ context.Context, path string, inputs value.Value) (val
 
 func TestExec(t *testing.T) {
 	for with, want := range map[string]string{
-		`{"path": "a.yaml"}`:                                  `{}`,
+		`{"path": "a.yaml"}`: `{}`,
 		`{"path": "a.yaml", "inputs": {"b": 1.50, "a": [2]}}`: `{"b":1.50,"a":[2]}`,
 	} {
 		params, err := value.ParseJSON([]byte(with))

@@ -126,7 +126,7 @@ func settingsHint(err error) string {
 // fieldNames is the set of all setting names, at any depth.
 func fieldNames(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
-	switch t.Kind() { //nolint:exhaustive // only these hold fields
+	switch t.Kind() {
 	case reflect.Slice:
 		return fieldNames(t.Elem())
 	case reflect.Struct:

@@ -33,15 +33,16 @@ func (e *Expr) includeExclude(mode, rest string) (node, error) {
 	root := node{op: opAnd}
 	for {
 		list, more, again := strings.Cut(rest, "::")
-		if mode == "include" {
+		switch {
+		case mode == "include":
 			kid, err := e.items(mode, list, opAnd)
 			if err != nil {
 				return root, err
 			}
 			root.kids = append(root.kids, kid)
-		} else if strings.TrimSpace(list) == "" {
+		case strings.TrimSpace(list) == "":
 			e.warn("exclude has no words; nothing is excluded")
-		} else {
+		default:
 			kid, err := e.items(mode, list, opOr)
 			if err != nil {
 				return root, err
