@@ -60,28 +60,20 @@ const (
 // CancelGrace.
 func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
-		s := newStream(e.env().Clock)
-		r, err := e.newRun(ctx, flow, inputs, s)
+		r, err := e.newRun(ctx, flow, inputs)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer r.shutdown()
 		r.start()
-		if !s.drain(yield) {
+		if !r.stream.drain(yield) {
 			return
 		}
 		if r.failure != nil {
 			yield(nil, r.failure)
 		}
 	}
-}
-
-func (e *StepExecutor) env() *calls.Env {
-	if e.Env == nil {
-		return calls.NewEnv()
-	}
-	return e.Env
 }
 
 func (e *StepExecutor) parallel() int {

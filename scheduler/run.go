@@ -98,10 +98,16 @@ func (q *queue) pop() job {
 }
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
-func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Value, s *stream) (*run, error) {
-	r := &run{exec: e, flow: flow, parent: ctx, env: *e.env(), stream: s, secrets: &secrets{}, patience: e.grace()}
+func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
+	env := e.Env
+	if env == nil {
+		env = calls.NewEnv()
+	}
+	r := &run{
+		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock), secrets: &secrets{}, patience: e.grace(),
+	}
 	r.vars = calls.Vars{
-		Run:      calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: e.env().Clock()},
+		Run:      calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: env.Clock()},
 		Language: e.Language,
 	}
 	return r, r.prepare(inputs)
