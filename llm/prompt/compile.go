@@ -228,14 +228,31 @@ func (c *compiler) output(start int) error {
 func (c *compiler) printed(p *parser) error {
 	first := p.cur().off
 	x, err := p.whole()
-	if err != nil {
-		return err
+	if err == nil {
+		c.addExpr(p, x, first)
 	}
+	return err
+}
+
+// printTag reads {% print a, b %}, which prints one after the other.
+func (c *compiler) printTag(p *parser) error {
+	for more := true; more; more = p.op(",") {
+		first := p.cur().off
+		x, err := p.expr()
+		if err != nil {
+			return err
+		}
+		c.addExpr(p, x, first)
+	}
+	return p.done()
+}
+
+// addExpr adds an expression that began at first and has been read.
+func (c *compiler) addExpr(p *parser, x node, first int) {
 	s := segment{x: x, off: first, expr: strings.TrimSpace(c.src[first:p.cur().off])}
 	s.path, _ = constPath(x)
 	c.run = append(c.run, s)
 	c.refs.expr(x)
-	return nil
 }
 
 // statement reads {% ... %}.
@@ -253,7 +270,7 @@ func (c *compiler) statement(at, start int) error {
 		return c.raw(at)
 	}
 	if word.text == "print" {
-		return c.printed(p)
+		return c.printTag(p)
 	}
 	c.flush()
 	if n := len(c.open); n > 0 {

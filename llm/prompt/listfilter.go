@@ -497,9 +497,7 @@ func filterBatch(m *machine, c *call) (val, error) {
 		var out []val
 		var row []val
 		for _, item := range items {
-			if len(row) == size && len(row) > 0 {
-				out, row = append(out, ofList(row)), nil
-			} else if size <= 0 && len(row) > 0 {
+			if len(row) == size { // also at the first item, where size is 0
 				out, row = append(out, ofList(row)), nil
 			}
 			row = append(row, item)

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
 // methodsOf gives the methods of a value: those of Python's str, list, tuple,
@@ -490,12 +493,19 @@ func every(s string, ok func(rune) bool) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0
 }
 
-// upper is Python's: ß becomes SS.
+// upper and lower are Python's: one character may become several (ß, SS).
 func upper(s string) string {
-	if strings.ContainsRune(s, 'ß') {
-		s = strings.ReplaceAll(s, "ß", "SS")
+	if isASCII(s) {
+		return strings.ToUpper(s)
 	}
-	return strings.ToUpper(s)
+	return cases.Upper(language.Und).String(s)
+}
+
+func lower(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return cases.Lower(language.Und).String(s)
 }
 
 // pyTitle is str.title: every letter after a non-letter is a capital.
@@ -516,7 +526,7 @@ func pyTitle(s string) string {
 
 func capitalize(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
-	return strings.ToTitle(s[:n]) + strings.ToLower(s[n:])
+	return strings.ToTitle(s[:n]) + lower(s[n:])
 }
 
 func swapCase(s string) string {

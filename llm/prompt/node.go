@@ -170,6 +170,9 @@ func (m *machine) attr(o val, n *attrNode) (val, error) {
 func missingMember(o val, path, name string, offset int) *undefined {
 	u := &undefined{class: Undefined, name: path, off: offset}
 	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoted(name)
+	if f, ok := o.x.(*fn); ok && dictMethods[f.name] {
+		u.hint = "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
+	}
 	if o.isNone() {
 		u.msg = path + " is undefined: what comes before " + quoted(name) + " is None"
 	}

@@ -159,9 +159,11 @@ func longestPath(n node) (path []string, rest []node, ok bool) {
 			if !ok {
 				return nil, nil, false
 			}
+			args := make([]node, 0, len(x.args)+len(rest))
 			for _, a := range x.args {
-				rest = append(rest, a.x)
+				args = append(args, a.x)
 			}
+			rest = append(args, rest...)
 			n = attr.obj
 		default:
 			return nil, nil, false

@@ -1,6 +1,9 @@
 package prompt
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // statements are the tags of Jinja2 that templates may use, with what reads
 // them.
@@ -200,6 +203,9 @@ func (c *compiler) signature(p *parser) ([]param, error) {
 		if len(params) >= maxArguments {
 			return nil, limitAt(off, "more than %d parameters", maxArguments)
 		}
+		if prm.name == "caller" && prm.fallback == nil {
+			return nil, syntaxAt(off, "a parameter named caller needs a default")
+		}
 		params = append(params, prm)
 	}
 	return params, nil
@@ -257,7 +263,7 @@ func (c *compiler) callTag(p *parser, at int) error {
 	if !ok {
 		return syntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
-	s.call, s.expr = call, c.src[first:p.cur().off]
+	s.call, s.expr = call, strings.TrimSpace(c.src[first:p.cur().off])
 	c.refs.expr(call)
 	c.macroBody("call", tagCall, at, s)
 	return nil
@@ -273,7 +279,7 @@ func (c *compiler) filterTag(p *parser, at int) error {
 		return p.unexpected("expected the name of a filter")
 	}
 	c.refs.push()
-	c.begin("filter", tagFilter, at, &filterStmt{place(first), chain, c.src[first:p.cur().off]}, c.popScope)
+	c.begin("filter", tagFilter, at, &filterStmt{place(first), chain, strings.TrimSpace(c.src[first:p.cur().off])}, c.popScope)
 	return nil
 }
 

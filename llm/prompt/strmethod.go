@@ -8,7 +8,7 @@ import (
 
 func newStrTable() map[string]*builtin {
 	t := map[string]*builtin{
-		"upper": textMethod(upper), "lower": textMethod(strings.ToLower), "casefold": textMethod(casefold),
+		"upper": textMethod(upper), "lower": textMethod(lower), "casefold": textMethod(casefold),
 		"title": textMethod(pyTitle), "capitalize": textMethod(capitalize), "swapcase": textMethod(swapCase),
 		"strip": strip(true, true), "lstrip": strip(true, false), "rstrip": strip(false, true),
 		"startswith": affix(strings.HasPrefix), "endswith": affix(strings.HasSuffix),

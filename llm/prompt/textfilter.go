@@ -63,7 +63,7 @@ func textFilters() map[string]*builtin {
 		}},
 	}
 	for name, f := range map[string]func(string) string{
-		"upper": upper, "lower": strings.ToLower, "capitalize": capitalize, "title": titleWords,
+		"upper": upper, "lower": lower, "capitalize": capitalize, "title": titleWords,
 	} {
 		t[name] = &builtin{fn: func(m *machine, c *call) (val, error) {
 			s, err := m.text(c.in)

@@ -29,6 +29,7 @@ type (
 		msg   string
 		off   int
 		deep  bool // its members are undefined too: see [Forgiving]
+		hint  string
 		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
 		keys  func() []string
 	}
@@ -157,7 +158,7 @@ func (v val) use() error {
 }
 
 func (u *undefined) err() *Error {
-	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, offset: u.off, placed: true}
+	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, offset: u.off, placed: true}
 	if u.keys != nil {
 		e.Hint = didYouMean(lastName(u.name), u.keys())
 	}
