@@ -1,0 +1,135 @@
+// Package guard makes HTTP clients that reach the hosts of the public Internet, and
+// of the others only those that are allowed.
+//
+// What counts is the address that is dialled, after the name was resolved: a name
+// that suddenly resolves to a private address does not get through, and neither does
+// a redirect. Proxies are not used: behind one nobody could look at addresses.
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// maxHeader bounds the headers of an answer, in bytes.
+const maxHeader = 256 << 10
+
+// NewClient makes a client. allow lists hosts that are reached although they are not
+// public, as HOST or HOST:PORT. HOST is a name, *.DOMAIN for all names below a
+// domain, an address, or a network such as 10.1.0.0/16; PORT a number or *. An
+// address or a network counts for names too that resolve to it.
+func NewClient(allow []string) (*http.Client, error) {
+	g := &guard{}
+	for _, pattern := range allow {
+		r, err := parseRule(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("the allowed host %q: %w", pattern, err)
+		}
+		g.rules = append(g.rules, r)
+	}
+	return &http.Client{
+		CheckRedirect: checkRedirect,
+		Transport: &http.Transport{
+			DialContext:            g.dial,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           100,
+			IdleConnTimeout:        90 * time.Second,
+			TLSHandshakeTimeout:    10 * time.Second,
+			ExpectContinueTimeout:  time.Second,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+	}, nil
+}
+
+type guard struct{ rules []rule }
+
+// dial connects to a host of the rules, or to a public address.
+func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	if !slices.ContainsFunc(g.rules, func(r rule) bool { return r.coversName(host, port) }) {
+		dialer.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+			return g.check(host, resolved)
+		}
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// check refuses an address that is neither public nor allowed; host is the name
+// that it was found by.
+func (g *guard) check(host, resolved string) error {
+	at, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return calls.Errorf(calls.Invalid, "the address %s of %s is not understood: %w", resolved, host, err)
+	}
+	if Public(at.Addr()) || slices.ContainsFunc(g.rules, func(r rule) bool { return r.coversAddr(at) }) {
+		return nil
+	}
+	of := ""
+	if host != at.Addr().String() {
+		of = " (" + at.Addr().String() + ")"
+	}
+	return calls.Errorf(calls.Invalid, "%s%s is no public host, and requests to it are not allowed", host, of).
+		WithHint("whoever runs this can allow it: http.allow_hosts in scheduler.yaml")
+}
+
+// rule is one allowed host.
+type rule struct {
+	name   string // "" where network counts
+	below  bool   // all names that end in .name
+	prefix netip.Prefix
+	port   string // "" is any
+}
+
+func parseRule(pattern string) (rule, error) {
+	host, port := strings.ToLower(strings.TrimSpace(pattern)), ""
+	if h, p, err := net.SplitHostPort(host); err == nil {
+		if host, port = h, p; port == "*" {
+			port = ""
+		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return rule{}, fmt.Errorf("%q is no port: write a number or *", port)
+		}
+	}
+	host = strings.Trim(host, "[]")
+	if prefix, err := netip.ParsePrefix(host); err == nil {
+		return rule{prefix: prefix.Masked(), port: port}, nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		addr = addr.Unmap()
+		return rule{prefix: netip.PrefixFrom(addr, addr.BitLen()), port: port}, nil
+	}
+	name, below := strings.CutPrefix(strings.TrimSuffix(host, "."), "*.")
+	if name == "" || strings.ContainsAny(name, "*/:@ ") {
+		return rule{}, fmt.Errorf("write a name, *.domain, an address or a network, without a scheme or a path")
+	}
+	return rule{name: name, below: below, port: port}, nil
+}
+
+func (r rule) coversName(host, port string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if r.name == "" || r.port != "" && r.port != port {
+		return false
+	}
+	if r.below {
+		return strings.HasSuffix(host, "."+r.name)
+	}
+	return host == r.name
+}
+
+func (r rule) coversAddr(at netip.AddrPort) bool {
+	return r.name == "" && (r.port == "" || r.port == strconv.Itoa(int(at.Port()))) &&
+		r.prefix.Contains(at.Addr().Unmap().WithZone(""))
+}

@@ -1,0 +1,374 @@
+package http_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	httpcall "github.com/callnode/scheduler/calls/http"
+	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+func TestConformance(t *testing.T) { callstest.Run(t, httpcall.Definition()) }
+
+// doer answers requests without a network.
+type doer func(*http.Request) (*http.Response, error)
+
+func (d doer) Do(req *http.Request) (*http.Response, error) { return d(req) }
+
+func env(t *testing.T, d calls.HTTP) *calls.Env {
+	t.Helper()
+	e := calls.NewEnv()
+	e.Dir, e.HTTP = t.TempDir(), d
+	return e
+}
+
+func params(t *testing.T, with string) value.Value {
+	t.Helper()
+	v, err := yaml.ParseValue([]byte(with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func run(ctx context.Context, t *testing.T, e *calls.Env, with string) (value.Value, error) {
+	t.Helper()
+	def, v := httpcall.Definition(), params(t, with)
+	if problems := def.Info.Params.Check(v); problems != nil {
+		return value.Value{}, problems
+	}
+	call, err := def.New(v)
+	if err != nil {
+		return value.Value{}, err
+	}
+	input, err := call.Init(ctx, e.Vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	output, err := callstest.Fold(call.Exec(ctx, e, input))
+	if err == nil {
+		if problems := def.Info.Output.Check(output); problems != nil {
+			t.Errorf("the output does not fit its schema: %v", problems)
+		}
+	}
+	return output, err
+}
+
+// sent writes the request that the parameters give as text.
+func sent(t *testing.T, e *calls.Env, with string) (string, error) {
+	t.Helper()
+	var text strings.Builder
+	e.HTTP = doer(func(req *http.Request) (*http.Response, error) {
+		text.WriteString(req.Method + " " + req.URL.String())
+		for _, name := range []string{"Content-Type", "X-Key", "X-Tenant"} {
+			if v := req.Header.Get(name); v != "" {
+				text.WriteString("\n" + name + ": " + v)
+			}
+		}
+		if req.Body != nil {
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			text.WriteString("\n\n" + string(body))
+		}
+		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+	})
+	_, err := run(t.Context(), t, e, with)
+	return text.String(), err
+}
+
+func TestRequest(t *testing.T) {
+	for with, want := range map[string]string{
+		"url: http://h/p":                         "GET http://h/p",
+		"{url: 'https://h/p?a=1', query: {b: 2}}": "GET https://h/p?a=1&b=2",
+		"{url: http://h, query: {b: 1.50, a: [x y, true], n: null, z: 'ü&='}}": "GET http://h?b=1.50&a=x+y&a=true&z=%C3%BC%26%3D",
+		"{url: 'http://h/{a}/{b}?q', path: {a: 'x/../?#', b: [1, 2]}}":         "GET http://h/x%2F..%2F%3F%23/1,2?q",
+		"{url: 'http://h/{a}'}":                                                                  "GET http://h/%7Ba%7D",
+		"{method: POST, url: http://h, body: {b: 1.0, a: 2}}":                                    "POST http://h\nContent-Type: application/json\n\n{\"b\":1.0,\"a\":2}",
+		"{method: PUT, url: http://h, body: hello}":                                              "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\nhello",
+		"{method: PUT, url: http://h, body: ''}":                                                 "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\n",
+		"{method: PUT, url: http://h, headers: {content-type: text/csv, X-Key: 7}, body: 'a,b'}": "PUT http://h\nContent-Type: text/csv\nX-Key: 7\n\na,b",
+		"{method: PUT, url: http://h, headers: {Content-Type: application/x-www-form-urlencoded}, body: {a: [1, 2], b: x y}}": "PUT http://h\nContent-Type: application/x-www-form-urlencoded\n\na=1&a=2&b=x+y",
+		"{method: PUT, url: http://h, headers: {Content-Type: application/merge-patch+json, X-Key: [a, b]}, body: [1]}":       "PUT http://h\nContent-Type: application/merge-patch+json\nX-Key: a,b\n\n[1]",
+		"{url: http://h, headers: {X-Key: null}}": "GET http://h",
+	} {
+		if got, err := sent(t, env(t, nil), with); err != nil || got != want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", with, got, err, want)
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	for with, want := range map[string]string{
+		"{}":                                                            "nowhere to send",
+		"{operation: x}":                                                "go together",
+		"{openapi: x.yaml}":                                             "go together",
+		"{url: http://h, timeout: 30}":                                  "want string",
+		"{url: http://h, timeout: soon}":                                `"soon" is no duration`,
+		"{url: http://h, timeout: -1s}":                                 "is no duration",
+		"{url: http://h, headers: {host: x}}":                           "is made by the program",
+		"{url: http://h, method: get}":                                  "method",
+		"{url: ftp://h}":                                                "must begin with http://",
+		"{url: 'http://'}":                                              "must begin with http://",
+		"{url: h/p}":                                                    "must begin with http://",
+		"{url: 'http://h:x'}":                                           "the url is not understood",
+		"{url: http://h, query: {a: {b: 1}}}":                           "query/a: want a text",
+		"{url: http://h, query: {a: [[1]]}}":                            "query/a: want a text",
+		"{url: http://h, headers: {a: {b: 1}}}":                         "headers/a: want a text",
+		"{url: 'http://h/{a}', path: {}}":                               "path/a is not given",
+		"{url: 'http://h/{a', path: {}}":                                "a { without its }",
+		"{url: 'http://h/', path: {a: 1}}":                              "{a} is not in the url",
+		"{url: 'http://{a}/', path: {a: b}}":                            "outside of its path",
+		"{url: 'http://{a}', path: {a: b}}":                             "outside of its path",
+		"{url: 'http://h/?{a}', path: {a: b}}":                          "outside of its path",
+		"{url: 'http://h/{a}', path: {a: ''}}":                          "path/a is empty",
+		"{url: 'http://h/{a}', path: {a: {}}}":                          "path/a is empty",
+		"{url: 'http://h/{a}', path: {a: '..'}}":                        "would lead elsewhere",
+		"{url: http://h, headers: {Content-Type: text/csv}, body: [1]}": "cannot be sent as text/csv",
+		"{url: http://h, headers: {Content-Type: application/x-www-form-urlencoded}, body: [1]}":         "a form is made of an object",
+		"{url: http://h, headers: {Content-Type: application/x-www-form-urlencoded}, body: {a: {b: 1}}}": "body/a: want a text",
+		"{openapi: 'https://x/y', operation: x}":                                                         "is no file",
+		"{openapi: none.yaml, operation: x}":                                                             "there is no file none.yaml",
+		"{openapi: ../up.yaml, operation: x}":                                                            "escapes",
+		"{openapi: ., operation: x}":                                                                     "no regular file",
+		"{openapi: {}, operation: x}":                                                                    "openapi: this is no OpenAPI 3 document",
+	} {
+		_, err := sent(t, env(t, nil), with)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", with, err, want)
+		}
+		var own *calls.Error
+		if errors.As(err, &own) && own.Kind != calls.Invalid && own.Kind != calls.Missing && own.Kind != calls.NotFound {
+			t.Errorf("%s: kind %s", with, own.Kind)
+		}
+	}
+}
+
+func serve(t *testing.T, h http.HandlerFunc) (*calls.Env, string) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	client, err := guard.NewClient([]string{"127.0.0.1:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	return env(t, client), server.URL
+}
+
+func TestAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		status     int
+		kind, body string
+		want       string // the body as JSON, or an error
+		fails      bool
+	}{
+		"json":             {200, "application/json", `{"b":1.50,"a":[]}`, `{"b":1.50,"a":[]}`, false},
+		"problem":          {422, "application/problem+json; charset=utf-8", `{"b":1}`, `{"b":1}`, false},
+		"text":             {200, "text/plain", "hé", `"hé"`, false},
+		"no type":          {200, "", "hi", `"hi"`, false},
+		"odd type":         {200, ";;", "hi", `"hi"`, false},
+		"charset":          {200, "text/html; charset=GBK", "\xc4\xe3\xba\xc3", `"你好"`, false},
+		"empty":            {204, "", "", "null", false},
+		"status":           {500, "text/html", "<b>oops</b>", `"<b>oops</b>"`, false},
+		"no JSON":          {200, "application/json", "<html>", "said to be JSON", true},
+		"no JSON, failing": {502, "application/json", "<html>\xff", "\"<html>\uFFFD\"", false},
+		"binary":           {200, "image/png", "\xff\x00", "is no text", true},
+		"unknown charset":  {200, "text/plain; charset=klingon", "x", "unknown charset", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, at := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Content-Type"] = []string{c.kind}
+				w.Header()["Set-Cookie"] = []string{"a=1", "b=2"}
+				w.Header()["X-Many"] = []string{"a", "b"}
+				w.WriteHeader(c.status)
+				io.WriteString(w, c.body)
+			})
+			output, err := run(t.Context(), t, e, "url: "+at)
+			if c.fails {
+				if err == nil || !strings.Contains(err.Error(), c.want) || calls.KindOf(err) != calls.Provider {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, _ := output.Get("status")
+			body, _ := output.Get("body")
+			if status.JSON() != value.OfInt(int64(c.status)).JSON() || body.JSON() != c.want {
+				t.Errorf("got %s", output)
+			}
+			cookies, _ := output.At("/headers/set-cookie")
+			many, _ := output.At("/headers/x-many")
+			if cookies.JSON() != `"a=1\nb=2"` || many.JSON() != `"a, b"` {
+				t.Errorf("got %s and %s", cookies, many)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	blocked := make(chan struct{})
+	defer close(blocked)
+	e, at := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			select {
+			case <-blocked:
+			case <-r.Context().Done():
+			}
+		case "/big":
+			io.WriteString(w, strings.Repeat("x", 1000))
+		case "/cut":
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, "x")
+		case "/away":
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+		default:
+			w.WriteHeader(map[string]int{"/404": 404, "/400": 400, "/503": 503, "/429": 429}[r.URL.Path])
+		}
+	})
+	for path, want := range map[string]struct {
+		kind calls.Kind
+		text string
+	}{
+		"/slow": {calls.Timeout, "no complete answer within 50ms"},
+		"/big":  {calls.Budget, "more than 100 bytes"},
+		"/cut":  {calls.Provider, "reading the answer"},
+		"/away": {calls.Invalid, "10.0.0.1 is no public host"},
+		"/404":  {calls.NotFound, "HTTP 404 Not Found"},
+		"/400":  {calls.Invalid, "HTTP 400"},
+		"/503":  {calls.Provider, "HTTP 503"},
+		"/429":  {calls.Provider, "HTTP 429"},
+	} {
+		_, err := run(t.Context(), t, e, "{url: '"+at+path+"?token=hush', headers: {X-Key: hush}, timeout: 50ms, max_bytes: 100, fail_on_status: true}")
+		if calls.KindOf(err) != want.kind || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("%s: %s %v", path, calls.KindOf(err), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: the error tells a secret: %v", path, err)
+		}
+	}
+	_, err := run(t.Context(), t, e, "{url: 'http://127.0.0.1:1/?token=hush'}")
+	if calls.KindOf(err) != calls.Provider || strings.Contains(err.Error(), "hush") {
+		t.Errorf("nobody listens: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(ctx, t, e, "url: "+at+"/slow"); calls.KindOf(err) != calls.Canceled {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := run(t.Context(), t, calls.NewEnv(), "url: https://example.com"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("without a network: %v", err)
+	}
+}
+
+const api = `openapi: 3.1.0
+servers: [{url: "https://api.test/v1/"}]
+paths:
+  /cities/{city}/days:
+    post:
+      operationId: days
+      parameters:
+        - {name: city, in: path, required: true, schema: {type: string}}
+        - {name: ids, in: query, explode: false, schema: {type: array, items: {type: integer}}}
+        - {name: sp, in: query, style: spaceDelimited, explode: false, schema: {type: array}}
+        - {name: pipe, in: query, style: pipeDelimited, explode: false, schema: {type: array}}
+        - {name: many, in: query, schema: {type: array}}
+        - {name: deep, in: query, style: deepObject, schema: {type: object}}
+        - {name: flat, in: query, schema: {type: object}}
+        - {name: tight, in: query, explode: false, schema: {type: object}}
+        - {name: json, in: query, content: {application/json: {schema: {type: object}}}}
+        - {name: X-Tenant, in: header, required: true, schema: {type: string}}
+        - {name: sid, in: cookie, required: true, schema: {type: string}}
+      requestBody: {required: true, content: {application/merge-patch+json: {schema: {type: object, required: [n], properties: {n: {type: integer}}}}}}
+  /nowhere: {get: {servers: [{url: /v2}], operationId: nowhere}}
+`
+
+func withAPI(t *testing.T) *calls.Env {
+	t.Helper()
+	e := env(t, nil)
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.yaml"), []byte(api), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestOperation(t *testing.T) {
+	const base = "openapi: api.yaml\noperation: days\npath: {city: 'São Paulo'}\nheaders: {x-tenant: t, Cookie: sid=1}\nbody: {n: 1}\n"
+	for more, want := range map[string]string{
+		"": "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days",
+		"query: {ids: [1, 2], sp: [1, 2], pipe: [1, 2], many: [1, 2], other: x}":           "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?ids=1%2C2&sp=1+2&pipe=1%7C2&many=1&many=2&other=x",
+		"query: {deep: {a: 1, b: [x]}, flat: {a: 1}, tight: {a: 1, b: 2}, json: {a: [1]}}": "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?deep%5Ba%5D=1&deep%5Bb%5D=x&a=1&tight=a%2C1%2Cb%2C2&json=%7B%22a%22%3A%5B1%5D%7D",
+		"url: http://staging\nmethod: PUT":                                                 "PUT http://staging/cities/S%C3%A3o%20Paulo/days",
+	} {
+		got, err := sent(t, withAPI(t), base+more)
+		if want += "\nContent-Type: application/merge-patch+json\nX-Tenant: t\n\n{\"n\":1}"; err != nil || got != want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", more, got, err, want)
+		}
+	}
+	e := withAPI(t)
+	absolute := strings.Replace(base, "api.yaml", filepath.Join(e.Dir, "api.yaml"), 1)
+	if _, err := sent(t, e, absolute); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOperationFails(t *testing.T) {
+	for with, want := range map[string]string{
+		"operation: dys":  `did you mean "days"?`,
+		"operation: days": "/body",
+		"operation: days, path: {city: x}, body: {n: x}, headers: {X-Tenant: t}": "/body/n: want integer",
+		"operation: days, path: {city: x}, body: {n: 1}":                         "/headers/X-Tenant",
+		"operation: days, path: {city: x}, body: {n: 1}, headers: {X-Tenant: t}": "needs the cookie sid",
+		"operation: days, path: {city: 5}, body: {n: 1}, headers: {X-Tenant: t}": "/path/city: want string",
+		"operation: nowhere": "does not say on which server",
+	} {
+		if _, err := sent(t, withAPI(t), "{openapi: api.yaml, "+with+"}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", with, err, want)
+		}
+	}
+}
+
+func TestParamsFor(t *testing.T) {
+	def, e := httpcall.Definition(), withAPI(t)
+	s, err := def.ParamsFor(t.Context(), e, params(t, "{openapi: api.yaml, operation: days}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := s.Check(params(t, "{openapi: api.yaml, operation: days, path: {}, body: {n: x}, nothing: 1}"))
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Pointer)
+	}
+	if diff := cmp.Diff([]string{"/body/n", "/headers", "/nothing", "/path/city"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if s, err = def.ParamsFor(t.Context(), e, params(t, "{url: http://h}")); err != nil || s.Doc().JSON() != def.Info.Params.Doc().JSON() {
+		t.Errorf("without an operation: %v", err)
+	}
+	for with, kind := range map[string]calls.Kind{
+		"{openapi: none.yaml, operation: days}": calls.NotFound,
+		"{openapi: api.yaml, operation: none}":  calls.Invalid,
+		"{openapi: api.yaml, operation: 3}":     calls.Invalid,
+	} {
+		if _, err := def.ParamsFor(t.Context(), e, params(t, with)); calls.KindOf(err) != kind {
+			t.Errorf("%s: %v", with, err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package openapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls/http/openapi"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+const shop = `openapi: 3.0.3
+servers: [{url: "https://{region}.example.com/v{n}", variables: {region: {default: eu}, n: {default: "2"}}}]
+paths:
+  /broken: {$ref: other.yaml#/x}
+  /orders/{id}:
+    parameters:
+      - {$ref: "#/components/parameters/Id"}
+      - {name: trace, in: query, schema: {type: string}}
+    get:
+      operationId: getOrder
+      description: One order.
+      parameters:
+        - {name: trace, in: query, required: true, description: Follow it., schema: {type: boolean}}
+        - {name: Accept, in: header, schema: {type: string}}
+        - {name: X-Tenant, in: header, required: true, schema: {$ref: "#/components/schemas/Tenant"}, description: Whose order.}
+        - {name: sid, in: cookie, required: true, schema: {type: string}}
+        - {name: theme, in: cookie, schema: {type: string}}
+        - {name: filter, in: query, style: deepObject, schema: {type: object}}
+        - {name: where, in: query, content: {application/json: {schema: {type: object}}}}
+    put:
+      servers: [{url: /relative}]
+      requestBody: {$ref: "#/components/requestBodies/Order"}
+    post:
+      operationId: form
+      requestBody: {content: {multipart/form-data: {}, application/x-www-form-urlencoded: {schema: {type: object}}}}
+    patch:
+      operationId: any
+      requestBody: {content: {"*/*": {schema: true}}}
+    delete:
+      operationId: upload
+      requestBody: {required: true, content: {multipart/form-data: {}}}
+    head:
+      operationId: maybeUpload
+      requestBody: {content: {multipart/form-data: {}}}
+components:
+  parameters:
+    Id: {name: id, in: path, required: true, schema: {type: integer, minimum: 1, exclusiveMinimum: true}}
+  requestBodies:
+    Order: {required: true, description: The order., content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}
+  schemas:
+    Tenant: {type: string, minLength: 2, example: ab}
+    Order:
+      type: object
+      required: [id, item, parent]
+      properties:
+        id: {type: integer, readOnly: true}
+        item: {type: string, nullable: true, enum: [a, b]}
+        price: {type: number, maximum: 9, exclusiveMaximum: false}
+        parent: {$ref: "#/components/schemas/Order"}
+        tags: {type: array, items: {$ref: "#/components/schemas/Tenant"}}
+        any: {anyOf: [{$ref: "#/components/schemas/Tenant"}, {type: integer}]}
+        map: {type: object, additionalProperties: {type: string, nullable: true}}
+`
+
+func parse(t *testing.T, text string) value.Value {
+	t.Helper()
+	doc, err := yaml.ParseValue([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func find(t *testing.T, text, name string) *openapi.Operation {
+	t.Helper()
+	op, err := openapi.Find(parse(t, text), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
+func TestParameters(t *testing.T) {
+	op := find(t, shop, "getOrder")
+	if op.Method != "GET" || op.Path != "/orders/{id}" || op.Server != "https://eu.example.com/v2" || op.Summary != "One order." || op.Body != nil {
+		t.Errorf("got %+v", op)
+	}
+	if diff := cmp.Diff([]string{"sid"}, op.Cookies); diff != "" {
+		t.Error(diff)
+	}
+	const want = `{"type":"object","properties":{` +
+		`"path":{"type":"object","description":"Values of the placeholders in the path.","properties":{"id":{"type":"integer","exclusiveMinimum":1}},"required":["id"]},` +
+		`"query":{"type":"object","description":"Parameters of the query.","properties":{"trace":{"type":"boolean","description":"Follow it."},"filter":{"type":"object"},"where":{"type":"object"}},"required":["trace"]},` +
+		`"headers":{"type":"object","description":"Headers of the request.","properties":{"X-Tenant":{"allOf":[{"$ref":"#/definitions/Tenant"}],"description":"Whose order."}},"required":["X-Tenant"]}},` +
+		`"required":["path","query","headers"],"definitions":{"Tenant":{"type":"string","minLength":2}}}`
+	if diff := cmp.Diff(want, op.Arguments().JSON()); diff != "" {
+		t.Error(diff)
+	}
+	for _, p := range op.Parameters {
+		switch p.Name {
+		case "filter":
+			if p.Style != "deepObject" || !p.Explode {
+				t.Errorf("got %+v", p)
+			}
+		case "where":
+			if !p.JSON {
+				t.Errorf("got %+v", p)
+			}
+		}
+	}
+}
+
+func TestBody(t *testing.T) {
+	op := find(t, shop, "PUT /orders/{id}")
+	if op.Server != "/relative" || op.Body == nil || !op.Body.Required || op.Body.ContentType != "application/json" {
+		t.Fatalf("got %+v", op)
+	}
+	s, err := schema.Parse(op.Arguments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		`{"item":"a","parent":{"item":null,"parent":true}}`: "/body/parent/parent: want object, got boolean",
+		`{"item":"c","parent":{}}`:                          "/body/item",
+		`{"item":"a"}`:                                      "/body/parent",
+		`{"item":"a","parent":{"item":"b","parent":{}},"tags":["x"],"any":true,"price":9}`: "/body/tags/0",
+	} {
+		problems := s.Check(parse(t, `{"path":{"id":2},"body":`+body+`}`))
+		if problems == nil || !strings.Contains(problems.Error(), want) {
+			t.Errorf("%s: %v, want %s", body, problems, want)
+		}
+	}
+	for name, want := range map[string]string{"form": "application/x-www-form-urlencoded", "any": "application/json"} {
+		if op := find(t, shop, name); op.Body == nil || op.Body.ContentType != want {
+			t.Errorf("%s: %+v", name, op.Body)
+		}
+	}
+	if op := find(t, shop, "maybeUpload"); op.Body != nil {
+		t.Errorf("got %+v", op.Body)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	param := func(p string) string {
+		return "openapi: 3.1.0\npaths: {/x: {get: {operationId: x, parameters: [" + p + "]}}}"
+	}
+	for name, c := range map[string]struct{ doc, id, want string }{
+		"old":           {`swagger: "2.0"`, "x", "convert it"},
+		"no document":   {`{a: 1}`, "x", "no OpenAPI 3 document"},
+		"no object":     {`[]`, "x", "no OpenAPI 3 document"},
+		"no operation":  {"openapi: 3.1.0", "x", "the document has none"},
+		"near":          {shop, "getOrders", `did you mean "getOrder"?`},
+		"far":           {shop, "zzz", "there are getOrder, PUT /orders/{id}, form, upload, maybeUpload, any"},
+		"upload":        {shop, "upload", "multipart/form-data can be sent"},
+		"no name":       {param("{in: query}"), "x", "parameter 0: it has no name"},
+		"nowhere":       {param("{name: a, in: body}"), "x", `a is in "body"`},
+		"style":         {param("{name: a, in: path, style: matrix}"), "x", "not supported"},
+		"outside":       {param("{$ref: other.yaml}"), "x", "leads out of the document"},
+		"nothing":       {param("{$ref: '#/nothing'}"), "x", "names nothing"},
+		"schema ref":    {param("{name: a, in: query, schema: {$ref: '#/nothing'}}"), "x", "names nothing"},
+		"schema list":   {param("{name: a, in: query, schema: [1]}"), "x", "a schema is of type array"},
+		"inner":         {param("{name: a, in: query, schema: {properties: {x: {allOf: [{not: 3}]}}}}"), "x", "a schema is of type integer"},
+		"circle":        {"openapi: 3.1.0\na: {$ref: '#/b'}\nb: {$ref: '#/a'}\npaths: {/x: {get: {operationId: x, parameters: [{$ref: '#/a'}]}}}", "x", "circle"},
+		"deep":          {param("{name: a, in: query, schema: " + strings.Repeat("{not: ", 70) + "{}" + strings.Repeat("}", 70) + "}"), "x", "nested deeper"},
+		"body":          {"openapi: 3.1.0\npaths: {/x: {put: {requestBody: {$ref: '#/n'}}}}", "PUT /x", "the body of PUT /x"},
+		"body's schema": {"openapi: 3.1.0\npaths: {/x: {put: {requestBody: {content: {text/plain: {schema: 3}}}}}}", "PUT /x", "a schema is of type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := openapi.Find(parse(t, c.doc), c.id); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestManyDefinitions(t *testing.T) {
+	doc := value.Pairs("openapi", "3.1.0")
+	last := value.Pairs("type", "string")
+	all := value.NewMap(0)
+	for i := range 1100 {
+		name := "s" + strings.Repeat("x", i)
+		all.Set(name, value.OfMap(last))
+		last = value.Pairs("$ref", "#/defs/"+name)
+	}
+	doc.Set("defs", value.OfMap(all))
+	doc.Set("paths", value.Must(map[string]any{"/x": map[string]any{"get": map[string]any{
+		"parameters": []any{map[string]any{"name": "a", "in": "query", "schema": last}},
+	}}}))
+	if _, err := openapi.Find(value.OfMap(doc), "GET /x"); err == nil || !strings.Contains(err.Error(), "more than 1000 schemas") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNamesOfDefinitions(t *testing.T) {
+	op := find(t, `openapi: 3.1.0
+paths:
+  /x:
+    get:
+      parameters:
+        - {name: a, in: query, schema: {$ref: "#/one/A%20b"}}
+        - {name: b, in: query, schema: {$ref: "#/two/A%20b"}}
+        - {name: c, in: query, schema: {$ref: "#/two/x~1y"}}
+one: {"A b": {type: integer, exclusiveMinimum: 3}}
+two: {"A b": {type: boolean}, "x/y": {type: [string, "null"]}}
+`, "GET /x")
+	s, err := schema.Parse(op.Arguments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := s.Check(parse(t, `{query: {a: 4, b: true, c: null}}`)); problems != nil {
+		t.Error(problems)
+	}
+	if problems := s.Check(parse(t, `{query: {a: 3, b: 4, c: 5}}`)); len(problems) != 3 {
+		t.Error(problems)
+	}
+}
+
+func FuzzOpenAPI(f *testing.F) {
+	f.Add(shop, "getOrder")
+	f.Add(shop, "PUT /orders/{id}")
+	f.Add("openapi: 3.1.0\npaths: {/x: {get: {parameters: [{name: a, in: query, schema: {$ref: '#/paths'}}]}}}", "GET /x")
+	f.Fuzz(func(_ *testing.T, text, name string) {
+		doc, err := yaml.ParseValue([]byte(text))
+		if err != nil {
+			return
+		}
+		if op, err := openapi.Find(doc, name); err == nil {
+			_, _ = schema.Parse(op.Arguments())
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package openapi
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Limits of a document, so that none keeps the program busy.
+const (
+	maxDepth       = 60
+	maxDefinitions = 1000
+)
+
+// reader reads one operation of a document.
+type reader struct {
+	doc value.Value
+	// old says that schemas are of 3.0, whose words differ from JSON Schema's.
+	old bool
+	// names are the definitions by the references that they were found by.
+	names       map[string]string
+	definitions *value.Map
+}
+
+// follow goes after references to what they name.
+func (r *reader) follow(v value.Value) (value.Value, error) {
+	for range 16 {
+		ref := str(v, "$ref")
+		if ref == "" {
+			return v, nil
+		}
+		var err error
+		if v, err = r.at(ref); err != nil {
+			return value.Value{}, err
+		}
+	}
+	return value.Value{}, fmt.Errorf("references lead in a circle")
+}
+
+// at is what a reference names.
+func (r *reader) at(ref string) (value.Value, error) {
+	fragment, local := strings.CutPrefix(ref, "#")
+	if !local {
+		return value.Value{}, fmt.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
+	}
+	if plain, err := url.PathUnescape(fragment); err == nil {
+		fragment = plain
+	}
+	v, ok := r.doc.At(fragment)
+	if !ok {
+		return value.Value{}, fmt.Errorf("the reference %q names nothing", ref)
+	}
+	return v, nil
+}
+
+// schema makes a draft-7 schema of one of the document. What it refers to goes into
+// the definitions.
+func (r *reader) schema(s value.Value, depth int) (value.Value, error) {
+	switch {
+	case depth > maxDepth:
+		return value.Value{}, fmt.Errorf("a schema is nested deeper than %d", maxDepth)
+	case s.Kind() == value.Bool:
+		return s, nil
+	case s.Kind() != value.Object && !s.IsNull():
+		return value.Value{}, fmt.Errorf("a schema is of type %s", s.Kind())
+	}
+	if ref := str(s, "$ref"); ref != "" {
+		name, err := r.define(ref)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return value.OfMap(value.Pairs("$ref", "#/definitions/"+value.Escape(url.PathEscape(name)))), nil
+	}
+	out := value.NewMap(s.Map().Len())
+	for key, member := range s.Map().All() {
+		converted, err := r.keyword(key, member, depth+1)
+		if err != nil {
+			return value.Value{}, err
+		}
+		if !converted.IsNull() {
+			out.Set(key, converted)
+		}
+	}
+	forRequests(s, out)
+	if r.old {
+		modern(s, out)
+	}
+	return value.OfMap(out), nil
+}
+
+// keyword converts what stands under one keyword; null leaves it out.
+func (r *reader) keyword(key string, v value.Value, depth int) (value.Value, error) {
+	switch key {
+	case "properties", "patternProperties", "dependentSchemas":
+		return r.members(v, depth)
+	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames":
+		if v.Kind() == value.List {
+			return r.list(v, depth)
+		}
+		return r.schema(v, depth)
+	case "allOf", "anyOf", "oneOf":
+		return r.list(v, depth)
+	case "discriminator", "xml", "externalDocs", "example", "$id", "id", "$schema", "$anchor", "$defs", "definitions":
+		return value.Value{}, nil
+	}
+	return v, nil
+}
+
+func (r *reader) members(v value.Value, depth int) (value.Value, error) {
+	m := value.NewMap(v.Map().Len())
+	for name, member := range v.Map().All() {
+		s, err := r.schema(member, depth)
+		if err != nil {
+			return value.Value{}, err
+		}
+		m.Set(name, s)
+	}
+	return value.OfMap(m), nil
+}
+
+func (r *reader) list(v value.Value, depth int) (value.Value, error) {
+	items := make([]value.Value, len(v.List()))
+	for i, item := range v.List() {
+		s, err := r.schema(item, depth)
+		if err != nil {
+			return value.Value{}, err
+		}
+		items[i] = s
+	}
+	return value.OfList(items...), nil
+}
+
+// define gives the name of the definition that a reference leads to.
+func (r *reader) define(ref string) (string, error) {
+	if name, known := r.names[ref]; known {
+		return name, nil
+	}
+	target, err := r.at(ref)
+	if err != nil {
+		return "", err
+	}
+	if len(r.names) >= maxDefinitions {
+		return "", fmt.Errorf("the operation refers to more than %d schemas", maxDefinitions)
+	}
+	name := ref[strings.LastIndexByte(ref, '/')+1:]
+	for base, n := name, 2; ; n++ {
+		if _, taken := r.definitions.Get(name); !taken {
+			break
+		}
+		name = base + "_" + strconv.Itoa(n)
+	}
+	r.names[ref] = name // before going on: it may refer to itself
+	r.definitions.Set(name, value.OfBool(true))
+	s, err := r.schema(target, 0)
+	if err != nil {
+		return "", err
+	}
+	r.definitions.Set(name, s)
+	return name, nil
+}
+
+// forRequests takes out what only answers have.
+func forRequests(s value.Value, out *value.Map) {
+	properties, _ := out.Get("properties")
+	var writable *value.Map
+	for name, p := range properties.Map().All() {
+		if flag(p, "readOnly", false) {
+			if writable == nil {
+				writable = properties.Map().Clone()
+			}
+			writable.Delete(name)
+		}
+	}
+	if writable == nil {
+		return
+	}
+	out.Set("properties", value.OfMap(writable))
+	required, _ := s.Get("required")
+	var left []value.Value
+	for _, name := range required.List() {
+		text, _ := name.Str()
+		if _, gone := properties.Get(text); gone {
+			if _, stays := writable.Get(text); !stays {
+				continue
+			}
+		}
+		left = append(left, name)
+	}
+	if out.Delete("required"); len(left) > 0 {
+		out.Set("required", value.OfList(left...))
+	}
+}
+
+// modern says in draft 7 what 3.0 says in words of its own: nullable, and
+// exclusive bounds that are flags.
+func modern(s value.Value, out *value.Map) {
+	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
+		bound, exclusive := pair[0], pair[1]
+		v, has := out.Get(exclusive)
+		if on, isFlag := v.Bool(); has && isFlag {
+			out.Delete(exclusive)
+			if limit, ok := out.Get(bound); on && ok {
+				out.Delete(bound)
+				out.Set(exclusive, limit)
+			}
+		}
+	}
+	if out.Delete("nullable"); !flag(s, "nullable", false) {
+		return
+	}
+	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {
+		out.Set("type", value.OfList(kind, value.OfString("null")))
+	}
+	if enum, ok := out.Get("enum"); ok {
+		out.Set("enum", value.OfList(append(append([]value.Value{}, enum.List()...), value.Value{})...))
+	}
+}

@@ -1,0 +1,193 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// operation is the operation that the parameters name; nil where they name none.
+func (p Params) operation(env *calls.Env) (*openapi.Operation, error) {
+	if p.Operation == "" {
+		return nil, nil
+	}
+	doc, file := p.OpenAPI, "openapi"
+	if name, isFile := doc.Str(); isFile {
+		var err error
+		if doc, err = load(env.Dir, name); err != nil {
+			return nil, err
+		}
+		file = name
+	}
+	op, err := openapi.Find(doc, p.Operation)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%s: %w", file, err)
+	}
+	return op, nil
+}
+
+// load reads a document beside the flow or below.
+func load(dir, name string) (value.Value, error) {
+	if strings.Contains(name, "://") {
+		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: %s is no file", name).
+			WithHint("keep the document beside the flow")
+	}
+	if filepath.IsAbs(name) {
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			return value.Value{}, calls.Errorf(calls.Internal, "finding the folder of the flow: %w", err)
+		}
+		if rel, err := filepath.Rel(absolute, name); err == nil {
+			name = rel
+		}
+	}
+	data, err := readFile(dir, filepath.Clean(filepath.FromSlash(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return value.Value{}, calls.Errorf(calls.NotFound, "openapi: there is no file %s", name).
+			WithHint("paths start at the folder of the flow")
+	case err != nil:
+		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: reading %s: %w", name, err)
+	}
+	doc, err := yaml.ParseValue(data)
+	if err != nil {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s:%w", name, err)
+	}
+	return doc, nil
+}
+
+func readFile(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1)) // what is longer, the parser refuses
+}
+
+// paramsFor is the schema of the parameters with those of the operation in it.
+func paramsFor(_ context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
+	def := Definition()
+	var p Params
+	if err := value.Decode(params, &p); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "parameters of http: %w", err)
+	}
+	if p.Operation == "" || p.OpenAPI.IsNull() {
+		return def.Info.Params, nil
+	}
+	op, err := p.operation(env)
+	if err != nil {
+		return nil, err
+	}
+	arguments := op.Arguments()
+	properties, _ := def.Info.Params.Doc().Get("properties")
+	merged := properties.Map().Clone()
+	own, _ := arguments.Get("properties")
+	for _, name := range []string{"path", "query", "headers", "body"} {
+		if s, has := own.Get(name); has {
+			merged.Set(name, s)
+		}
+	}
+	doc := def.Info.Params.Doc().Map().Clone()
+	doc.Set("properties", value.OfMap(merged))
+	for _, name := range []string{"required", "definitions"} {
+		if v, has := arguments.Get(name); has {
+			doc.Set(name, v)
+		}
+	}
+	s, err := schema.Parse(value.OfMap(doc))
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", p.Operation, err)
+	}
+	return s, nil
+}
+
+// check holds the request against the operation.
+func (in Input) check(op *openapi.Operation) error {
+	s, err := schema.Parse(op.Arguments())
+	if err != nil {
+		return calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", in.Operation, err)
+	}
+	given := value.NewMap(4)
+	for _, group := range []struct {
+		in, name string
+		m        *value.Map
+	}{{"path", "path", in.Path}, {"query", "query", in.Query}, {"header", "headers", in.Headers}} {
+		needed := false
+		for _, q := range op.Parameters {
+			needed = needed || q.In == group.in
+		}
+		if group.m != nil || needed { // {} says more precisely what is missing
+			given.Set(group.name, value.OfMap(spelt(op, group.in, group.m)))
+		}
+	}
+	if !in.Body.IsNull() {
+		given.Set("body", in.Body)
+	}
+	if problems := s.Check(value.OfMap(given)); problems != nil {
+		kind := calls.Missing
+		for _, problem := range problems {
+			if problem.Keyword != "required" {
+				kind = calls.Invalid
+			}
+		}
+		return calls.Errorf(kind, "the parameters do not fit the operation %s: %w", in.Operation, problems)
+	}
+	cookie, _ := lookup(in.Headers, "Cookie")
+	for _, name := range op.Cookies {
+		if text, _ := cookie.Str(); !strings.Contains(text, name+"=") {
+			return calls.Errorf(calls.Missing, "the operation %s needs the cookie %s", in.Operation, name).
+				WithHint("give it as headers: {Cookie: %s=...}", name)
+		}
+	}
+	return nil
+}
+
+// spelt gives headers, whose case does not matter, the names of the operation.
+func spelt(op *openapi.Operation, group string, m *value.Map) *value.Map {
+	if group != "header" {
+		return m
+	}
+	out := m.Clone()
+	for _, q := range op.Parameters {
+		if v, has := lookup(m, q.Name); has && q.In == "header" {
+			out.Set(q.Name, v)
+		}
+	}
+	return out
+}
+
+// lookup finds a header.
+func lookup(headers *value.Map, name string) (value.Value, bool) {
+	for key, v := range headers.All() {
+		if strings.EqualFold(key, name) {
+			return v, true
+		}
+	}
+	return value.Value{}, false
+}
+
+var errNoScalar = fmt.Errorf("want a text, a number, a boolean or a list of them")

@@ -1,0 +1,313 @@
+package http
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+const (
+	typeJSON = "application/json"
+	typeForm = "application/x-www-form-urlencoded"
+	typeText = "text/plain; charset=utf-8"
+)
+
+// request makes the request, of the operation where there is one.
+func (in Input) request(ctx context.Context, op *openapi.Operation) (*http.Request, error) {
+	method, contentType := in.Method, ""
+	if op != nil {
+		if err := in.check(op); err != nil {
+			return nil, err
+		}
+		if method == "" {
+			method = op.Method
+		}
+		if op.Body != nil {
+			contentType = op.Body.ContentType
+		}
+	}
+	if method == "" {
+		method = http.MethodGet
+	}
+	target, err := in.target(op)
+	if err != nil {
+		return nil, err
+	}
+	if given, has := lookup(in.Headers, "Content-Type"); has {
+		contentType, _ = given.Str()
+	}
+	body, contentType, err := encode(in.Body, contentType)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), strings.NewReader(body))
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the request to %s cannot be made", target.Host)
+	}
+	if in.Body.IsNull() {
+		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
+	} else {
+		req.Header.Set("Content-Type", contentType)
+	}
+	for name, v := range in.Headers.All() {
+		text, ok := texts(v, parameter(op, "header", name))
+		if !ok {
+			return nil, calls.Errorf(calls.Invalid, "headers/%s: %w", name, errNoScalar)
+		}
+		if len(text) > 0 {
+			req.Header.Set(name, strings.Join(text, ","))
+		}
+	}
+	return req, nil
+}
+
+// target is the URL with path and query filled in.
+func (in Input) target(op *openapi.Operation) (*url.URL, error) {
+	raw := in.URL
+	if op != nil {
+		if raw == "" {
+			raw = op.Server
+		}
+		raw = strings.TrimRight(raw, "/") + op.Path
+	}
+	raw, err := in.fill(raw, op)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, calls.Errorf(calls.Invalid, "the url is not understood") // it may hold a secret
+	case op != nil && in.URL == "" && u.Host == "":
+		return nil, calls.Errorf(calls.Invalid, "the OpenAPI document does not say on which server %s is", in.Operation).
+			WithHint("give the server as url")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, calls.Errorf(calls.Invalid, "the url must begin with http:// or https:// and a host")
+	}
+	query := []string{}
+	if u.RawQuery != "" {
+		query = append(query, u.RawQuery)
+	}
+	for name, v := range in.Query.All() {
+		pairs, ok := queryPairs(name, v, parameter(op, "query", name))
+		if !ok {
+			return nil, calls.Errorf(calls.Invalid, "query/%s: %w", name, errNoScalar)
+		}
+		query = append(query, pairs...)
+	}
+	u.RawQuery = strings.Join(query, "&")
+	return u, nil
+}
+
+// fill puts the values of path in the place of the {name}s. Only the path has some:
+// elsewhere a value could name another host, or another parameter.
+func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
+	if in.Path == nil && op == nil {
+		return raw, nil
+	}
+	rest, query, _ := strings.Cut(raw, "?")
+	start := 0
+	if i := strings.Index(rest, "://"); i >= 0 {
+		start = len(rest)
+		if slash := strings.IndexByte(rest[i+3:], '/'); slash >= 0 {
+			start = i + 3 + slash
+		}
+	}
+	if strings.Contains(rest[:start], "{") || strings.Contains(query, "{") {
+		return "", calls.Errorf(calls.Invalid, "the url has a {name} outside of its path").WithHint("for the query there is the parameter query")
+	}
+	var b strings.Builder
+	var used []string
+	for {
+		before, after, found := strings.Cut(rest, "{")
+		b.WriteString(before)
+		name, after, closed := strings.Cut(after, "}")
+		switch {
+		case found && !closed:
+			return "", calls.Errorf(calls.Invalid, "the url has a { without its }")
+		case found:
+			text, err := in.segment(name, op)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(text)
+			used, rest = append(used, name), after
+			continue
+		}
+		break
+	}
+	for name := range in.Path.All() {
+		if !slices.Contains(used, name) {
+			return "", calls.Errorf(calls.Invalid, "path/%s is given, but {%s} is not in the url", name, name)
+		}
+	}
+	if query != "" {
+		b.WriteString("?" + query)
+	}
+	return b.String(), nil
+}
+
+// segment is the value of a placeholder, escaped.
+func (in Input) segment(name string, op *openapi.Operation) (string, error) {
+	v, ok := in.Path.Get(name)
+	if !ok {
+		return "", calls.Errorf(calls.Missing, "path/%s is not given, and the url needs it", name)
+	}
+	list, ok := texts(v, parameter(op, "path", name))
+	for i := range list {
+		list[i] = url.PathEscape(list[i])
+	}
+	switch text := strings.Join(list, ","); {
+	case !ok || text == "":
+		return "", calls.Errorf(calls.Invalid, "path/%s is empty, or no text, number, boolean or list of them", name)
+	case text == "." || text == "..":
+		return "", calls.Errorf(calls.Invalid, "path/%s: %q would lead elsewhere", name, text)
+	default:
+		return text, nil
+	}
+}
+
+// parameter is the operation's own description of a parameter; nil where there is
+// none.
+func parameter(op *openapi.Operation, in, name string) *openapi.Parameter {
+	if op == nil {
+		return nil
+	}
+	for i, p := range op.Parameters {
+		if p.In == in && (p.Name == name || in == "header" && strings.EqualFold(p.Name, name)) {
+			return &op.Parameters[i]
+		}
+	}
+	return nil
+}
+
+// texts writes a scalar, a list of scalars or, where the operation has objects, an
+// object in the simple style; none for null.
+func texts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
+	if p != nil && p.JSON {
+		return []string{v.JSON()}, true
+	}
+	switch v.Kind() {
+	case value.Null:
+		return nil, true
+	case value.List:
+		for _, item := range v.List() {
+			text, ok := scalar(item)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, text)
+		}
+		return list, true
+	case value.Object:
+		if p == nil {
+			return nil, false
+		}
+		for key, member := range v.Map().All() {
+			text, ok := scalar(member)
+			switch {
+			case !ok:
+				return nil, false
+			case p.Explode:
+				list = append(list, key+"="+text)
+			default:
+				list = append(list, key, text)
+			}
+		}
+		return list, true
+	}
+	text, ok := scalar(v)
+	return []string{text}, ok
+}
+
+func scalar(v value.Value) (string, bool) {
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		return text, true
+	case value.Int, value.Float, value.Bool:
+		return v.JSON(), true
+	}
+	return "", false
+}
+
+// queryPairs writes name=value, once or several times.
+func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []string, ok bool) {
+	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(text)) }
+	if v.Kind() == value.Object && p != nil && !p.JSON && p.Explode {
+		for key, member := range v.Map().All() {
+			list, ok := texts(member, nil)
+			if !ok {
+				return nil, false
+			}
+			if p.Style == "deepObject" {
+				key = name + "[" + key + "]"
+			}
+			for _, text := range list {
+				pair(key, text)
+			}
+		}
+		return pairs, true
+	}
+	list, ok := texts(v, p)
+	if p != nil && !p.JSON && !p.Explode && len(list) > 1 {
+		separator := ","
+		switch p.Style {
+		case "spaceDelimited":
+			separator = " "
+		case "pipeDelimited":
+			separator = "|"
+		}
+		list = []string{strings.Join(list, separator)}
+	}
+	for _, text := range list {
+		pair(name, text)
+	}
+	return pairs, ok
+}
+
+// encode writes a body as its content type wants it, and gives the type where none
+// was given.
+func encode(body value.Value, contentType string) (text, kind string, err error) {
+	text, isText := body.Str()
+	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
+	switch {
+	case body.IsNull():
+		return "", "", nil
+	case isText && contentType == "":
+		return text, typeText, nil
+	case isText:
+		return text, contentType, nil
+	case media == typeForm:
+		text, err = form(body)
+		return text, contentType, err
+	case contentType == "":
+		return body.JSON(), typeJSON, nil
+	case media == typeJSON || strings.HasSuffix(media, "+json"):
+		return body.JSON(), contentType, nil
+	}
+	return "", "", calls.Errorf(calls.Invalid, "the body is of type %s, which cannot be sent as %s", body.Kind(), contentType).
+		WithHint("give the body as text")
+}
+
+func form(body value.Value) (string, error) {
+	var pairs []string
+	if body.Kind() != value.Object {
+		return "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
+	}
+	for name, v := range body.Map().All() {
+		more, ok := queryPairs(name, v, nil)
+		if !ok {
+			return "", calls.Errorf(calls.Invalid, "body/%s: %w", name, errNoScalar)
+		}
+		pairs = append(pairs, more...)
+	}
+	return strings.Join(pairs, "&"), nil
+}
