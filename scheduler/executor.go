@@ -135,7 +135,7 @@ func Collect(events iter.Seq2[*Event, error]) (*Result, error) {
 		if ev.Data == nil {
 			continue
 		}
-		switch ev.Type { //nolint:exhaustive // only the end of the flow matters
+		switch ev.Type {
 		case FlowFinished:
 			r.Outputs = *ev.Data.Outputs
 		case FlowFailed:

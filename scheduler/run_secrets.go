@@ -60,7 +60,7 @@ func (s *secrets) mask(v value.Value) value.Value {
 	if s.known.Load() == nil {
 		return v
 	}
-	switch v.Kind() { //nolint:exhaustive // the others hold no text
+	switch v.Kind() {
 	case value.String:
 		text, _ := v.Str()
 		return value.OfString(s.text(text))
