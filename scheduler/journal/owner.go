@@ -1,0 +1,84 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// process says who holds a run.
+type process struct {
+	pid  int
+	host string
+	// identity tells the process from every other that had or will have its pid; ""
+	// where the system does not say enough. It names the machine since it was
+	// switched on, the namespace in which pids are unique, and, after the last space,
+	// when the process began.
+	identity string
+}
+
+// thisProcess describes the process that asks.
+func thisProcess() process {
+	p := process{pid: os.Getpid(), host: "an unknown host"}
+	if host, err := os.Hostname(); err == nil {
+		p.host = host
+	}
+	if place, start := pidSpace(), startOf(p.pid); place != "" && start != "" {
+		p.identity = place + " " + start
+	}
+	return p
+}
+
+// dead says that the process is known to have ended. It is false in doubt, as for
+// a process of another machine or another container.
+func (p process) dead() bool {
+	i := strings.LastIndexByte(p.identity, ' ')
+	if i < 0 || p.identity[:i] != pidSpace() {
+		return false
+	}
+	if start := startOf(p.pid); start != "" {
+		return start != p.identity[i+1:]
+	}
+	other, err := os.FindProcess(p.pid)
+	if err != nil {
+		return false
+	}
+	defer other.Release() //nolint:errcheck // there is nothing to release that matters
+	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// pidSpace names the pid namespace of a machine since it was switched on; "" on
+// systems without /proc.
+func pidSpace() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + space
+}
+
+// startOf is when the process began, in ticks since the machine was switched on;
+// "" where that cannot be read.
+func startOf(pid int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	// The name of the program, in parentheses, may hold anything. The fields after
+	// it are the state, and 19 further on the start.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return ""
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return "over" // a zombie that nobody has buried
+	}
+	return fields[19]
+}
