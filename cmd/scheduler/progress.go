@@ -35,8 +35,9 @@ type progress struct {
 	stderr  io.Writer
 	live    bool // stderr is a terminal
 	running []*row
-	drawn   int  // lines that the last drawing took
-	quiet   bool // text is streaming to the same terminal
+	drawn   int      // lines that the last drawing took
+	quiet   bool     // text is streaming to the same terminal
+	held    []string // lines that wait until it has ended
 	frame   int
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -103,6 +104,7 @@ func (p *progress) event(e *scheduler.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show(e)
+	p.release()
 	return nil
 }
 
@@ -137,7 +139,6 @@ func (p *progress) show(e *scheduler.Event) {
 	switch e.Type { //nolint:exhaustive // the others are not shown
 	case scheduler.StepStarted:
 		p.running = append(p.running, &row{key: k, call: e.Data.Call, since: time.Now()})
-		p.draw()
 	case scheduler.StepDelta:
 		for _, r := range p.running {
 			if r.key == k {
@@ -162,7 +163,6 @@ func (p *progress) show(e *scheduler.Event) {
 		p.warnings(k, e.Data.Output)
 	case scheduler.FlowWaiting, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished:
 		p.running = nil
-		p.draw()
 	}
 }
 
@@ -205,7 +205,11 @@ func (p *progress) over(k string) string {
 func figures(d *scheduler.Data) string {
 	s := ""
 	if d.DurationMS != nil {
-		s += fmt.Sprintf(" %.1f ms", *d.DurationMS)
+		if ms := *d.DurationMS; ms < 1000 {
+			s += fmt.Sprintf(" %.1f ms", ms)
+		} else {
+			s += fmt.Sprintf(" %.1f s", ms/1000)
+		}
 	}
 	if d.Usage != nil {
 		s += fmt.Sprintf(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
@@ -218,13 +222,26 @@ func figures(d *scheduler.Data) string {
 	return s
 }
 
-// line prints a line that stays.
+// line prints a line that stays, at once or after the text that is streaming.
 func (p *progress) line(mark, colour, text string) {
-	p.clear()
 	if p.live {
-		fmt.Fprintf(p.stderr, "\x1b[%sm%s\x1b[0m %s\n", colour, mark, text)
-	} else {
-		fmt.Fprintf(p.stderr, "%s %s\n", mark, text)
+		mark = "\x1b[" + colour + "m" + mark + "\x1b[0m"
+	}
+	p.held = append(p.held, mark+" "+text+"\n")
+}
+
+// release prints the lines that waited, unless text is in the middle of a line.
+func (p *progress) release() {
+	if p.quiet && p.speech.speaking() {
+		return
+	}
+	p.quiet = false
+	if len(p.held) > 0 {
+		p.clear()
+		for _, line := range p.held {
+			fmt.Fprint(p.stderr, line)
+		}
+		p.held = nil
 	}
 	p.draw()
 }
@@ -272,17 +289,19 @@ func (p *progress) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	p.quiet = p.live && isTerminal(p.stdout) && p.speech.speaking()
+	p.quiet = p.live && isTerminal(p.stdout)
 }
 
 func (p *progress) close() error {
 	if p.live {
 		close(p.stop)
 		p.stopped.Wait()
-		p.mu.Lock()
-		p.clear()
-		p.mu.Unlock()
 	}
+	if p.speech.tail != 0 && p.speech.tail != '\n' {
+		fmt.Fprintln(p.stdout)
+	}
+	p.quiet, p.running = false, nil
+	p.release()
 	if p.outputs == nil || p.toUser && !p.outputsOnly {
 		return nil
 	}
