@@ -25,7 +25,7 @@
 //
 // # Order
 //
-// run.go decides which step is next. Every step counts the needs that are not over;
+// run_order.go decides which step is next. Every step counts the needs that are not over;
 // a step that ends counts its successors down, and those at zero become ready, or
 // are skipped when all they needed was skipped. So a step costs the same in a flow
 // of any size. Ready steps are in a queue; workers take them from it, at most

@@ -1,0 +1,203 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// job is a step, or one item of it, that can run.
+type job struct {
+	step int
+	item int // -1: the step itself
+}
+
+// queue is a first-in-first-out queue of jobs.
+type queue struct {
+	jobs []job
+	head int
+}
+
+func (q *queue) push(j job) { q.jobs = append(q.jobs, j) }
+func (q *queue) len() int   { return len(q.jobs) - q.head }
+
+func (q *queue) pop() job {
+	j := q.jobs[q.head]
+	if q.head++; q.head == len(q.jobs) {
+		q.jobs, q.head = q.jobs[:0], 0
+	}
+	return j
+}
+
+// enqueue makes a step ready. The stream is locked.
+func (r *run) enqueue(step int, now time.Time) {
+	r.states[step].status = statusReady
+	ev := r.events.get()
+	ev.Type, ev.Step = StepReady, r.prefix+r.flow.Steps[step].ID
+	r.push(ev, now)
+	r.ready.push(job{step, -1})
+}
+
+// spawn starts a worker when there may be work for one. The stream is locked.
+func (r *run) spawn() {
+	if r.workers < r.exec.parallel() && (r.ready.len() > 0 || r.workers == 0) {
+		r.workers++
+		go r.work(nil, outcome{})
+	}
+}
+
+// work runs one job after the other until none is left. The worker that finishes
+// a step goes on with one that became ready by it: a chain of steps needs one
+// goroutine.
+func (r *run) work(t *task, last outcome) {
+	defer func() {
+		if t != nil { // the call ended the goroutine (runtime.Goexit)
+			err := calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)
+			go r.work(t, t.failed(err))
+		}
+	}()
+	for {
+		if t = r.turn(t, last); t == nil {
+			return
+		}
+		last = t.perform()
+	}
+}
+
+// turn settles the outcome of the last task and takes the next one; nil tells
+// the worker to go.
+func (r *run) turn(t *task, o outcome) *task {
+	r.stream.acquire()
+	now := r.stream.clock()
+	if t != nil {
+		r.settle(t, o, now)
+	}
+	if next := r.take(now); next != nil {
+		r.spawn()
+		r.stream.Unlock()
+		return next
+	}
+	r.workers--
+	last := len(r.active) == 0 && !r.ending && !r.over
+	r.ending = r.ending || last
+	r.stream.Unlock()
+	if last {
+		r.end()
+	}
+	return nil
+}
+
+// take is the next job that can run, as a task. The stream is locked.
+func (r *run) take(now time.Time) *task {
+	if r.stopping || r.ready.len() == 0 {
+		return nil
+	}
+	j := r.ready.pop()
+	r.states[j.step].status = statusRunning
+	t := r.newTask(j, now)
+	t.slot = len(r.active)
+	r.active = append(r.active, t)
+	if t.step.When == nil && t.step.ForEach == nil || j.item >= 0 {
+		t.announce(now)
+	}
+	return t
+}
+
+// settle records how a task ended and makes ready what waited for it. The stream
+// is locked.
+func (r *run) settle(t *task, o outcome, now time.Time) {
+	if r.ending {
+		return // the run has left this step behind
+	}
+	r.drop(t)
+	if o.note != nil {
+		if o.status != statusSkipped {
+			o.note.took(now.Sub(t.vars.Now))
+		}
+		r.tell(o.note, t.id, t.item, now)
+	}
+	st := &r.states[t.step.Index]
+	switch {
+	case o.status == statusFailed:
+		if t.item >= 0 && st.status == statusRunning {
+			n := newNote(StepFailed) // the step fails with its first item that does
+			n.fault(o.note.data.Error)
+			n.took(now.Sub(st.each.started))
+			r.tell(n, t.id, -1, now)
+		}
+		st.status = statusFailed
+		r.fail(o.failure)
+	case o.fan != nil:
+		st.each = o.fan
+		o.fan.begin(r, t)
+		return
+	case t.item >= 0:
+		st.each.settle(r, t, o, now)
+	default:
+		r.complete(t.step.Index, o, now)
+	}
+}
+
+// drop takes a task out of those that run.
+func (r *run) drop(t *task) {
+	end := len(r.active) - 1
+	r.active[t.slot] = r.active[end]
+	r.active[t.slot].slot = t.slot
+	r.active[end] = nil
+	r.active = r.active[:end]
+}
+
+// complete records the end of a step that did not fail, and goes on to those that
+// need it. The stream is locked.
+func (r *run) complete(step int, o outcome, now time.Time) {
+	st := &r.states[step]
+	st.status, st.input, st.output, st.reason = o.status, o.input, o.output, o.reason
+	for skippedNow := []int(nil); ; {
+		ran := r.states[step].status == statusFinished
+		for _, n := range r.flow.Steps[step].Next {
+			next, ns := r.flow.Steps[n], &r.states[n]
+			ns.ran = ns.ran || ran || next.Implicit
+			if ns.pending--; ns.pending > 0 {
+				continue
+			}
+			if ns.ran {
+				r.enqueue(n, now)
+				continue
+			}
+			ns.status, ns.reason = statusSkipped, "every step that it needs was skipped"
+			skip := newNote(StepSkipped)
+			skip.data.Reason = ns.reason
+			r.tell(skip, r.prefix+next.ID, -1, now)
+			skippedNow = append(skippedNow, n)
+		}
+		if len(skippedNow) == 0 {
+			return
+		}
+		step, skippedNow = skippedNow[0], skippedNow[1:]
+	}
+}
+
+// fail ends the run because of a step. The stream is locked.
+func (r *run) fail(f *Failure) {
+	if r.parent.Err() == nil && r.failure == nil && !r.stopping {
+		r.failure = f
+	}
+	r.stop()
+}
+
+// stop lets no further step start, and tells those that run to stop. Without a
+// failure it cancels the run. The stream is locked.
+func (r *run) stop() {
+	if r.stopping || r.ending || r.over {
+		return
+	}
+	r.stopping = true
+	r.cancelled = r.failure == nil
+	cause := context.Canceled
+	if r.cancelled {
+		cause = context.Cause(r.parent)
+	}
+	r.cancel(cause)
+	r.grace = time.AfterFunc(r.patience, r.giveUp)
+}
