@@ -90,7 +90,7 @@ func (b *builtin) apply(m *machine, name string, in val, a argv) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	if err := m.spend(1); err != nil {
+	if err := m.spend(1 + in.weight()); err != nil {
 		return none, err
 	}
 	return b.fn(m, &call{in: in, args: args, argv: a})

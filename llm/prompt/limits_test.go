@@ -111,6 +111,10 @@ func TestFatal(t *testing.T) {
 		"generators inside":       {"{% set n = namespace(g=[1]) %}{% for i in range(50000) %}{% set n.g = n.g | map('abs') %}{% endfor %}{{ n.g | list }}", Limit},
 		"slices":                  {"{{ [1] | slice(999999999) | list }}", Limit},
 		"batch":                   {"{{ [1] | batch(999999999, 'x') | list }}", Limit},
+		"captured texts":          {"{% set s = 'x' * 9999999 %}{% for i in range(9999) %}{% set t %}{{ s }}{% endset %}{% endfor %}", Limit},
+		"compared texts":          {"{% set s = 'x' * 9999999 %}{% set t = 'x' * 9999999 %}{% for i in range(9999) %}{% if s == t %}{% endif %}{% endfor %}", Limit},
+		"searched texts":          {"{% set s = 'x' * 9999999 %}{% for i in range(9999) %}{{ s.split('y') | length }}{% endfor %}", Limit},
+		"indexed texts":           {"{% set s = 'x' * 9999999 %}{% for i in range(9999) %}{{ s[-1] }}{% endfor %}", Limit},
 		"variables":               {"{% for i in range(9) %}" + manySets(1500) + "{% endfor %}", Limit},
 	} {
 		t.Run(name, func(t *testing.T) {

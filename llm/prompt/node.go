@@ -225,6 +225,9 @@ func (n *itemNode) eval(m *machine) (val, error) {
 	if err := key.use(); err != nil {
 		return none, at(err, n.pos())
 	}
+	if err := m.spend(o.weight() + key.weight()); err != nil {
+		return none, at(err, n.pos())
+	}
 	v, ok, err := getitem(o, key)
 	if err == nil && !ok {
 		if s, isStr := key.str(); isStr {
@@ -409,7 +412,7 @@ func (n *compareNode) eval(m *machine) (val, error) {
 func (m *machine) quickOrdered(op string, a, b val) (bool, error) {
 	if a.x == nil && b.x == nil && op == "==" {
 		if s, ok := a.v.Str(); ok {
-			if t, ok := b.v.Str(); ok {
+			if t, ok := b.v.Str(); ok && len(s) < 256 {
 				return s == t, nil
 			}
 		}

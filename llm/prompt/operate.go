@@ -195,7 +195,7 @@ func (m *machine) equalNested(a, b val, depth int) (bool, error) {
 	if depth > maxValue {
 		return false, tooDeep()
 	}
-	if err := m.spend(1); err != nil {
+	if err := m.spend(1 + min(a.weight(), b.weight())); err != nil {
 		return false, err
 	}
 	if err := a.use(); err != nil {
@@ -290,7 +290,7 @@ func (m *machine) compareNested(op string, a, b val, depth int) (c int, ordered 
 	if depth > maxValue {
 		return 0, false, tooDeep()
 	}
-	if err := m.spend(1); err != nil {
+	if err := m.spend(1 + min(a.weight(), b.weight())); err != nil {
 		return 0, false, err
 	}
 	if err := a.use(); err != nil {
@@ -361,6 +361,9 @@ func (m *machine) ordered(op string, a, b val) (bool, error) {
 func (m *machine) contains(container, item val) (bool, error) {
 	if u := container.undef(); u != nil && !u.soft {
 		return false, u.err()
+	}
+	if err := m.spend(item.weight()); err != nil {
+		return false, err
 	}
 	if s, ok := container.str(); ok {
 		if err := item.use(); err != nil {

@@ -204,7 +204,7 @@ func (m *machine) write(s string) error {
 		return errorf(Limit, "a text of more than %d bytes", maxBytes)
 	}
 	m.out = append(m.out, s...)
-	return nil
+	return m.spend(len(s) >> 8)
 }
 
 // capture runs f and gives what it wrote.

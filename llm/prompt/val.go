@@ -122,6 +122,12 @@ func (v val) str() (string, bool) {
 	return string(m), ok
 }
 
+// weight is the steps that reading a text counts for.
+func (v val) weight() int {
+	s, _ := v.str()
+	return len(s) >> 8
+}
+
 func (v val) isDict() bool {
 	if v.x == nil {
 		return v.v.Kind() == value.Object
