@@ -77,7 +77,7 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                {"cmd"},
 	"github.com/spf13/viper":                {"cmd"},
 	"github.com/go-viper/mapstructure":      {"cmd"},
-	"github.com/google/go-cmp":              {"calls/callstest", "llm/llmtest", "scheduler/schedulertest"},
+	"github.com/google/go-cmp":              {"calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest"},
 	"golang.org/x/tools/txtar":              {"scheduler/schedulertest"},
 	"go.uber.org/goleak":                    {"llm/llmtest"},
 }

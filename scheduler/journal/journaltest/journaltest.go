@@ -1,0 +1,464 @@
+// Package journaltest is the conformance suite of journals.
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// Open gives a journal over the same store at every call, as one more process
+// would open it. The journal tells the time by clock. The suite closes it.
+type Open func(clock func() time.Time) (scheduler.Journal, error)
+
+// Run checks what every journal must do. newStore gives the Open of an empty
+// store.
+func Run(t *testing.T, newStore func(t *testing.T) Open) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *bench)
+	}{
+		{"a run is kept as it was", testRoundTrip},
+		{"the state follows from the events", testStates},
+		{"events have no gaps", testSeq},
+		{"a failed write closes the log", testFailedWrite},
+		{"big payloads come back", testBigPayloads},
+		{"what looks like a reference is none", testLookalikes},
+		{"images are not shown", testImages},
+		{"events from a seq on", testEventsFrom},
+		{"runs are listed", testRuns},
+		{"unknown runs", testUnknown},
+		{"only one holds a run", testHeld},
+		{"going on with a run", testReopen},
+		{"another text of the flow", testRevise},
+		{"cancelling a run that is held", testCancelHeld},
+		{"cancelling a run that nobody holds", testCancelFree},
+		{"pruning", testPrune},
+		{"pruning leaves what runs", testPruneForce},
+		{"many runs at once", testConcurrent},
+		{"contexts", testContexts},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newBench(t, newStore(t))) })
+	}
+}
+
+// bench is a store that is tested, with a clock.
+type bench struct {
+	scheduler.Journal
+	ctx  context.Context
+	open Open
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newBench(t *testing.T, open Open) *bench {
+	b := &bench{ctx: t.Context(), open: open, now: time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)}
+	b.Journal = b.another(t)
+	return b
+}
+
+// another opens the store once more.
+func (b *bench) another(t *testing.T) scheduler.Journal {
+	t.Helper()
+	j, err := b.open(b.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
+func (b *bench) clock() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bench) pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = b.now.Add(d)
+}
+
+// begin starts a run with that id.
+func (b *bench) begin(t *testing.T, id string) *script {
+	t.Helper()
+	log, err := b.Begin(b.ctx, b.header(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &script{RunLog: log, t: t, b: b, id: id}
+}
+
+func (b *bench) header(id string) *scheduler.RunHeader {
+	return &scheduler.RunHeader{
+		ID: id, Flow: "weather", File: "/flows/weather.yaml", StartedAt: b.clock(),
+		Text:   scheduler.FlowText{Source: []byte("name: weather\n"), Files: map[string][]byte{"a.json": []byte("[1]")}},
+		Inputs: value.OfMap(value.Pairs("question", "How is the weather?", "days", 3)),
+	}
+}
+
+// script writes the events of one run.
+type script struct {
+	scheduler.RunLog
+	t   *testing.T
+	b   *bench
+	id  string
+	seq int64
+}
+
+// event makes the next event of the run.
+func (s *script) event(t scheduler.EventType, step string, data *scheduler.Data) *scheduler.Event {
+	s.seq++
+	return &scheduler.Event{Seq: s.seq, Time: s.b.clock(), Run: s.id, Type: t, Step: step, Data: data}
+}
+
+// add appends events of these types.
+func (s *script) add(types ...scheduler.EventType) {
+	s.t.Helper()
+	var events []*scheduler.Event
+	for _, t := range types {
+		step := ""
+		if strings.HasPrefix(string(t), "step.") {
+			step = "one"
+		}
+		events = append(events, s.event(t, step, nil))
+	}
+	s.append(events...)
+}
+
+func (s *script) append(events ...*scheduler.Event) {
+	s.t.Helper()
+	if err := s.Append(s.b.ctx, events...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *script) close() {
+	s.t.Helper()
+	if err := s.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (b *bench) info(t *testing.T, id string) *scheduler.RunInfo {
+	t.Helper()
+	info, err := b.Run(b.ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func (b *bench) events(t *testing.T, id string, from int64) (all []*scheduler.Event) {
+	t.Helper()
+	for ev, err := range b.Events(b.ctx, id, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, ev)
+	}
+	return all
+}
+
+func (b *bench) list(t *testing.T, filter scheduler.RunFilter) (ids []string) {
+	t.Helper()
+	ids = []string{}
+	for info, err := range b.Runs(b.ctx, filter) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, info.ID)
+	}
+	return ids
+}
+
+// same compares values by their JSON, which is what is kept.
+func same(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(value.Must(want).JSON(), value.Must(got).JSON()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func wantKind(t *testing.T, what string, err error, kind calls.Kind) {
+	t.Helper()
+	if err == nil || calls.KindOf(err) != kind {
+		t.Errorf("%s: want an error of kind %s, got %v", what, kind, err)
+	}
+}
+
+func testRoundTrip(t *testing.T, b *bench) {
+	zone := time.FixedZone("", 8*3600)
+	h := b.header("r1")
+	h.StartedAt = time.Date(2026, 3, 5, 9, 7, 8, 123456789, zone)
+	h.Options = value.OfMap(value.Pairs("llm", "main", "seed", 7))
+	h.Mode = scheduler.Async
+	h.Inputs = value.OfMap(value.Pairs("z", value.Must([]any{1.0, nil, true, "<&>"}), "a", value.OfMap(nil)))
+	log, err := b.Begin(b.ctx, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, took := 3, 1.5
+	number, err := value.OfNumber("1.500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := value.OfMap(value.Pairs("b", number, "a", "晴"))
+	events := []*scheduler.Event{
+		{Seq: 1, Time: h.StartedAt, Run: "r1", Type: scheduler.FlowStarted, Data: &scheduler.Data{Flow: "weather", Inputs: &h.Inputs}},
+		{Seq: 2, Time: h.StartedAt, Run: "r1", Type: scheduler.StepStarted, Step: "outer/inner", Index: &index, Data: &scheduler.Data{Call: "chat", ToUser: true}},
+		{Seq: 3, Time: h.StartedAt, Run: "r1", Type: scheduler.StepRetrying, Step: "outer/inner", Index: &index, Data: &scheduler.Data{
+			Attempt: 1, DelayMS: 500, Error: &scheduler.ErrorInfo{Kind: calls.Provider, Message: "no", Hint: "wait", Position: "f.yaml:1:2"},
+		}},
+		{Seq: 4, Time: h.StartedAt, Run: "r1", Type: scheduler.StepFinished, Step: "outer/inner", Index: &index, Data: &scheduler.Data{
+			Output: &output, Usage: &llm.Usage{InputTokens: 3, OutputTokens: 4}, DurationMS: &took,
+		}},
+	}
+	if err := log.Append(b.ctx, events...); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	again := b.another(t)
+	got, err := again.Header(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the header", h, got)
+	if got.Text.Hash() != h.Text.Hash() || string(got.Text.Files["a.json"]) != "[1]" {
+		t.Errorf("the text came back as %q", got.Text)
+	}
+	same(t, "the events", events, b.events(t, "r1", 1))
+	reopened, err := again.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reopened.Close()
+	if got, err = reopened.Header(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the header to go on with", h, got)
+	state, err := scheduler.Fold(reopened.Events(b.ctx, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := state.Step("outer/inner[3]")
+	if item == nil || item.State != scheduler.StepStatusFinished || item.Attempts != 2 || item.Usage.Total() != 7 {
+		t.Errorf("the item is %+v", item)
+	}
+}
+
+func testStates(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	for _, step := range []struct {
+		event scheduler.EventType
+		want  scheduler.RunStatus
+	}{
+		{scheduler.FlowStarted, scheduler.RunRunning},
+		{scheduler.StepStarted, scheduler.RunRunning},
+		{scheduler.StepWaiting, scheduler.RunRunning},
+		{scheduler.FlowWaiting, scheduler.RunWaiting},
+		{scheduler.StepAnswered, scheduler.RunWaiting},
+		{scheduler.FlowResumed, scheduler.RunRunning},
+		{scheduler.StepFailed, scheduler.RunRunning},
+		{scheduler.FlowFailed, scheduler.RunFailed},
+		{scheduler.FlowResumed, scheduler.RunRunning},
+		{scheduler.FlowCancelled, scheduler.RunCancelled},
+		{scheduler.StepStarted, scheduler.RunRunning},
+		{scheduler.FlowFinished, scheduler.RunFinished},
+	} {
+		b.pass(time.Second)
+		s.add(step.event)
+		info := b.info(t, "r1")
+		if info.State != step.want || info.LastSeq != s.seq || !info.UpdatedAt.Equal(b.clock()) {
+			t.Errorf("after %s the run is %s at event %d of %s, want %s", step.event, info.State, info.LastSeq, info.UpdatedAt, step.want)
+		}
+	}
+	wantKind(t, "an event after the end", s.Append(b.ctx, s.event(scheduler.StepStarted, "one", nil)), calls.Internal)
+}
+
+func testSeq(t *testing.T, b *bench) {
+	for name, seqs := range map[string][]int64{
+		"a gap":             {1, 2, 4},
+		"a duplicate":       {1, 2, 2},
+		"the wrong order":   {2, 1},
+		"a start at 0":      {0, 1},
+		"a gap at the head": {2},
+	} {
+		id := strings.ReplaceAll(name, " ", "-")
+		s := b.begin(t, id)
+		var events []*scheduler.Event
+		for _, seq := range seqs {
+			ev := s.event(scheduler.StepReady, "one", nil)
+			ev.Seq = seq
+			events = append(events, ev)
+		}
+		wantKind(t, name, s.Append(b.ctx, events...), calls.Internal)
+		if n := len(b.events(t, id, 1)); n != 0 {
+			t.Errorf("%s: %d events of the batch were stored", name, n)
+		}
+	}
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted, scheduler.StepReady)
+	if err := s.Append(b.ctx); err != nil {
+		t.Errorf("no events: %v", err)
+	}
+	ev := s.event(scheduler.StepStarted, "one", nil)
+	ev.Run = "r2"
+	wantKind(t, "an event of another run", s.Append(b.ctx, ev), calls.Internal)
+}
+
+func testFailedWrite(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	bad := s.event(scheduler.StepReady, "one", nil)
+	bad.Seq = 7
+	first := s.Append(b.ctx, bad)
+	bad.Seq = 2
+	if second := s.Append(b.ctx, bad); first == nil || !errors.Is(second, first) {
+		t.Errorf("after the error %v comes %v", first, second)
+	}
+	s.close()
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Append(b.ctx, bad); err != nil {
+		t.Errorf("the run cannot go on: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	wantKind(t, "a closed log", log.Append(b.ctx, bad), calls.Internal)
+	wantKind(t, "a closed log", log.Revise(b.ctx, scheduler.FlowText{}), calls.Internal)
+	if err := log.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+func testEventsFrom(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	const n = 1200
+	for range n / 100 {
+		events := make([]*scheduler.Event, 100)
+		for i := range events {
+			events[i] = s.event(scheduler.StepDelta, "one", &scheduler.Data{Text: fmt.Sprint(s.seq)})
+		}
+		s.append(events...)
+	}
+	for from, want := range map[int64]int64{-3: 1, 0: 1, 1: 1, 2: 2, 700: 700, n: n, n + 1: 0} {
+		all := b.events(t, "r1", from)
+		if want == 0 {
+			if len(all) != 0 {
+				t.Errorf("from %d: %d events", from, len(all))
+			}
+			continue
+		}
+		if int64(len(all)) != n-want+1 || all[0].Seq != want || all[len(all)-1].Seq != n {
+			t.Errorf("from %d: %d events", from, len(all))
+		}
+	}
+	for ev, err := range b.Events(b.ctx, "r1", 1) {
+		if err != nil || ev.Seq != 1 {
+			t.Errorf("the first event is %v, %v", ev, err)
+		}
+		break
+	}
+}
+
+func testContexts(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	wantCanceled := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after the end of the context: %v", what, err)
+		}
+	}
+	_, err := b.Begin(ended, b.header("r2"))
+	wantCanceled("Begin", err)
+	_, err = b.Reopen(ended, "r1")
+	wantCanceled("Reopen", err)
+	_, err = b.Run(ended, "r1")
+	wantCanceled("Run", err)
+	_, err = b.Header(ended, "r1")
+	wantCanceled("Header", err)
+	_, err = b.Prune(ended, scheduler.Prune{})
+	wantCanceled("Prune", err)
+	wantCanceled("Cancel", b.Cancel(ended, "r1"))
+	wantCanceled("Revise", s.Revise(ended, scheduler.FlowText{}))
+	for _, err := range b.Events(ended, "r1", 1) {
+		wantCanceled("Events", err)
+	}
+	for _, err := range b.Runs(ended, scheduler.RunFilter{}) {
+		wantCanceled("Runs", err)
+	}
+	ev := s.event(scheduler.StepReady, "one", nil)
+	wantCanceled("Append", s.Append(ended, ev))
+	wantCanceled("Enqueue", s.Enqueue(ended, ev))
+	s.append(ev) // an append that did not begin is no failed write
+	if n := len(b.events(t, "r1", 1)); n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func testConcurrent(t *testing.T, b *bench) {
+	const runs, batches = 8, 25
+	var wg sync.WaitGroup
+	for i := range runs {
+		s := b.begin(t, fmt.Sprintf("r%d", i))
+		wg.Go(func() {
+			for k := range batches {
+				payload := value.OfMap(value.Pairs("text", strings.Repeat("shared ", 1000), "k", k))
+				if err := s.Enqueue(b.ctx, s.event(scheduler.StepDelta, "one", nil)); err != nil {
+					t.Error(err)
+				}
+				if err := s.Append(b.ctx, s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &payload})); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() { // somebody reads along
+			last := int64(0)
+			for last < 2*batches && b.ctx.Err() == nil {
+				for ev, err := range b.Events(b.ctx, fmt.Sprintf("r%d", i), last+1) {
+					if err != nil || ev.Seq != last+1 {
+						t.Errorf("after event %d comes %v, %v", last, ev, err)
+						return
+					}
+					last = ev.Seq
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range runs {
+		if all := b.events(t, fmt.Sprintf("r%d", i), 1); len(all) != 2*batches {
+			t.Errorf("run %d has %d events", i, len(all))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package journaltest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// both compares what a reader and what a resume get.
+func (s *script) both(t *testing.T, from int64) (shown, full *scheduler.Event) {
+	t.Helper()
+	for ev, err := range s.Events(s.b.ctx, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		full = ev
+		break
+	}
+	return s.b.events(t, s.id, from)[0], full
+}
+
+func testBigPayloads(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	var messages []any
+	for i := range 300 {
+		messages = append(messages, map[string]any{"role": "user", "content": fmt.Sprintf("message %d", i)})
+	}
+	long := strings.Repeat("一段长文 <long> \u0001 ", 3000)
+	input := value.Must(map[string]any{"messages": messages, "long": long, "few": []any{1.0, "x"}})
+	huge := value.OfString(strings.Repeat("0123456789abcdef", 1<<17)) // 2 MiB
+	events := []*scheduler.Event{
+		s.event(scheduler.StepInput, "one", &scheduler.Data{Params: &input, Input: &input}),
+		s.event(scheduler.StepDelta, "one", &scheduler.Data{Text: long}),
+		s.event(scheduler.StepFailed, "one", &scheduler.Data{Error: &scheduler.ErrorInfo{Kind: "invalid", Message: long}}),
+		s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &huge}),
+	}
+	s.append(events...)
+	same(t, "the events", events, b.events(t, "r1", 2))
+	shown, full := s.both(t, 2)
+	same(t, "what is shown", events[0], shown)
+	same(t, "what a resume gets", events[0], full)
+}
+
+func testLookalikes(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	var lists []any
+	for _, key := range []string{"$blob", "$media", "$$blob", "$$$media", "$other", "blob", "$", ""} {
+		lists = append(lists,
+			value.OfMap(value.Pairs(key, strings.Repeat("0", 64))),
+			value.OfMap(value.Pairs(key, value.OfMap(value.Pairs(key, []string{"x"})))),
+			value.OfMap(value.Pairs(key, 1, "more", 2)))
+	}
+	tricky := value.OfMap(value.Pairs("$blob", value.Must(lists)))
+	events := []*scheduler.Event{
+		s.event(scheduler.FlowStarted, "", &scheduler.Data{Inputs: &tricky}),
+		s.event(scheduler.StepInput, "one", &scheduler.Data{Params: &tricky, Input: &tricky}),
+	}
+	s.append(events...)
+	same(t, "the events", events, b.events(t, "r1", 1))
+	s.close()
+
+	h := b.header("r2")
+	h.Inputs = tricky
+	if _, err := b.Begin(b.ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Header(b.ctx, "r2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the inputs", tricky, got.Inputs)
+}
+
+func testImages(t *testing.T, b *bench) {
+	image := make([]byte, 3000)
+	for i := range image {
+		image[i] = byte(i * i >> 3)
+	}
+	encoded := base64.StdEncoding.EncodeToString(image)
+	shownAs := fmt.Sprintf("data:image/png;sha256=%x;size=%d", sha256.Sum256(image), len(image))
+	const oddText = "iVBORw0KGgo_-AA="
+	odd := fmt.Sprintf("DATA:image/webp;charset=x;sha256=%x;size=%d", sha256.Sum256([]byte(oddText)), len(oddText))
+	lines := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ\r\nAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	var images, wants []value.Value
+	for _, test := range []struct{ text, shown string }{
+		{"data:image/png;base64," + encoded, shownAs},
+		{"see data:image/png;base64," + encoded + " and (data:image/png;base64," + encoded + ")!", "see " + shownAs + " and (" + shownAs + ")!"},
+		{"DATA:image/webp;charset=x;BASE64," + oddText, odd},
+		{"data:image/png;base64," + lines + "\nWhat is this?", fmt.Sprintf("data:image/png;sha256=%x;size=%d\nWhat is this?", sha256.Sum256([]byte(lines)), len(lines))},
+		{`{\"url\":\"data:image/png;base64,AA\/BB\"}`, fmt.Sprintf(`{\"url\":\"data:image/png;sha256=%x;size=%d\"}`, sha256.Sum256([]byte(`AA\/BB`)), 6)},
+		{"data:image/png;base64, nothing", "data:image/png;base64, nothing"},
+		{"no data: see data:,x;base64,AAAA", "no data: see data:,x;base64,AAAA"},
+		{"base64,AAAA", "base64,AAAA"},
+		{"the mark ;base64,AAAA alone", "the mark ;base64,AAAA alone"},
+	} {
+		images = append(images, value.OfString(test.text))
+		wants = append(wants, value.OfString(test.shown))
+	}
+	content, want := value.OfList(images...), value.OfList(wants...)
+
+	h := b.header("r1")
+	h.Inputs = content
+	log, err := b.Begin(b.ctx, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{RunLog: log, t: t, b: b, id: "r1"}
+	s.append(s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &content, Text: "data:image/png;base64," + encoded}))
+	shown, full := s.both(t, 1)
+	same(t, "what a resume gets", content, full.Data.Output)
+	same(t, "what is shown", want, shown.Data.Output)
+	if shown.Data.Text != shownAs {
+		t.Errorf("text is shown as %.100s", shown.Data.Text)
+	}
+	for _, read := range []struct {
+		header func() (*scheduler.RunHeader, error)
+		want   value.Value
+	}{
+		{func() (*scheduler.RunHeader, error) { return s.Header(b.ctx) }, content},
+		{func() (*scheduler.RunHeader, error) { return b.Header(b.ctx, "r1") }, want},
+	} {
+		h, err := read.header()
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "the inputs", read.want, h.Inputs)
+	}
+	if text := value.Must(shown).AppendJSON(nil); bytes.Contains(text, []byte(encoded[:64])) {
+		t.Errorf("the image is shown: %.300s", text)
+	}
+}

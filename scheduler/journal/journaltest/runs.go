@@ -1,0 +1,275 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func testRuns(t *testing.T, b *bench) {
+	if got := b.list(t, scheduler.RunFilter{}); len(got) != 0 {
+		t.Errorf("an empty journal lists %v", got)
+	}
+	for id, end := range map[string]scheduler.EventType{"r1": scheduler.FlowFinished, "r2": scheduler.FlowWaiting, "r3": scheduler.FlowFailed, "r4": ""} {
+		at := map[string]time.Duration{"r1": 1, "r2": 2, "r3": 3, "r4": 4}[id]
+		h := b.header(id)
+		h.StartedAt = h.StartedAt.Add(at * time.Second)
+		log, err := b.Begin(b.ctx, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &script{RunLog: log, t: t, b: b, id: id}
+		s.add(scheduler.FlowStarted)
+		if end != "" {
+			s.add(end)
+			s.close()
+		}
+	}
+	for _, test := range []struct {
+		filter scheduler.RunFilter
+		want   []string
+	}{
+		{scheduler.RunFilter{}, []string{"r4", "r3", "r2", "r1"}},
+		{scheduler.RunFilter{Limit: 2}, []string{"r4", "r3"}},
+		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunFinished, scheduler.RunRunning}}, []string{"r4", "r1"}},
+		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunFailed, scheduler.RunWaiting}, Limit: 1}, []string{"r3"}},
+		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunCancelled}}, []string{}},
+	} {
+		if diff := cmp.Diff(test.want, b.list(t, test.filter)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
+		}
+	}
+	for info, err := range b.Runs(b.ctx, scheduler.RunFilter{}) {
+		if err != nil || info.ID != "r4" || info.Holder == nil || info.Holder.PID != os.Getpid() || info.Interrupted() {
+			t.Errorf("the first run is %+v, %v", info, err)
+		}
+		break
+	}
+	same(t, "a line of the list", value.Must(map[string]any{
+		"run": "r1", "flow": "weather", "state": "finished", "started_at": "2026-03-05T09:07:01Z", "updated_at": "2026-03-05T09:07:00Z",
+	}), value.Must(value.Must(b.info(t, "r1")).Any()))
+}
+
+func testUnknown(t *testing.T, b *bench) {
+	_, err := b.Run(b.ctx, "r1")
+	wantKind(t, "Run", err, calls.NotFound)
+	_, err = b.Header(b.ctx, "r1")
+	wantKind(t, "Header", err, calls.NotFound)
+	_, err = b.Reopen(b.ctx, "r1")
+	wantKind(t, "Reopen", err, calls.NotFound)
+	wantKind(t, "Cancel", b.Cancel(b.ctx, "r1"), calls.NotFound)
+	err = nil
+	for _, err = range b.Events(b.ctx, "r1", 1) {
+	}
+	wantKind(t, "Events", err, calls.NotFound)
+	b.begin(t, "r1")
+	_, err = b.Begin(b.ctx, b.header("r1"))
+	wantKind(t, "a second run of that id", err, calls.Invalid)
+	_, err = b.Begin(b.ctx, b.header(""))
+	wantKind(t, "a run without an id", err, calls.Internal)
+	h := b.header("r2")
+	h.Mode = "fast"
+	_, err = b.Begin(b.ctx, h)
+	wantKind(t, "an unknown durability", err, calls.Invalid)
+}
+
+func testHeld(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	for _, j := range []scheduler.Journal{b, b.another(t)} {
+		_, err := j.Reopen(b.ctx, "r1")
+		var held *scheduler.HeldError
+		if !errors.As(err, &held) || held.Holder == nil || held.Holder.PID != os.Getpid() || held.Run != "r1" {
+			t.Fatalf("reopening a run that is held: %v", err)
+		}
+		if pid := fmt.Sprint(os.Getpid()); !strings.Contains(err.Error(), pid) || !strings.Contains(err.Error(), held.Holder.Host) {
+			t.Errorf("the error does not say who holds it: %v", err)
+		}
+	}
+	if info := b.info(t, "r1"); info.Holder == nil || info.Interrupted() {
+		t.Errorf("the run is %+v", info)
+	}
+	s.close()
+	if info := b.info(t, "r1"); info.Holder != nil || !info.Interrupted() {
+		t.Errorf("the run is %+v", info)
+	}
+	log, err := b.another(t).Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, "the log before", s.Append(b.ctx, s.event(scheduler.StepReady, "one", nil)), calls.Internal)
+	s.close() // does not take the run from the other
+	if info := b.info(t, "r1"); info.Holder == nil {
+		t.Errorf("the run is %+v", info)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func testReopen(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted, scheduler.StepStarted, scheduler.StepWaiting, scheduler.FlowWaiting)
+	s.close()
+	j := b.another(t)
+	log, err := j.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
+	if s.seq != 4 || log.Info().State != scheduler.RunWaiting {
+		t.Errorf("the run was %+v", log.Info())
+	}
+	answers := value.OfMap(value.Pairs("/city", "杭州"))
+	s.append(s.event(scheduler.StepAnswered, "one", &scheduler.Data{Answers: &answers}))
+	s.add(scheduler.FlowResumed, scheduler.StepStarted, scheduler.StepFinished, scheduler.FlowFinished)
+	state, err := scheduler.Fold(b.Events(b.ctx, "r1", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the answers", answers, state.Step("one").Answers)
+	if state.State != scheduler.RunFinished || len(state.Waiting) != 0 || state.Step("one").Attempts != 2 {
+		t.Errorf("the run is %+v", state)
+	}
+}
+
+func testRevise(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	text := scheduler.FlowText{Source: []byte("name: other\n"), Files: map[string][]byte{"b.json": []byte("{}"), "empty": {}}}
+	if err := s.Revise(b.ctx, text); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Header(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the text", text, got.Text)
+}
+
+func testCancelHeld(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	ctx, stop := s.Watch(b.ctx)
+	defer stop()
+	if err := b.another(t).Cancel(b.ctx, "r1"); err != nil {
+		t.Fatal(err)
+	}
+	if info := b.info(t, "r1"); !info.CancelRequested || info.State != scheduler.RunRunning {
+		t.Errorf("the run is %+v", info)
+	}
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, scheduler.ErrCancelRequested) {
+		t.Errorf("the cause is %v", cause)
+	}
+	late, stopLate := s.Watch(b.ctx)
+	defer stopLate()
+	if !errors.Is(context.Cause(late), scheduler.ErrCancelRequested) {
+		t.Error("whoever watches later is not told")
+	}
+	s.add(scheduler.FlowCancelled) // the run may still say how it ends
+	s.close()
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	again, stopAgain := log.Watch(b.ctx)
+	defer stopAgain()
+	if info := b.info(t, "r1"); info.CancelRequested || again.Err() != nil {
+		t.Errorf("the request was not forgotten: %+v", info)
+	}
+}
+
+func testCancelFree(t *testing.T, b *bench) {
+	for id, end := range map[string]scheduler.EventType{"waiting": scheduler.FlowWaiting, "dead": scheduler.StepStarted} {
+		s := b.begin(t, id)
+		s.add(scheduler.FlowStarted, end)
+		s.close()
+		b.pass(time.Minute)
+		if err := b.Cancel(b.ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		all := b.events(t, id, 1)
+		if last := all[len(all)-1]; last.Seq != 3 || last.Type != scheduler.FlowCancelled || last.Run != id || !last.Time.Equal(b.clock()) {
+			t.Errorf("the last event is %+v", last)
+		}
+		if info := b.info(t, id); info.State != scheduler.RunCancelled || info.LastSeq != 3 {
+			t.Errorf("the run is %+v", info)
+		}
+		wantKind(t, "cancelling it again", b.Cancel(b.ctx, id), calls.Invalid)
+	}
+}
+
+func testPrune(t *testing.T, b *bench) {
+	big := value.OfString(strings.Repeat("a payload that runs share ", 10_000))
+	for i, end := range []scheduler.EventType{
+		scheduler.FlowFinished, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished, scheduler.FlowWaiting, scheduler.StepReady,
+	} {
+		b.pass(time.Hour)
+		s := b.begin(t, fmt.Sprintf("r%d", i))
+		own := value.OfString(fmt.Sprintf("%d %s", i, strings.Repeat("own", 10_000)))
+		s.append(s.event(scheduler.FlowStarted, "", &scheduler.Data{Inputs: &big, Outputs: &own}))
+		s.add(end)
+		s.close()
+	}
+	prune := func(p scheduler.Prune, want ...string) {
+		t.Helper()
+		done, err := b.Prune(b.ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(append([]string{}, want...), done.Runs); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", p, diff)
+		}
+		if len(want) > 0 && done.Bytes < 25_000 {
+			t.Errorf("%+v gave only %d bytes back", p, done.Bytes)
+		}
+		for _, id := range want {
+			_, err := b.Run(b.ctx, id)
+			wantKind(t, "a run that was deleted", err, calls.NotFound)
+		}
+	}
+	prune(scheduler.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(scheduler.Prune{Keep: 4})
+	prune(scheduler.Prune{Runs: []string{"r4", "r5", "r9"}})
+	prune(scheduler.Prune{States: []scheduler.RunStatus{scheduler.RunWaiting}})
+	prune(scheduler.Prune{Before: b.clock().Add(-4 * time.Hour), States: []scheduler.RunStatus{scheduler.RunFinished}}, "r0")
+	prune(scheduler.Prune{Runs: []string{"r1"}}, "r1")
+	if all := b.events(t, "r2", 1); len(all) != 2 || !value.Equal(*all[0].Data.Inputs, big) {
+		t.Error("a payload that is still needed was deleted")
+	}
+	prune(scheduler.Prune{Keep: 1}, "r2")
+	if diff := cmp.Diff([]string{"r5", "r4", "r3"}, b.list(t, scheduler.RunFilter{})); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+	b.begin(t, "r0").close() // the id is free again
+	if n := len(b.events(t, "r0", 1)); n != 0 {
+		t.Errorf("%d events of the deleted run are left", n)
+	}
+}
+
+func testPruneForce(t *testing.T, b *bench) {
+	s := b.begin(t, "held")
+	s.add(scheduler.FlowStarted, scheduler.FlowFailed)
+	w := b.begin(t, "waiting")
+	w.add(scheduler.FlowStarted, scheduler.FlowWaiting)
+	w.close()
+	done, err := b.Prune(b.ctx, scheduler.Prune{Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"waiting"}, done.Runs); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	s.add(scheduler.FlowResumed)
+}

@@ -1,0 +1,22 @@
+package journal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/journaltest"
+)
+
+func TestMemory(t *testing.T) {
+	journaltest.Run(t, func(*testing.T) journaltest.Open {
+		var m *journal.Memory
+		return func(clock func() time.Time) (scheduler.Journal, error) {
+			if m == nil {
+				m = journal.NewMemory(clock)
+			}
+			return m, nil
+		}
+	})
+}
