@@ -149,13 +149,13 @@ func (r *run) scopeOfMemory() error {
 
 // start begins the run in goroutines of its own.
 func (r *run) start() {
+	r.stream.acquire()
+	defer r.stream.Unlock()
 	r.unwatch = context.AfterFunc(r.parent, func() {
 		r.stream.Lock()
 		defer r.stream.Unlock()
 		r.stop()
 	})
-	r.stream.acquire()
-	defer r.stream.Unlock()
 	now := r.stream.clock()
 	if r.outer == nil {
 		n := newNote(FlowStarted)
