@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -214,7 +215,7 @@ func (p Params) output(in Input, answer llm.Answer) (Output, error) {
 	if err != nil || s == nil || blank && len(out.ToolCalls) > 0 {
 		return out, err
 	}
-	fitting, err := fit(answer.Text, s)
+	fitting, err := ask.Fit(answer.Text, s)
 	if err != nil {
 		e := calls.Errorf(calls.Provider, "the answer does not fit response_schema: %w", err)
 		if answer.FinishReason == "length" {

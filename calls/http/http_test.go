@@ -85,7 +85,7 @@ func sent(t *testing.T, e *calls.Env, with string) (string, error) {
 			}
 			text.WriteString("\n\n" + string(body))
 		}
-		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
 	})
 	_, err := run(t.Context(), t, e, with)
 	return text.String(), err

@@ -1,0 +1,171 @@
+// Package ask is what the calls share that ask a model in words of their own:
+// prompts in the user's language, answers that fit a schema, text without the
+// thoughts before it, and conversations cut to a budget.
+package ask
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+//go:embed lang
+var texts embed.FS
+
+// Prompt renders the text/template lang/LANGUAGE/NAME.txt of a call's texts, the
+// English one where the language has none. The last newline of the file does not
+// belong to the text.
+func Prompt(texts fs.FS, language, name string, data any) (string, error) {
+	file := "lang/" + language + "/" + name + ".txt"
+	if _, err := fs.Stat(texts, file); err != nil {
+		file = "lang/en/" + name + ".txt"
+	}
+	t, err := template.ParseFS(texts, file)
+	if err != nil {
+		return "", calls.Errorf(calls.Internal, "parsing %s: %w", file, err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, data); err != nil {
+		return "", calls.Errorf(calls.Internal, "rendering %s: %w", file, err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// trials is how often a model is asked for an answer that fits.
+const trials = 3
+
+// JSON asks the model for a JSON document that fits s, and tells it what was wrong
+// with an answer that does not. The error is the provider's own, or of kind
+// Provider when no answer was any good.
+func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema) (value.Value, error) {
+	asked := *req
+	asked.ResponseSchema = s.Doc().AppendJSON(nil)
+	var fault error
+	for range trials {
+		answer, err := llm.Collect(env.LLM.Chat(ctx, &asked))
+		if err != nil {
+			return value.Value{}, err
+		}
+		document, err := Fit(answer.Text, s)
+		if err == nil {
+			return document, nil
+		}
+		fault = err
+		again, err := Prompt(texts, env.Vars.Language, "again", fault.Error())
+		if err != nil {
+			return value.Value{}, err
+		}
+		asked.Messages = append(slices.Clip(asked.Messages),
+			llm.TextMessage("assistant", answer.Text), llm.TextMessage("user", again))
+	}
+	return value.Value{}, calls.Errorf(calls.Provider, "the model gave no usable answer in %d trials: %w", trials, fault).
+		WithHint("let the step retry, or ask another model")
+}
+
+// Text streams the text of an answer without the thoughts that some models write
+// before it, between <think> tags.
+func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var f thoughts
+		for d, err := range deltas {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if text := f.next(d.Text); text != "" && !yield(text, nil) {
+				return
+			}
+		}
+		if text := f.rest(); text != "" {
+			yield(text, nil)
+		}
+	}
+}
+
+const opening, closing, space = "<think>", "</think>", " \n\t\r"
+
+// thoughts holds text back until it is clear whether it is a thought.
+type thoughts struct {
+	held  strings.Builder
+	state int
+}
+
+const (
+	maybe   = iota // the text may begin with a thought
+	thought        // it is one
+	gap            // white space after it
+	talk           // what comes now is text
+)
+
+func (f *thoughts) next(piece string) string {
+	switch f.state {
+	case talk:
+		return piece
+	case thought:
+		// The tag may be cut: what is kept is the end that it could begin in.
+		all := f.held.String() + piece
+		f.held.Reset()
+		_, rest, found := strings.Cut(all, closing)
+		if !found {
+			f.held.WriteString(all[max(0, len(all)-len(closing)):])
+			return ""
+		}
+		f.state = gap
+		return f.next(rest)
+	case gap:
+		if piece = strings.TrimLeft(piece, space); piece != "" {
+			f.state = talk
+		}
+		return piece
+	}
+	f.held.WriteString(piece)
+	all := f.held.String()
+	switch begin := strings.TrimLeft(all, space); {
+	case strings.HasPrefix(begin, opening):
+		f.state = thought
+		f.held.Reset()
+		return f.next(begin[len(opening):])
+	case strings.HasPrefix(opening, begin):
+		return ""
+	}
+	f.state = talk
+	return all
+}
+
+// rest is what was held back at the end; a thought that nothing follows is dropped.
+func (f *thoughts) rest() string {
+	if f.state == maybe {
+		return f.held.String()
+	}
+	return ""
+}
+
+// Fit finds the JSON document in an answer that fits the schema. Models put it
+// between fences, behind their thoughts and into prose. The error is about the
+// first document that there is.
+func Fit(text string, s *schema.Schema) (value.Value, error) {
+	var first error
+	for v := range documents(text) {
+		problems := s.Check(v)
+		if problems == nil {
+			return v, nil
+		}
+		if first == nil {
+			first = problems
+		}
+	}
+	if first == nil {
+		first = errors.New("there is no JSON in it")
+	}
+	return value.Value{}, first
+}

@@ -1,0 +1,239 @@
+package ask_test
+
+import (
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+func parse(t *testing.T, text string) value.Value {
+	t.Helper()
+	v, err := yaml.ParseValue([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func order(t *testing.T) *schema.Schema {
+	t.Helper()
+	s, err := schema.Parse(parse(t, "{type: object, required: [n], properties: {n: {type: integer}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPrompt(t *testing.T) {
+	texts := fstest.MapFS{
+		"lang/en/hi.txt":     {Data: []byte("Hi {{.Name}}\n")},
+		"lang/zh/hi.txt":     {Data: []byte("你好 {{.Name}}")},
+		"lang/en/broken.txt": {Data: []byte("{{")},
+	}
+	data := struct{ Name string }{"<Ann>"}
+	for language, want := range map[string]string{"en": "Hi <Ann>", "zh": "你好 <Ann>", "fr": "Hi <Ann>", "": "Hi <Ann>", "../zh": "Hi <Ann>"} {
+		if got, err := ask.Prompt(texts, language, "hi", data); err != nil || got != want {
+			t.Errorf("%s: %q, %v", language, got, err)
+		}
+	}
+	for name, data := range map[string]any{"broken": data, "none": data, "hi": 5} {
+		if _, err := ask.Prompt(texts, "en", name, data); calls.KindOf(err) != calls.Internal {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	env := calls.NewEnv()
+	env.Vars = &calls.Vars{Language: "zh"}
+	req := &llm.Request{Messages: []llm.Message{llm.TextMessage("user", "how many?")}}
+
+	p := scripted.Texts("hm", `{"n": "x"}`, "It is ```json\n{\"n\": 3}\n```")
+	env.LLM = p
+	v, err := ask.JSON(t.Context(), env, req, order(t))
+	if err != nil || v.JSON() != `{"n":3}` {
+		t.Fatalf("got %s, %v", v, err)
+	}
+	last := p.Requests()[2]
+	if len(last.Messages) != 5 || !strings.Contains(string(last.Messages[4]), "/n: want integer") || !strings.Contains(string(last.Messages[4]), "请重新回答") {
+		t.Errorf("got %s", last.Messages)
+	}
+	if len(req.Messages) != 1 || req.ResponseSchema != nil || string(last.ResponseSchema) != order(t).Doc().JSON() {
+		t.Error("the request was changed, or the schema is not in it")
+	}
+
+	env.LLM = scripted.Texts("a", "b", "c", `{"n":1}`)
+	if _, err = ask.JSON(t.Context(), env, req, order(t)); calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" {
+		t.Errorf("got %v", err)
+	}
+	failure := &llm.Error{Message: "no"}
+	env.LLM = scripted.New(scripted.Answer{Error: failure})
+	if _, err = ask.JSON(t.Context(), env, req, order(t)); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestText(t *testing.T) {
+	boom := errors.New("boom")
+	stream := func(pieces ...string) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			for _, piece := range pieces {
+				if piece == "!" {
+					yield(llm.Delta{}, boom)
+					return
+				}
+				if !yield(llm.Delta{Text: piece}, nil) {
+					return
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		in   []string
+		want []string
+	}{
+		{[]string{"Hel", "lo"}, []string{"Hel", "lo"}},
+		{[]string{"<th", "ink>a", "b</thi", "nk>\n", "\nHel", "lo"}, []string{"Hel", "lo"}},
+		{[]string{" <think>x</think> Hi"}, []string{"Hi"}},
+		{[]string{"<th", "at>"}, []string{"<that>"}},
+		{[]string{"<thi"}, []string{"<thi"}},
+		{[]string{"<think>never"}, nil},
+		{[]string{" ", " x <think>"}, []string{"  x <think>"}},
+		{[]string{" "}, []string{" "}},
+		{nil, nil},
+		{[]string{"a", "!", "b"}, []string{"a", "boom"}},
+	} {
+		var got []string
+		for text, err := range ask.Text(stream(c.in...)) {
+			if err != nil {
+				text = err.Error()
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: %s", c.in, diff)
+		}
+	}
+	for range ask.Text(stream("a", "b")) {
+		break
+	}
+}
+
+// However a text is cut into pieces, what comes out is the same.
+func TestTextInPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pieces := rapid.SliceOf(rapid.StringMatching(`(<think>|</think>|[<>a ]){0,3}`)).Draw(t, "pieces")
+		join := func(pieces []string) (all string) {
+			for text := range ask.Text(func(yield func(llm.Delta, error) bool) {
+				for _, p := range pieces {
+					if !yield(llm.Delta{Text: p}, nil) {
+						return
+					}
+				}
+			}) {
+				all += text
+			}
+			return all
+		}
+		if whole := []string{strings.Join(pieces, "")}; join(pieces) != join(whole) {
+			t.Errorf("%q gives %q, in one piece %q", pieces, join(pieces), join(whole))
+		}
+	})
+}
+
+func TestFit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"n": 1, "z": 1.50}`:                   `{"n":1,"z":1.50}`,
+		"Here:\n```json\n{\"n\": 2}\n```\nBye.": `{"n":2}`,
+		"<think>{\"n\": 0}</think> {\"n\": 3}":  `{"n":3}`,
+		`As [1] says {see below}: {"n": 4}.`:    `{"n":4}`,
+		`{"m": 1} {"n": 5}`:                     `{"n":5}`,
+		`{"n": "x"}`:                            "/n: want integer, got string",
+		`{"a": {"n": 1},}`:                      "there is no JSON in it",
+		`{"a": {"n": 1}, "b"`:                   "there is no JSON in it",
+		"":                                      "there is no JSON in it",
+		strings.Repeat("[", 5000):               "there is no JSON in it",
+		strings.Repeat("{]", 500) + ` {"n": 1}`: "there is no JSON in it",
+	} {
+		v, err := ask.Fit(text, order(t))
+		if got := v.JSON(); err != nil && !strings.Contains(err.Error(), want) || err == nil && got != want {
+			t.Errorf("%.40q: %s, %v", text, got, err)
+		}
+	}
+}
+
+func FuzzFit(f *testing.F) {
+	for _, seed := range []string{`{"n": 1}`, "<think>[</think>```{\"n\":1}```", "{[}]{", "[1,{"} {
+		f.Add(seed)
+	}
+	s, err := schema.Parse(value.Must(map[string]any{"type": "object", "required": []string{"n"}}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if v, err := ask.Fit(text, s); err == nil && s.Check(v) != nil {
+			t.Errorf("%q gives %s", text, v)
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	var messages []*value.Map
+	for _, m := range parse(t, `
+- {role: system, content: x}
+- {role: user, content: hi}
+- {role: assistant, content: null, tool_calls: []}
+- {role: user, content: [{type: text, text: a}, {type: image_url}, {type: text, text: b}]}
+`).List() {
+		messages = append(messages, m.Map())
+	}
+	if diff := cmp.Diff([]ask.Line{{"user", "hi"}, {"user", "a\nb"}}, ask.Messages(messages)); diff != "" {
+		t.Error(diff)
+	}
+	lines := ask.Records([]calls.Record{
+		{ID: "a", Name: "Search", Output: parse(t, "{text: found}")},
+		{ID: "b", Output: parse(t, "{n: 1}")},
+		{ID: "c", Output: parse(t, "{}")},
+		{ID: "d", Output: parse(t, "{text: ' '}")},
+	})
+	if diff := cmp.Diff([]ask.Line{{"Search", "found"}, {"b", `{"n":1}`}}, lines); diff != "" {
+		t.Error(diff)
+	}
+	if got := ask.Talk(append(lines, ask.Line{Text: "</talk>"}), "talk"); got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// perRune counts a token for each character.
+type perRune struct{}
+
+func (perRune) Count(text string) int { return len([]rune(text)) }
+
+func TestNewest(t *testing.T) {
+	lines := []ask.Line{{"a", "12345"}, {"b", "123"}, {"c", "1234567890"}}
+	for budget, want := range map[int][]ask.Line{
+		1000: lines, 30: lines, 29: lines[1:], 21: lines[1:], 20: lines[2:], 14: lines[2:],
+		10: {{"c", "123456 …"}}, 0: {{"c", " …"}},
+	} {
+		got, left := ask.Newest(lines, budget, perRune{})
+		if diff := cmp.Diff(want, got); diff != "" || left != len(lines)-len(want) {
+			t.Errorf("%d: %d left, %s", budget, left, diff)
+		}
+	}
+	if got, left := ask.Newest(nil, 10, perRune{}); len(got) != 0 || left != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}

@@ -1,0 +1,111 @@
+package ask
+
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Line is what somebody said.
+type Line struct{ Who, Text string }
+
+// Messages are the lines of chat messages. What is no talk, instructions for the
+// model and messages without text, is left out.
+func Messages(messages []*value.Map) (lines []Line) {
+	for _, m := range messages {
+		role, _ := m.Get("role")
+		who, _ := role.Str()
+		if who == "system" || who == "developer" || who == "thinking" {
+			continue
+		}
+		content, _ := m.Get("content")
+		text, _ := content.Str()
+		for _, part := range content.List() {
+			piece, _ := part.Get("text")
+			s, _ := piece.Str()
+			text = strings.TrimSpace(text + "\n" + s)
+		}
+		if strings.TrimSpace(text) != "" {
+			lines = append(lines, Line{who, text})
+		}
+	}
+	return lines
+}
+
+// Records are the lines of finished steps: what they put out, as text where it is
+// one.
+func Records(records []calls.Record) (lines []Line) {
+	for _, r := range records {
+		who := r.Name
+		if who == "" {
+			who = r.ID
+		}
+		output, _ := r.Output.Get("text")
+		text, isText := output.Str()
+		if !isText && r.Output.Map().Len() > 0 {
+			text = r.Output.JSON()
+		}
+		if strings.TrimSpace(text) != "" {
+			lines = append(lines, Line{who, text})
+		}
+	}
+	return lines
+}
+
+// Newest keeps the newest lines that fit into a budget of tokens, oldest first, and
+// tells how many it left out. Of a last line that is too long by itself, the
+// beginning stays.
+func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int) {
+	room, from := budget, len(lines)
+	for from > 0 {
+		cost := tokens.Count(lines[from-1].Text) + llm.MessageOverhead
+		if cost > room {
+			break
+		}
+		room -= cost
+		from--
+	}
+	if from == len(lines) && from > 0 {
+		last := lines[from-1]
+		last.Text = shortened(last.Text, budget-llm.MessageOverhead, tokens)
+		return []Line{last}, from - 1
+	}
+	return lines[from:], from
+}
+
+// shortened is the beginning of a text that costs about so many tokens, never more.
+func shortened(text string, budget int, tokens llm.Counter) string {
+	low, high := 0, len(text)
+	for low < high {
+		middle := (low + high + 1) / 2
+		if tokens.Count(text[:middle]) <= budget {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return strings.ToValidUTF8(text[:low], "") + " …"
+}
+
+// Talk writes lines as text for the model. What stands in it cannot end the XML
+// element of that name that a prompt puts around it.
+func Talk(lines []Line, element string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if line.Who != "" {
+			b.WriteString(line.Who + ": ")
+		}
+		b.WriteString(line.Text)
+	}
+	return Inside(b.String(), element)
+}
+
+// Inside makes a text harmless inside the XML element of that name.
+func Inside(text, element string) string {
+	return strings.ReplaceAll(text, "</"+element, "<\\/"+element)
+}
