@@ -42,7 +42,8 @@ var layers = map[string][]string{
 	"calls":           {"llm", "plugins", "calls/schema", "llm/value"},
 	"calls/callstest": {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
-	"calls/...":     {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	// What calls with prompts of their own share is in calls/ask.
+	"calls/...":     {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin": {"calls/...", "llm/...", "plugins"},
 	// The short-term memory is read by two families: input and memory.
 	"calls/input/...": {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
