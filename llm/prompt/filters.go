@@ -289,7 +289,7 @@ func filterFileSize(_ *machine, c *call) (val, error) {
 	return ofStr(strconv.FormatFloat(base*f/size, 'f', 1, 64) + " " + unit), nil
 }
 
-func filterPprint(m *machine, c *call) (val, error) {
+func filterPprint(_ *machine, c *call) (val, error) {
 	p := printer{max: maxBytes, sorted: true}
 	p.repr(c.in)
 	if len(p.b) > 80 && (c.in.isDict() || isSequence(c.in)) {

@@ -1,6 +1,8 @@
 package prompt
 
-import "github.com/flosch/pongo2/v6"
+import (
+	"github.com/flosch/pongo2/v6"
+)
 
 // macroStmt defines a macro; with call, it is the body of a call block.
 type macroStmt struct {
@@ -82,7 +84,6 @@ func (x *macro) call(m *machine, a argv) (val, error) {
 // evaluated now, and see the parameters before them.
 func (x *macro) bind(m *machine, f *frame, a argv) error {
 	s := x.stmt
-	used := 0
 	for i, p := range s.params {
 		v := missing
 		if i < len(a.pos) {
@@ -96,7 +97,6 @@ func (x *macro) bind(m *machine, f *frame, a argv) error {
 				return errorf(Type, "the macro %s has two values for argument %s", quoted(x.name), quoted(p.name))
 			}
 			v = kw.v
-			used++
 		}
 		if v.isAbsent() {
 			v = val{x: &undefined{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
@@ -111,11 +111,11 @@ func (x *macro) bind(m *machine, f *frame, a argv) error {
 			return err
 		}
 	}
-	return x.bindRest(f, a, used)
+	return x.bindRest(f, a)
 }
 
 // bindRest handles arguments without a parameter.
-func (x *macro) bindRest(f *frame, a argv, used int) error {
+func (x *macro) bindRest(f *frame, a argv) error {
 	s := x.stmt
 	if s.varargs {
 		f.vars = append(f.vars, binding{"varargs", val{x: tuple(a.pos[min(len(s.params), len(a.pos)):])}})

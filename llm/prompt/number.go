@@ -25,7 +25,7 @@ func toNum(v val) (num, bool) {
 	if i, ok := v.v.Int(); ok {
 		return num{kind: 'i', i: i}, true
 	}
-	switch v.v.Kind() { //nolint:exhaustive // the others are no numbers
+	switch v.v.Kind() {
 	case value.Bool:
 		if b, _ := v.v.Bool(); b {
 			return num{kind: 'i', i: 1}, true

@@ -1,0 +1,72 @@
+package prompt
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+)
+
+func cased(s string, want func(rune) bool) bool {
+	found := false
+	for _, r := range s {
+		if unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) {
+			if !want(r) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+func every(s string, ok func(rune) bool) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0
+}
+
+// upper and lower are Python's: one character may become several (ß, SS).
+func upper(s string) string {
+	if isASCII(s) {
+		return strings.ToUpper(s)
+	}
+	return cases.Upper(language.Und).String(s)
+}
+
+func lower(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return cases.Lower(language.Und).String(s)
+}
+
+// pyTitle is str.title: every letter after a non-letter is a capital.
+func pyTitle(s string) string {
+	inWord := false
+	return strings.Map(func(r rune) rune {
+		letter := unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
+		defer func() { inWord = letter }()
+		switch {
+		case !letter:
+			return r
+		case inWord:
+			return unicode.ToLower(r)
+		}
+		return unicode.ToTitle(r)
+	}, s)
+}
+
+func capitalize(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToTitle(s[:n]) + lower(s[n:])
+}
+
+func swapCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
+		}
+		return unicode.ToUpper(r)
+	}, s)
+}

@@ -1,0 +1,141 @@
+package prompt
+
+import (
+	"cmp"
+	"slices"
+)
+
+// itemsIfAny is the items of a true value: to map and select, None is as empty
+// as an empty list.
+func (m *machine) itemsIfAny(v val) ([]val, error) {
+	if any, err := truthy(v); err != nil || !any {
+		return nil, err
+	}
+	return m.items(v)
+}
+
+// named takes an argument out of those by name.
+func (a *argv) named(name string) val {
+	for i, kw := range a.kw {
+		if kw.name == name {
+			a.kw = slices.Delete(slices.Clone(a.kw), i, i+1)
+			return kw.v
+		}
+	}
+	return missing
+}
+
+// builtinArg takes the name of a filter or test from the front of the arguments.
+func (a *argv) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
+	name, ok := a.pos[0].str()
+	if !ok {
+		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", what, a.pos[0].pyType())
+	}
+	a.pos = a.pos[1:]
+	def := table[name]
+	if def == nil {
+		e := errorf(Other, "there is no %s named %s", what, quoted(name))
+		e.Hint = didYouMean(name, sortedKeys(table))
+		return "", nil, e
+	}
+	return name, def, nil
+}
+
+func sortedKeys[T any](table map[string]T) []string {
+	names := make([]string, 0, len(table))
+	for name := range table {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, cmp.Compare)
+	return names
+}
+
+func filterMap(m *machine, c *call) (val, error) {
+	a := c.argv
+	var each func(val) (val, error)
+	if len(a.pos) == 0 {
+		attribute, fallback := a.named("attribute"), a.named("default")
+		if len(a.kw) > 0 || attribute.isAbsent() {
+			return none, errorf(Type, "map needs the name of a filter, or attribute= and perhaps default=")
+		}
+		g, err := m.getter(attribute, fallback)
+		if err != nil {
+			return none, err
+		}
+		each = func(item val) (val, error) { return g.get(m, item) }
+	} else {
+		name, def, err := a.builtinArg("filter", filterTable())
+		if err != nil {
+			return none, err
+		}
+		each = func(item val) (val, error) { return def.apply(m, name, item, a) }
+	}
+	in := c.in
+	return lazily("map", func() ([]val, error) {
+		items, err := m.itemsIfAny(in)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]val, len(items))
+		for i, item := range items {
+			if out[i], err = each(item); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+// choose is select, reject, selectattr and rejectattr.
+func choose(keep, byAttr bool) func(m *machine, c *call) (val, error) {
+	return func(m *machine, c *call) (val, error) {
+		a := c.argv
+		var g *getter
+		if byAttr {
+			if len(a.pos) == 0 {
+				return none, errorf(Type, "the name of an attribute is missing")
+			}
+			var err error
+			if g, err = m.getter(a.pos[0], missing); err != nil {
+				return none, err
+			}
+			a.pos = a.pos[1:]
+		}
+		test := truthy
+		if len(a.pos) > 0 {
+			name, def, err := a.builtinArg("test", testTable())
+			if err != nil {
+				return none, err
+			}
+			test = func(v val) (bool, error) {
+				r, err := def.apply(m, name, v, a)
+				if err != nil {
+					return false, err
+				}
+				return truthy(r)
+			}
+		}
+		in := c.in
+		return lazily("select", func() ([]val, error) {
+			items, err := m.itemsIfAny(in)
+			if err != nil {
+				return nil, err
+			}
+			var out []val
+			for _, item := range items {
+				v, err := g.get(m, item)
+				if err != nil {
+					return nil, err
+				}
+				ok, err := test(v)
+				if err != nil {
+					return nil, err
+				}
+				if ok == keep {
+					out = append(out, item)
+				}
+			}
+			return out, nil
+		})
+	}
+}

@@ -1,0 +1,252 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+)
+
+// sortBy sorts items by keys that are made of them; it is stable, also in
+// reverse.
+func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
+	type entry struct{ key, item val }
+	entries := make([]entry, len(items))
+	for i, item := range items {
+		k, err := key(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.use(); err != nil {
+			return nil, err
+		}
+		entries[i] = entry{k, item}
+	}
+	var failed error
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if failed != nil {
+			return 0
+		}
+		n, ordered, err := m.compare("<", a.key, b.key)
+		if err != nil {
+			failed = err
+		}
+		if err != nil || !ordered {
+			return 0
+		}
+		if reverse {
+			return -n
+		}
+		return n
+	})
+	out := make([]val, len(items))
+	for i, e := range entries {
+		out[i] = e.item
+	}
+	return out, failed
+}
+
+func filterSort(m *machine, c *call) (val, error) {
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	reverse, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	sensitive, err := c.bool(1, false)
+	if err != nil {
+		return none, err
+	}
+	var getters []*getter
+	if s, ok := c.args[2].str(); ok && strings.Contains(s, ",") {
+		for part := range strings.SplitSeq(s, ",") {
+			g, err := m.getter(ofStr(part), missing)
+			if err != nil {
+				return none, err
+			}
+			getters = append(getters, g)
+		}
+	} else {
+		g, err := m.getter(c.args[2], missing)
+		if err != nil {
+			return none, err
+		}
+		getters = []*getter{g}
+	}
+	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+		keys := make(tuple, len(getters))
+		for i, g := range getters {
+			v, err := g.get(m, item)
+			if err != nil {
+				return none, err
+			}
+			if err := v.use(); err != nil {
+				return none, err
+			}
+			keys[i] = folded(v, sensitive)
+		}
+		if len(keys) == 1 {
+			return keys[0], nil
+		}
+		return val{x: keys}, nil
+	})
+	return ofList(items), err
+}
+
+func filterDictSort(m *machine, c *call) (val, error) {
+	if !c.in.isDict() {
+		return none, errorf(Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
+	}
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	by, err := c.str(1, "key")
+	if err != nil {
+		return none, err
+	}
+	if by != "key" && by != "value" {
+		return none, errorf(Other, "dictsort sorts by 'key' or by 'value'")
+	}
+	reverse, err := c.bool(2, false)
+	if err != nil {
+		return none, err
+	}
+	items, err := m.viewItems(&view{of: c.in, kind: 'i'})
+	if err != nil {
+		return none, err
+	}
+	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+		pair, _ := item.x.(tuple)
+		if by == "value" {
+			return folded(pair[1], sensitive), nil
+		}
+		return folded(pair[0], sensitive), nil
+	})
+	return ofList(items), err
+}
+
+func filterUnique(m *machine, c *call) (val, error) {
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	g, err := m.getter(c.args[1], missing)
+	if err != nil {
+		return none, err
+	}
+	in := c.in
+	return lazily("unique", func() ([]val, error) {
+		items, err := m.items(in)
+		if err != nil {
+			return nil, err
+		}
+		seen := map[string]bool{}
+		var out []val
+		for _, item := range items {
+			k, err := g.get(m, item)
+			if err != nil {
+				return nil, err
+			}
+			h, err := hashKey(folded(k, sensitive))
+			if err != nil {
+				return nil, err
+			}
+			if !seen[h] {
+				seen[h] = true
+				out = append(out, item)
+			}
+		}
+		return out, nil
+	})
+}
+
+// extreme is min and max: the first of the smallest or greatest elements.
+func (m *machine) extreme(c *call, sign int) (val, error) {
+	sensitive, err := c.bool(0, false)
+	if err != nil {
+		return none, err
+	}
+	g, err := m.getter(c.args[1], missing)
+	if err != nil {
+		return none, err
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	if len(items) == 0 {
+		return m.emptyUndefined("smallest or greatest"), nil
+	}
+	best, bestKey := none, none
+	for i, item := range items {
+		k, err := g.get(m, item)
+		if err != nil {
+			return none, err
+		}
+		k = folded(k, sensitive)
+		if i == 0 {
+			best, bestKey = item, k
+			continue
+		}
+		n, ordered, err := m.compare("<", k, bestKey)
+		if err != nil {
+			return none, err
+		}
+		if ordered && n*sign > 0 {
+			best, bestKey = item, k
+		}
+	}
+	return best, nil
+}
+
+func filterGroupBy(m *machine, c *call) (val, error) {
+	g, err := m.getter(c.args[0], c.args[1])
+	if err != nil {
+		return none, err
+	}
+	sensitive, err := c.bool(2, false)
+	if err != nil {
+		return none, err
+	}
+	key := func(item val) (val, error) {
+		k, err := g.get(m, item)
+		if err != nil {
+			return none, err
+		}
+		return folded(k, sensitive), k.use()
+	}
+	items, err := m.items(c.in)
+	if err != nil {
+		return none, err
+	}
+	if items, err = m.sortBy(items, false, key); err != nil {
+		return none, err
+	}
+	var groups []val
+	for start := 0; start < len(items); {
+		k, err := key(items[start])
+		if err != nil {
+			return none, err
+		}
+		end := start + 1
+		for ; end < len(items); end++ {
+			next, err := key(items[end])
+			if err != nil {
+				return none, err
+			}
+			if same, err := m.equal(k, next); err != nil {
+				return none, err
+			} else if !same {
+				break
+			}
+		}
+		first, err := g.get(m, items[start])
+		if err != nil {
+			return none, err
+		}
+		groups = append(groups, val{x: &groupTuple{first, ofList(items[start:end])}})
+		start = end
+	}
+	return ofList(groups), nil
+}
