@@ -7,109 +7,31 @@ import (
 	"unicode/utf8"
 )
 
+// percents is one run of the % operator on a string.
+type percents struct {
+	m    *machine
+	s    string
+	i    int // where it reads
+	args val
+	list tuple // the arguments by place
+	next int
+}
+
 // percent is Python's '...' % args.
 func (m *machine) percent(s string, args val) (string, error) {
+	p := &percents{m: m, s: s, args: args}
 	list, isTuple := args.x.(tuple)
-	if !isTuple {
-		list = tuple{args}
+	if p.list = list; !isTuple {
+		p.list = tuple{args}
 	}
-	next := 0
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
+	for ; p.i < len(s); p.i++ {
+		if s[p.i] != '%' {
+			b.WriteByte(s[p.i])
 			continue
 		}
-		i++
-		var v val
-		var key *string
-		if i < len(s) && s[i] == '(' {
-			end := strings.IndexByte(s[i:], ')')
-			if end < 0 {
-				return "", errorf(Other, "incomplete format key")
-			}
-			k := s[i+1 : i+end]
-			key = &k
-			i += end + 1
-		}
-		f := spec{fill: ' ', sign: '-', precision: -1}
-		for ; i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0; i++ {
-			switch s[i] {
-			case '-':
-				f.align = '<'
-			case '+':
-				f.sign = '+'
-			case ' ':
-				if f.sign != '+' {
-					f.sign = ' '
-				}
-			case '#':
-				f.alt = true
-			case '0':
-				f.zero = true
-			}
-		}
-		number := func() (int, error) {
-			if i < len(s) && s[i] == '*' {
-				i++
-				if next >= len(list) {
-					return 0, errorf(Type, "not enough arguments for format string")
-				}
-				next++
-				return asInt(list[next-1])
-			}
-			n := 0
-			for ; i < len(s) && s[i] >= '0' && s[i] <= '9' && n <= maxPad; i++ {
-				n = n*10 + int(s[i]-'0')
-			}
-			return n, nil
-		}
-		var err error
-		if f.width, err = number(); err != nil {
-			return "", err
-		}
-		if f.width < 0 {
-			f.width, f.align = -f.width, '<'
-		}
-		if i < len(s) && s[i] == '.' {
-			i++
-			if f.precision, err = number(); err != nil {
-				return "", err
-			}
-		}
-		if f.width > maxPad || f.precision > maxPad/1000 {
-			return "", errorf(Limit, "a width or precision that is too big")
-		}
-		if i < len(s) && strings.IndexByte("hlL", s[i]) >= 0 {
-			i++
-		}
-		if i >= len(s) {
-			return "", errorf(Other, "incomplete format")
-		}
-		if s[i] == '%' {
-			b.WriteByte('%')
-			continue
-		}
-		switch {
-		case key != nil:
-			if !args.isDict() {
-				return "", errorf(Type, "format requires a mapping")
-			}
-			var ok bool
-			if v, ok, err = dictGet(args, ofStr(*key)); err != nil {
-				return "", err
-			}
-			if !ok {
-				return "", errorf(Other, "the format has no argument %s", quoted(*key))
-			}
-			next = len(list)
-		case next >= len(list):
-			return "", errorf(Type, "not enough arguments for format string")
-		default:
-			v = list[next]
-			next++
-		}
-		out, err := f.percent(m, s[i], v)
+		p.i++
+		out, err := p.conversion()
 		if err != nil {
 			return "", err
 		}
@@ -118,10 +40,122 @@ func (m *machine) percent(s string, args val) (string, error) {
 			return "", err
 		}
 	}
-	if next < len(list) && !(len(list) == 1 && !isTuple && (args.isDict() || isSequence(args))) {
+	if p.next < len(p.list) && (isTuple || !args.isDict() && !isSequence(args)) {
 		return "", errorf(Type, "not all arguments converted during string formatting")
 	}
 	return b.String(), nil
+}
+
+// conversion writes what %(key)flags width.precision letter asks for.
+func (p *percents) conversion() (string, error) {
+	key, hasKey, err := p.key()
+	if err != nil {
+		return "", err
+	}
+	f := p.flags()
+	if f.width, err = p.number(); err != nil {
+		return "", err
+	}
+	if f.width < 0 {
+		f.width, f.align = -f.width, '<'
+	}
+	if p.i < len(p.s) && p.s[p.i] == '.' {
+		p.i++
+		if f.precision, err = p.number(); err != nil {
+			return "", err
+		}
+	}
+	if f.width > maxPad || f.precision > maxPad/1000 {
+		return "", errorf(Limit, "a width or precision that is too big")
+	}
+	if p.i < len(p.s) && strings.IndexByte("hlL", p.s[p.i]) >= 0 {
+		p.i++
+	}
+	if p.i >= len(p.s) {
+		return "", errorf(Other, "incomplete format")
+	}
+	if p.s[p.i] == '%' {
+		return "%", nil
+	}
+	v, err := p.value(key, hasKey)
+	if err != nil {
+		return "", err
+	}
+	return f.percent(p.m, p.s[p.i], v)
+}
+
+// key reads (name).
+func (p *percents) key() (key string, ok bool, err error) {
+	if p.i >= len(p.s) || p.s[p.i] != '(' {
+		return "", false, nil
+	}
+	end := strings.IndexByte(p.s[p.i:], ')')
+	if end < 0 {
+		return "", false, errorf(Other, "incomplete format key")
+	}
+	key = p.s[p.i+1 : p.i+end]
+	p.i += end + 1
+	return key, true, nil
+}
+
+func (p *percents) flags() spec {
+	f := spec{fill: ' ', sign: '-', precision: -1}
+	for ; p.i < len(p.s); p.i++ {
+		switch p.s[p.i] {
+		case '-':
+			f.align = '<'
+		case '+':
+			f.sign = '+'
+		case ' ':
+			if f.sign != '+' {
+				f.sign = ' '
+			}
+		case '#':
+			f.alt = true
+		case '0':
+			f.zero = true
+		default:
+			return f
+		}
+	}
+	return f
+}
+
+// number reads a width or precision; * takes it from the arguments.
+func (p *percents) number() (int, error) {
+	if p.i < len(p.s) && p.s[p.i] == '*' {
+		p.i++
+		v, err := p.value("", false)
+		if err != nil {
+			return 0, err
+		}
+		return asInt(v)
+	}
+	n := 0
+	for ; p.i < len(p.s) && p.s[p.i] >= '0' && p.s[p.i] <= '9' && n <= maxPad; p.i++ {
+		n = n*10 + int(p.s[p.i]-'0')
+	}
+	return n, nil
+}
+
+// value takes the next argument, or the one of that key.
+func (p *percents) value(key string, hasKey bool) (val, error) {
+	if !hasKey {
+		if p.next >= len(p.list) {
+			return none, errorf(Type, "not enough arguments for format string")
+		}
+		p.next++
+		return p.list[p.next-1], nil
+	}
+	if !p.args.isDict() {
+		return none, errorf(Type, "format requires a mapping")
+	}
+	v, ok, err := dictGet(p.args, ofStr(key))
+	if err == nil && !ok {
+		err = errorf(Other, "the format has no argument %s", quoted(key))
+	}
+	p.next = len(p.list)
+	return v, err
 }
 
 // percent writes one value by a conversion of the % operator.
@@ -184,14 +218,10 @@ func (f spec) percent(m *machine, kind byte, v val) (string, error) {
 		return "", errorf(Type, "%%%c format: a number is required, not %s", kind, v.pyType())
 	}
 	if strings.IndexByte("dxXoc", f.kind) >= 0 {
-		return f.pad2(n)
+		if f.align == 0 {
+			f.align = '>'
+		}
+		return f.integer(n)
 	}
 	return f.float(n)
-}
-
-func (f spec) pad2(n num) (string, error) {
-	if f.align == 0 {
-		f.align = '>'
-	}
-	return f.integer(n)
 }
