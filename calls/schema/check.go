@@ -68,18 +68,34 @@ func (s *Schema) Check(v value.Value) Problems {
 	return s.explain(v)
 }
 
-// explain asks the library.
+// explain asks the library for the problems.
 func (s *Schema) explain(v value.Value) (problems Problems) {
+	for _, f := range s.ask(v) {
+		problems = append(problems, f.Problem)
+	}
+	return slices.Compact(problems)
+}
+
+// problem is a Problem and the subschema that it is about, nil where it is not
+// known.
+type problem struct {
+	Problem
+	sub *jsonschema.Schema
+}
+
+// ask has the library check v. The problems are sorted by pointer, then message.
+func (s *Schema) ask(v value.Value) (problems []problem) {
+	alone := func(p Problem) []problem { return []problem{{p, nil}} }
 	x, nodes, p := plain(v)
 	if p != nil {
-		return Problems{*p}
+		return alone(*p)
 	}
 	if s.branching && !s.affordable(v, nodes) {
-		return Problems{{Message: "the value takes too long to check: the schema's unions multiply"}}
+		return alone(Problem{Message: "the value takes too long to check: the schema's unions multiply"})
 	}
 	defer func() {
 		if r := recover(); r != nil { // the library panics on values it did not expect
-			problems = Problems{{Message: fmt.Sprintf("the value cannot be checked: %v", r)}}
+			problems = alone(Problem{Message: fmt.Sprintf("the value cannot be checked: %v", r)})
 		}
 	}()
 	err := s.compiled.Validate(x)
@@ -88,22 +104,22 @@ func (s *Schema) explain(v value.Value) (problems Problems) {
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return Problems{{Message: err.Error()}}
+		return alone(Problem{Message: err.Error()})
 	}
 	for _, cause := range invalid.Causes {
 		problems = append(problems, s.problems(cause, v)...)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
+	slices.SortStableFunc(problems, func(a, b problem) int {
 		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Message, b.Message)
 	})
-	return slices.Compact(problems)
+	return problems
 }
 
 // problems flattens the library's tree of errors. root is the whole value.
-func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all Problems) {
+func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all []problem) {
 	sub, keyword := s.blame(e)
 	union := keyword == "anyOf" || keyword == "oneOf" || strings.HasSuffix(strings.ToLower(keyword), "contains")
 	if len(e.Causes) > 0 && (!union || e.Message == "" || sub == nil) {
@@ -117,10 +133,10 @@ func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all 
 		// The value is a name: the problem is the object's.
 		object, name := cutLast(pointer)
 		f := failure{s, e, sub, root, value.OfString(name)}
-		return Problems{{
+		return []problem{{Problem{
 			Pointer: object, Keyword: "propertyNames",
 			Message: fmt.Sprintf("the property name %q: %s", name, f.message(keyword)),
-		}}
+		}, sub}}
 	}
 	have, _ := root.At(pointer)
 	f := failure{s, e, sub, root, have}
@@ -130,7 +146,7 @@ func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all 
 	case keyword == "additionalProperties" && sub != nil:
 		return f.unknown(pointer)
 	}
-	return Problems{{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}}
+	return []problem{{Problem{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}, sub}}
 }
 
 // blame finds the subschema and its keyword that an error is about. sub is nil

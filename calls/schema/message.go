@@ -23,13 +23,13 @@ type failure struct {
 }
 
 // missing makes a problem for each property that is required and not there.
-func (f *failure) missing(pointer string) (all Problems) {
+func (f *failure) missing(pointer string) (all []problem) {
 	for _, name := range f.sub.Required {
 		if _, has := f.have.Get(name); !has {
-			all = append(all, Problem{
+			all = append(all, problem{Problem{
 				Pointer: pointer + "/" + value.Escape(name), Keyword: "required",
 				Message: fmt.Sprintf("the required property %q is missing", name),
-			})
+			}, f.sub})
 		}
 	}
 	return all
@@ -39,7 +39,7 @@ func (f *failure) missing(pointer string) (all Problems) {
 const maxHints = 20
 
 // unknown makes a problem for each property that a closed object does not have.
-func (f *failure) unknown(pointer string) (all Problems) {
+func (f *failure) unknown(pointer string) (all []problem) {
 	names := slices.Sorted(maps.Keys(f.sub.Properties))
 	for name := range f.have.Map().All() {
 		if f.knows(name) {
@@ -54,7 +54,7 @@ func (f *failure) unknown(pointer string) (all Problems) {
 				p.Hint = fmt.Sprintf("did you mean %q?", near)
 			}
 		}
-		all = append(all, p)
+		all = append(all, problem{p, f.sub})
 	}
 	return all
 }
@@ -152,7 +152,7 @@ func (f *failure) union(keyword string) string {
 			types = append(types, branch.Types...)
 			continue
 		}
-		reason := f.schema.problems(cause, f.root).Error()
+		reason := texted(f.schema.problems(cause, f.root))
 		if len(reason) > 200 {
 			reason = strings.ToValidUTF8(reason[:197], "") + "..."
 		}
@@ -164,6 +164,14 @@ func (f *failure) union(keyword string) string {
 		return fmt.Sprintf("want %s, got %s", strings.Join(types, " or "), f.have.Kind())
 	}
 	return fmt.Sprintf("%s fits no branch of %s: %s", clip(f.have.JSON()), keyword, strings.Join(reasons, "; "))
+}
+
+func texted(all []problem) string {
+	plain := make(Problems, len(all))
+	for i := range all {
+		plain[i] = all[i].Problem
+	}
+	return plain.Error()
 }
 
 func count(n int, unit string) string {

@@ -1,0 +1,216 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Fault is a [Problem] with what the schema wants at its place.
+type Fault struct {
+	Problem
+	// Schema is the subschema whose keyword failed, as it stands in the document.
+	// For a missing property it is the property's own, wherever the document has
+	// it; an empty schema where it has none.
+	Schema value.Value
+}
+
+// Faults tells what [Schema.Check] tells, each problem with its subschema. The
+// same problem may be there several times, with different subschemas.
+func (s *Schema) Faults(v value.Value) []Fault {
+	s.compile()
+	if s.err != nil {
+		return []Fault{{Problem{Message: s.err.Error()}, object()}}
+	}
+	if s.everyday && fits(s.compiled, v, 0) {
+		return nil
+	}
+	var faults []Fault
+	for _, p := range s.ask(v) {
+		f := Fault{p.Problem, s.source(p.sub)}
+		if p.Keyword == "required" {
+			f.Schema = s.wanted(p)
+		}
+		if !repeats(faults, f) {
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+// repeats says whether the last of the faults, those of one pointer, have f.
+func repeats(faults []Fault, f Fault) bool {
+	for i := len(faults) - 1; i >= 0 && faults[i].Pointer == f.Pointer; i-- {
+		if faults[i].Problem == f.Problem && value.Equal(faults[i].Schema, f.Schema) {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted is the schema of a missing property. The subschema that requires it may
+// be another one than those that describe it, a branch of allOf for one.
+func (s *Schema) wanted(p problem) value.Value {
+	_, name := cutLast(p.Pointer)
+	if own, ok := p.sub.Properties[name]; ok {
+		return s.source(own)
+	}
+	place := s.Describe(p.Pointer)
+	switch len(place.Schemas) {
+	case 0:
+		return object()
+	case 1:
+		return place.Schemas[0]
+	}
+	return object("allOf", place.Schemas)
+}
+
+// source is a subschema as it stands in the document.
+func (s *Schema) source(sub *jsonschema.Schema) value.Value {
+	if sub == nil {
+		return object()
+	}
+	pointer, local := strings.CutPrefix(sub.Location, location+"#")
+	if !local {
+		return s.doc
+	}
+	doc, ok := s.doc.At(unescape(pointer))
+	if !ok {
+		return object()
+	}
+	return doc
+}
+
+// Place is what a schema says of one place of the values that it describes.
+type Place struct {
+	// Schemas are the subschemas that speak of the place, in the order of the
+	// document. A value that stands there need not fit all of them: some may be of
+	// branches of a union.
+	Schemas []value.Value
+	// All are Schemas with the targets of references and the branches of allOf,
+	// anyOf, oneOf, then and else inside them.
+	All []value.Value
+	// Known is false where an object above the place is closed, or names its
+	// properties, and has no such name.
+	Known bool
+}
+
+// Describe finds the subschemas that speak of the place that the pointer names,
+// whatever stands there.
+func (s *Schema) Describe(pointer string) Place {
+	s.compile()
+	if s.err != nil || pointer != "" && pointer[0] != '/' {
+		return Place{Known: true}
+	}
+	here, known := []*jsonschema.Schema{s.compiled}, true
+	if pointer != "" {
+		for token := range strings.SplitSeq(pointer[1:], "/") {
+			next, ok := step(expand(here), strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
+			here, known = next, known && ok
+		}
+	}
+	place := Place{Known: known}
+	for _, sub := range here {
+		place.Schemas = append(place.Schemas, s.source(sub))
+	}
+	for _, sub := range expand(here) {
+		place.All = append(place.All, s.source(sub))
+	}
+	return place
+}
+
+// expand is the subschemas and those that look at the same value, each once.
+func expand(subs []*jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	seen := map[*jsonschema.Schema]bool{}
+	var add func(*jsonschema.Schema)
+	add = func(sub *jsonschema.Schema) {
+		if sub == nil || seen[sub] {
+			return
+		}
+		seen[sub] = true
+		all = append(all, sub)
+		for _, in := range inPlace(sub) {
+			if in != sub.Not && in != sub.If {
+				add(in)
+			}
+		}
+	}
+	for _, sub := range subs {
+		add(sub)
+	}
+	return all
+}
+
+// step goes from subschemas of an object or an array to those of a member. known
+// is false where they name their members and this is none.
+func step(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
+	add := func(sub *jsonschema.Schema) {
+		known = true
+		if !slices.Contains(next, sub) {
+			next = append(next, sub)
+		}
+	}
+	index, err := strconv.Atoi(token)
+	if token == "-" {
+		index, err = 0, nil
+	}
+	named := false // a subschema names its members
+	for _, sub := range subs {
+		matched := false
+		if property, ok := sub.Properties[token]; ok {
+			matched = true
+			add(property)
+		}
+		for pattern, property := range sub.PatternProperties {
+			if pattern.MatchString(token) {
+				matched = true
+				add(property)
+			}
+		}
+		known = known || slices.Contains(sub.Required, token)
+		named = named || len(sub.Properties)+len(sub.PatternProperties) > 0
+		switch rest := sub.AdditionalProperties.(type) {
+		case *jsonschema.Schema:
+			if !matched {
+				add(rest)
+			}
+		case bool:
+			known, named = known || rest, named || !rest
+		}
+		if err == nil {
+			item, ok := itemOf(sub, index)
+			if item != nil {
+				add(item)
+			}
+			known = known || ok
+		}
+	}
+	return next, known || !named
+}
+
+// itemOf is the subschema of an item of an array, if there is one. ok is false
+// where sub says nothing of items.
+func itemOf(sub *jsonschema.Schema, index int) (item *jsonschema.Schema, ok bool) {
+	tuple := sub.PrefixItems
+	switch items := sub.Items.(type) {
+	case *jsonschema.Schema:
+		return items, true
+	case []*jsonschema.Schema:
+		tuple = items
+	}
+	if index >= 0 && index < len(tuple) {
+		return tuple[index], true
+	}
+	if sub.Items2020 != nil {
+		return sub.Items2020, true
+	}
+	if rest, isSchema := sub.AdditionalItems.(*jsonschema.Schema); isSchema {
+		return rest, true
+	}
+	return nil, slices.Contains(sub.Types, "array")
+}

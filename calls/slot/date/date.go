@@ -1,0 +1,128 @@
+// Package date reads points in time as people write them, in Chinese and English:
+// 明天下午3点, next Friday, 2024年5月1日, in 3 days, 1714521600.
+package date
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxText is how long a text may be, in bytes: dates are short.
+const maxText = 100
+
+// Parse reads a point in time. now is the time that relative words count from;
+// its zone is the one that is meant where the text names none. A day without a
+// time is its midnight. ok is false where the text is not understood as a whole.
+//
+// Weeks begin on Monday. A plain weekday is the next one, today included; this
+// (本周, 这周) is the week of now, next (下周) and last (上周) the weeks beside it,
+// in both languages. A day without a year is in the year of now. Numbers of 9 and
+// 10 digits are seconds since 1970, of 12 and 13 digits milliseconds.
+func Parse(text string, now time.Time) (t time.Time, ok bool) {
+	if len(text) > maxText {
+		return time.Time{}, false
+	}
+	r := reader{rest: normal(text), now: now}
+	if t, ok = r.absolute(); ok {
+		return t.In(now.Location()), true
+	}
+	hasDay := r.day()
+	r.skip()
+	hasTime := r.clock()
+	if !hasDay && hasTime {
+		r.skip()
+		hasDay = r.day() // 3pm tomorrow
+	}
+	r.skip()
+	if r.bad || r.rest != "" || !hasDay && !hasTime {
+		return time.Time{}, false
+	}
+	year, month, day := r.at.Date()
+	if !hasDay {
+		year, month, day = now.Date()
+	}
+	return time.Date(year, month, day, r.hour, r.minute, r.second, r.nano, now.Location()), true
+}
+
+// reader takes pieces off the front of a text. bad says that a piece was read
+// that cannot be, such as a 31st of April.
+type reader struct {
+	rest string
+	now  time.Time
+	bad  bool
+
+	at                         time.Time // the day
+	hour, minute, second, nano int
+}
+
+// normal is a text in lower case with one kind of digits, commas and spaces.
+func normal(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= '！' && r <= '～': // full-width forms
+			r -= '！' - '!'
+		case unicode.IsSpace(r):
+			r = ' '
+		case r == '〇' || r == '零':
+			r = '零'
+		case r == '两' || r == '兩':
+			r = '二'
+		case r == '號':
+			r = '号'
+		case r == '週':
+			r = '周'
+		case r == '點':
+			r = '点'
+		case r == '後':
+			r = '后'
+		case r == '個':
+			r = '个'
+		}
+		return unicode.ToLower(r)
+	}, text)
+	text = strings.NewReplacer("星期", "周", "礼拜", "周", "個", "个").Replace(text)
+	return strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
+}
+
+// skip passes over what may stand between a day and a time.
+func (r *reader) skip() {
+	for {
+		before := r.rest
+		r.rest = strings.TrimLeft(r.rest, " ,")
+		for _, word := range []string{"at ", "on ", "的"} {
+			r.rest = strings.TrimPrefix(r.rest, word)
+		}
+		if r.rest == before {
+			return
+		}
+	}
+}
+
+// on takes the day n days from now.
+func (r *reader) on(n int) { r.at = midnight(r.now).AddDate(0, 0, n) }
+
+// calendar takes a day of the calendar, if there is one.
+func (r *reader) calendar(year, month, day int) bool {
+	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, r.now.Location())
+	if at.Year() != year || int(at.Month()) != month || at.Day() != day {
+		r.bad = true
+		return false
+	}
+	r.at = at
+	return true
+}
+
+func midnight(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+}
+
+// weekday is the number of days from now to a weekday (Monday is 0) in the week
+// that begins weeks weeks from the present one.
+func (r *reader) weekday(day, weeks int) int {
+	return day - monday(r.now) + 7*weeks
+}
+
+// monday is how many days it is since Monday.
+func monday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }

@@ -1,0 +1,231 @@
+package date
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The numbers in patterns: digits, or Chinese numerals.
+const number = `(\d{1,4}|[零一二三四五六七八九十百]{1,5})`
+
+// form is one way to write a day. take gets the submatches.
+type form struct {
+	pattern *regexp.Regexp
+	take    func(r *reader, m []string) bool
+}
+
+var units = map[string]string{
+	"day": "d", "天": "d", "日": "d", "week": "w", "周": "w", "个周": "w",
+	"month": "m", "个月": "m", "月": "m", "year": "y", "年": "y",
+	"hour": "h", "小时": "h", "个小时": "h", "minute": "min", "分钟": "min", "min": "min",
+}
+
+var words = map[string]int{
+	"今天": 0, "今日": 0, "今晚": 0, "明天": 1, "明日": 1, "明儿": 1, "明晚": 1, "后天": 2, "大后天": 3,
+	"昨天": -1, "昨日": -1, "昨晚": -1, "前天": -2, "大前天": -3,
+	"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
+	"the day after tomorrow": 2, "day after tomorrow": 2, "the day before yesterday": -2, "day before yesterday": -2,
+}
+
+var weekdays = map[string]int{
+	"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "末": 5,
+	"1": 0, "2": 1, "3": 2, "4": 3, "5": 4, "6": 5, "7": 6,
+	"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6, "wee": 5,
+}
+
+const (
+	monthWord = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?`
+	dayWord   = `(mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?|weekend)`
+)
+
+// forms are tried in order; the first that matches counts.
+var forms = []form{
+	{match(`(大后天|大前天|今天|今日|明天|明日|明儿|后天|昨天|昨日|前天|the day after tomorrow|day after tomorrow|the day before yesterday|day before yesterday|today|tomorrow|yesterday)`),
+		func(r *reader, m []string) bool { r.on(words[m[1]]); return true }},
+	// The part of the day belongs to the time: it stays.
+	{match(`(今|明|昨)(?:晚|早|晨)`), func(r *reader, m []string) bool {
+		r.on(words[m[1]+"天"])
+		r.rest = strings.TrimPrefix(m[0], m[1]) + r.rest
+		return true
+	}},
+	{match(`(?:tonight)\b`), func(r *reader, m []string) bool {
+		r.on(0)
+		r.rest = "evening" + r.rest
+		return true
+	}},
+	{match(`(now|现在|此刻|立刻|马上)`), func(r *reader, _ []string) bool {
+		r.at = r.now
+		r.hour, r.minute, r.second = r.now.Clock()
+		return true
+	}},
+	// 2024年5月1日, 二〇二四年五月一日, 明年五月一号
+	{match(`(?:(\d{4}|[零一二三四五六七八九]{4}|今|明|后|去|前)年 ?)` + number + `月 ?` + number + `[日号]?`),
+		func(r *reader, m []string) bool { return r.calendar(r.year(m[1]), numeral(m[2]), numeral(m[3])) }},
+	{match(number + `月 ?` + number + `[日号]?`),
+		func(r *reader, m []string) bool { return r.calendar(r.now.Year(), numeral(m[1]), numeral(m[2])) }},
+	{match(`(上上|下下|上|下|本|这)个?月 ?` + number + `[日号]`), func(r *reader, m []string) bool {
+		first := r.month(beside(m[1]))
+		return r.calendar(first.Year(), int(first.Month()), numeral(m[2]))
+	}},
+	{match(`(上上|下下|上|下|本|这)?个?月(底|末|初)`), func(r *reader, m []string) bool {
+		r.at = r.month(beside(m[1]))
+		if m[2] != "初" {
+			r.at = r.at.AddDate(0, 1, -1)
+		}
+		return true
+	}},
+	// 下周五, 上上周日, 周末
+	{match(`(上上|下下|上|下|本|这)?个?周([一二三四五六日天末1-7])`),
+		func(r *reader, m []string) bool { return r.week(m[1], weekdays[m[2]]) }},
+	{match(`(next|last|this|coming)? ?` + dayWord + `\b`), func(r *reader, m []string) bool {
+		side := map[string]string{"next": "下", "last": "上", "this": "本"}[m[1]]
+		return r.week(side, weekdays[m[2][:3]])
+	}},
+	{match(`([0-9]{1,2})[号日]`), func(r *reader, m []string) bool {
+		return r.calendar(r.now.Year(), int(r.now.Month()), numeral(m[1]))
+	}},
+	// 3天后, 两周前, in 3 days, a week ago
+	{match(number + ` ?(天|日|个?周|个?月|年|个?小时|分钟)(?:之|以)?(后|前)`),
+		func(r *reader, m []string) bool { return r.shift(m[1], m[2], m[3] == "前") }},
+	{match(`(半)个?小时后`), func(r *reader, _ []string) bool { return r.shift("30", "min", false) }},
+	{match(`in (\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (day|week|month|year|hour|min(?:ute)?)s?\b`),
+		func(r *reader, m []string) bool { return r.shift(m[1], m[2], false) }},
+	{match(`(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (day|week|month|year|hour|min(?:ute)?)s? (ago|later|from now|from today)\b`),
+		func(r *reader, m []string) bool { return r.shift(m[1], m[2], m[3] == "ago") }},
+	{match(`(next|last) (week|month|year)\b`), func(r *reader, m []string) bool { return r.shift("1", m[2], m[1] == "last") }},
+	{match(`(上|下)个?(周|月)`), func(r *reader, m []string) bool { return r.shift("1", m[2], m[1] == "上") }},
+	{match(`(明|去)年`), func(r *reader, m []string) bool { return r.shift("1", "年", m[1] == "去") }},
+	// 2024-05-01, 2024/5/1, 2024.5.1, 20240501, 5/1
+	{match(`(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:t|\b)`),
+		func(r *reader, m []string) bool { return r.calendar(numeral(m[1]), numeral(m[2]), numeral(m[3])) }},
+	{match(`(\d{4})(\d{2})(\d{2})(?:t|\b)`),
+		func(r *reader, m []string) bool { return r.calendar(numeral(m[1]), numeral(m[2]), numeral(m[3])) }},
+	// 1 May 2024, May 1st, 2024
+	{match(`(\d{1,2})(?:st|nd|rd|th)? (?:of )?` + monthWord + `(?:,? (\d{4}))?\b`),
+		func(r *reader, m []string) bool { return r.calendar(r.year(m[3]), month(m[2]), numeral(m[1])) }},
+	{match(monthWord + ` (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?\b`),
+		func(r *reader, m []string) bool { return r.calendar(r.year(m[3]), month(m[1]), numeral(m[2])) }},
+}
+
+func match(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
+
+// day takes a day off the front.
+func (r *reader) day() bool {
+	for _, f := range forms {
+		m := f.pattern.FindStringSubmatch(r.rest)
+		if m == nil {
+			continue
+		}
+		r.rest = r.rest[len(m[0]):]
+		return f.take(r, m)
+	}
+	return false
+}
+
+// week takes a weekday of the week that side names; without one, the next such day.
+func (r *reader) week(side string, day int) bool {
+	n := r.weekday(day, beside(side))
+	if side == "" && n < 0 {
+		n += 7
+	}
+	r.on(n)
+	return true
+}
+
+// beside counts the weeks or months that 下下 and the like go away from now.
+func beside(side string) int {
+	return strings.Count(side, "下") - strings.Count(side, "上")
+}
+
+// month is the first day of the month n months from now.
+func (r *reader) month(n int) time.Time {
+	return time.Date(r.now.Year(), r.now.Month()+time.Month(n), 1, 0, 0, 0, 0, r.now.Location())
+}
+
+// year reads a year; "" is that of now.
+func (r *reader) year(text string) int {
+	switch text {
+	case "", "今":
+		return r.now.Year()
+	case "明":
+		return r.now.Year() + 1
+	case "后":
+		return r.now.Year() + 2
+	case "去":
+		return r.now.Year() - 1
+	case "前":
+		return r.now.Year() - 2
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	n := 0
+	for _, digit := range text { // 二零二四
+		n = 10*n + numeral(string(digit))
+	}
+	return n
+}
+
+// shift goes an amount of time away from now. Hours and minutes take the time of
+// day along; a month that is too short for the day gives its last.
+func (r *reader) shift(amount, unit string, back bool) bool {
+	n := numeral(amount)
+	if back {
+		n = -n
+	}
+	switch units[unit] {
+	case "d":
+		r.on(n)
+	case "w":
+		r.on(7 * n)
+	case "m", "y":
+		if units[unit] == "y" {
+			n *= 12
+		}
+		first := r.month(n)
+		last := first.AddDate(0, 1, -1).Day()
+		r.at = first.AddDate(0, 0, min(r.now.Day(), last)-1)
+	default:
+		step := time.Hour
+		if units[unit] == "min" {
+			step = time.Minute
+		}
+		r.at = r.now.Add(time.Duration(n) * step)
+		r.hour, r.minute, r.second = r.at.Clock()
+	}
+	return true
+}
+
+func month(name string) int {
+	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", name[:3])/3 + 1
+}
+
+var english = map[string]int{
+	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+}
+
+// numeral reads digits, a Chinese number up to 999 or a small English one.
+func numeral(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	if n, ok := english[text]; ok {
+		return n
+	}
+	total, digit := 0, 0
+	for _, r := range text {
+		switch r {
+		case '十', '百':
+			unit := 10
+			if r == '百' {
+				unit = 100
+			}
+			total, digit = total+max(digit, 1)*unit, 0
+		default:
+			digit = strings.Index("零一二三四五六七八九", string(r)) / len("零")
+		}
+	}
+	return total + digit
+}

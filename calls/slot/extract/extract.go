@@ -1,0 +1,203 @@
+// Package extract finds the JSON that a model's text holds: behind its thoughts,
+// between fences, in prose, and nearly right.
+package extract
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/kaptinlin/jsonrepair"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+const (
+	// maxText is how much of a text is looked at, in bytes; the end counts.
+	maxText = 1 << 20
+	// maxStarts bounds at how many brackets a document is looked for.
+	maxStarts = 500
+	// maxRepair is how long a document may be to be repaired.
+	maxRepair = 256 << 10
+)
+
+// Find gives the JSON document of a text: the whole text where it is one, else
+// the last one in a fence, else the last object or array that stands in it.
+// repaired says that it was not quite JSON. What is cut off, or has numbers that
+// JSON does not know, is no document.
+func Find(text string) (v value.Value, repaired, ok bool) {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[len(text)-maxText:], "")
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(answer(text)), "\ufeff"))
+	if v, err := value.ParseJSON([]byte(text)); err == nil {
+		return v, false, true
+	}
+	blocks := fences(text)
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if v, err := value.ParseJSON([]byte(blocks[i])); err == nil {
+			return v, false, true
+		}
+		if v, repaired, ok = last(blocks[i]); ok {
+			return v, repaired, true
+		}
+	}
+	return last(text)
+}
+
+var thought = regexp.MustCompile(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
+
+// answer is a text without what the model thought aloud. A thought whose
+// beginning is not there reaches from the start; one without an end to the end.
+func answer(text string) string {
+	text = thought.ReplaceAllString(text, " ")
+	for _, tag := range []string{"think", "thinking", "thought", "reasoning", "reflection"} {
+		if i := strings.LastIndex(text, "</"+tag+">"); i >= 0 {
+			text = text[i+len(tag)+3:]
+		}
+	}
+	for _, tag := range []string{"<think>", "<thinking>", "<thought>", "<reasoning>", "<reflection>"} {
+		if strings.HasPrefix(strings.TrimSpace(text), tag) {
+			return ""
+		}
+	}
+	return text
+}
+
+var language = regexp.MustCompile(`^[ \t]*(?:[A-Za-z0-9_+-]*[ \t]*\n|(?i:jsonc?5?|javascript|js)\b)`)
+
+// fences are the contents of the code blocks of a text.
+func fences(text string) (blocks []string) {
+	for {
+		_, rest, ok := strings.Cut(text, "```")
+		if !ok {
+			return blocks
+		}
+		block, after, closed := strings.Cut(rest, "```")
+		blocks = append(blocks, strings.TrimSpace(language.ReplaceAllString(block, "")))
+		if !closed {
+			return blocks
+		}
+		text = after
+	}
+}
+
+// last is the last document that stands in a text.
+func last(text string) (v value.Value, repaired, ok bool) {
+	for range maxStarts {
+		i := strings.IndexAny(text, "{[")
+		if i < 0 {
+			return v, repaired, ok
+		}
+		text = text[i:]
+		doc, mended, n := document(text)
+		switch {
+		case n < 0:
+			return value.Value{}, false, false // cut off: what stands in it is not the answer
+		case n == 0:
+			n = 1 // a bracket of the prose
+		case doc.IsNull():
+			// A document that cannot be read, nor anything in it.
+		case doc.Kind() == value.List && ok && v.Kind() == value.Object:
+			// A reference like [1] after the answer.
+		default:
+			v, repaired, ok = doc, mended, true
+		}
+		text = text[n:]
+	}
+	return v, repaired, ok
+}
+
+// document reads the document that text begins with; n is its length, 0 where
+// none begins, -1 where one begins and does not end. Null is one that cannot be
+// read.
+func document(text string) (v value.Value, repaired bool, n int) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	var raw json.RawMessage
+	if dec.Decode(&raw) == nil {
+		if v, err := value.ParseJSON(raw); err == nil {
+			return v, false, int(dec.InputOffset())
+		}
+	}
+	if !plausible.MatchString(text) {
+		return v, false, 0
+	}
+	end, sound := balance(text)
+	if end < 0 {
+		return v, false, -1
+	}
+	if !sound || end > maxRepair {
+		return v, false, end
+	}
+	v, ok := repair(text[:end])
+	if !ok {
+		return v, false, end
+	}
+	return v, true, end
+}
+
+// plausible is how an object begins that somebody meant to be one: with a name.
+var plausible = regexp.MustCompile(`^(?:\{\s*(?:(?://[^\n]*\n|/\*[^*]*\*/)\s*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
+
+// balance finds the end of the brackets that text begins with; -1 where they do
+// not end. sound says that nothing outside the strings forbids a repair: the
+// library makes something of a missing value and of numbers that JSON has not.
+func balance(text string) (end int, sound bool) {
+	depth, sound := 0, true
+	previous := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch c {
+		case '"', '\'':
+			n := quoted(text[i:], c)
+			if n < 0 {
+				return -1, false
+			}
+			i += n
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1, sound
+			}
+		case ',':
+			sound = sound && previous != ',' && previous != '[' && previous != '{'
+		case 'N', 'I':
+			rest := text[i:]
+			sound = sound && !strings.HasPrefix(rest, "NaN") && !strings.HasPrefix(rest, "Infinity")
+		}
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			previous = c
+		}
+	}
+	return -1, false
+}
+
+// quoted is the index of the quote that ends a string; -1 where it does not end.
+func quoted(text string, quote byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case quote:
+			return i
+		}
+	}
+	return -1
+}
+
+// repair makes JSON of what is nearly JSON: other quotes, trailing commas,
+// comments, words of Python.
+func repair(text string) (v value.Value, ok bool) {
+	defer func() {
+		if recover() != nil { // a fault of the library is no answer
+			v, ok = value.Value{}, false
+		}
+	}()
+	fixed, err := jsonrepair.Repair(text)
+	if err != nil {
+		return v, false
+	}
+	v, err = value.ParseJSON([]byte(fixed))
+	return v, err == nil && (v.Kind() == value.Object || v.Kind() == value.List)
+}

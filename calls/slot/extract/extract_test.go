@@ -1,0 +1,98 @@
+package extract_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/callnode/scheduler/calls/slot/extract"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func TestVectors(t *testing.T) {
+	data, err := os.ReadFile("../../../test/vectors/slot_json_extract.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		row, err := value.ParseJSON(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := row.Get("id")
+		text, _ := row.Get("text")
+		ideal, _ := row.Get("ideal")
+		s, _ := text.Str()
+		got, _, ok := extract.Find(s)
+		if ok == ideal.IsNull() || !value.Equal(got, ideal) {
+			t.Errorf("%s: %q gives %s (%t), want %s", id, s, got, ok, ideal)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	const none = "none"
+	tests := []struct {
+		text, want string
+		repaired   bool
+	}{
+		{text: "", want: none},
+		{text: "I do not know.", want: none},
+		{text: `null`, want: `null`},
+		{text: `"text"`, want: `"text"`},
+		{text: `{"a": {"b": [1, {"c": "}"}]}}`, want: `{"a":{"b":[1,{"c":"}"}]}}`},
+		// Thoughts.
+		{text: `<think>{"a": 0}</think>{"a": 1}`, want: `{"a":1}`},
+		{text: `{"a": 0} and so on</think> {"a": 1}`, want: `{"a":1}`},
+		{text: `<think>never ends {"a": 0}`, want: none},
+		{text: "<Thinking>\n{\"a\": 0}\n</Thinking>\n{\"a\": 1}", want: `{"a":1}`},
+		// Fences.
+		{text: "First\n```json\n{\"a\": 0}\n```\nbetter\n```json\n{\"a\": 1}\n```\nDone {ok}.", want: `{"a":1}`},
+		{text: "```\n{\"a\": 1}\n```", want: `{"a":1}`},
+		{text: "```JSON\n{\"a\": 1}\n", want: `{"a":1}`},
+		{text: "```python\nprint(1)\n```\n```json\n{\"a\": 1}\n```", want: `{"a":1}`},
+		{text: "```json\nThe answer: {\"a\": 1}\n```", want: `{"a":1}`},
+		{text: "```json\n{\"a\": \"```\"}\n```", want: "{\"a\":\"```\"}"},
+		// Prose.
+		{text: `As in {city}: {"a": 1}. See [1].`, want: `{"a":1}`},
+		{text: `For {"a": 0} better {"a": 1}!`, want: `{"a":1}`},
+		{text: `It's {"a": 1}`, want: `{"a":1}`},
+		{text: `列表 [{"a": 1}, {"a": 2}] 完`, want: `[{"a":1},{"a":2}]`},
+		// Nearly right.
+		{text: `{'a': 'it', 'b': None, 'c': True}`, want: `{"a":"it","b":null,"c":true}`, repaired: true},
+		{text: `{a: 1, b: "x"}`, want: `{"a":1,"b":"x"}`, repaired: true},
+		{text: "{\n  // why\n  \"a\": 1, /* and */ \"b\": 2,\n}", want: `{"a":1,"b":2}`, repaired: true},
+		{text: `{“a”: “杭州”}`, want: `{"a":"杭州"}`, repaired: true},
+		{text: `{"a": {"b": 1},}`, want: `{"a":{"b":1}}`, repaired: true},
+		// Not to be mended.
+		{text: `{"a": {"b": 1}, "c": `, want: none},
+		{text: `{"a": [1,2,,3]}`, want: none},
+		{text: `{"a": -Infinity}`, want: none},
+		{text: `{{{{{{`, want: none},
+	}
+	for _, tt := range tests {
+		v, repaired, ok := extract.Find(tt.text)
+		got := v.JSON()
+		if !ok {
+			got = none
+		}
+		if got != tt.want || repaired != tt.repaired {
+			t.Errorf("%q gives %s (repaired %t), want %s (%t)", tt.text, got, repaired, tt.want, tt.repaired)
+		}
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	for _, seed := range []string{`{"a":1}`, "```json\n{'a': [1,}\n```", "<think>{</think>[{\"a\":1,}]", `{{"a":NaN}}`, "{\"a\": \"\\u00", "[[[[", `{a:'`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, _, ok := extract.Find(text)
+		if !ok && !v.IsNull() {
+			t.Errorf("%q gives %s and is not ok", text, v)
+		}
+		if _, err := value.ParseJSON(v.AppendJSON(nil)); err != nil {
+			t.Errorf("%q gives %s: %v", text, v, err)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package processor
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// clean is an answer for a place without what the schema does not know and with
+// its scalars as the schema has them. ok is false where nothing is left.
+func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
+	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
+		t.reject(join(tokens), value.Value{}, "the answer has too many pieces")
+		return value.Value{}, false
+	}
+	place := t.p.schema.Describe(join(tokens))
+	switch {
+	case !place.Known:
+		t.reject(join(tokens), v, "the schema has no such property")
+		return value.Value{}, false
+	case v.IsNull():
+		return v, allowsNull(place)
+	case v.Kind() == value.Object:
+		m := value.NewMap(v.Map().Len())
+		for name, member := range v.Map().All() {
+			if inner, ok := t.clean(append(slices.Clip(tokens), name), member); ok {
+				m.Set(name, inner)
+			}
+		}
+		return value.OfMap(m), m.Len() > 0 || v.Map().Len() == 0
+	case v.Kind() == value.List:
+		items := []value.Value{}
+		for i, item := range v.List() {
+			if inner, ok := t.clean(append(slices.Clip(tokens), strconv.Itoa(i)), item); ok {
+				items = append(items, inner)
+			}
+		}
+		return value.OfList(items...), len(items) > 0 || len(v.List()) == 0
+	}
+	return t.scalar(tokens, v, place)
+}
+
+// scalar turns a scalar into what the schema wants, where that is certain.
+func (t *take) scalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
+	converted, understood := t.p.convert(v, place, t.now)
+	if !understood {
+		t.reject(join(tokens), v, "it is not understood as a "+formatOf(place))
+		return v, false
+	}
+	if enum, ok := matched(converted, place); ok {
+		return enum, true
+	}
+	return typed(converted, place), true
+}
+
+// matched finds the one value of an enum that v is another spelling of.
+func matched(v value.Value, place schema.Place) (value.Value, bool) {
+	var found []value.Value
+	for _, sub := range place.All {
+		enum, _ := sub.Get("enum")
+		for _, item := range enum.List() {
+			if value.Equal(item, v) {
+				return v, true
+			}
+			same := func(other value.Value) bool { return value.Equal(other, item) }
+			if spelling(item) == spelling(v) && !slices.ContainsFunc(found, same) {
+				found = append(found, item)
+			}
+		}
+	}
+	if len(found) != 1 {
+		return v, false
+	}
+	return found[0], true
+}
+
+func spelling(v value.Value) string {
+	text, ok := v.Str()
+	if !ok {
+		text = v.JSON()
+	}
+	return strings.ToLower(strings.TrimSpace(text))
+}
+
+// typed reads a number or a truth value that was answered as text.
+func typed(v value.Value, place schema.Place) value.Value {
+	text, isText := v.Str()
+	var types []string
+	for _, sub := range place.All {
+		types = append(types, typesOf(sub)...)
+	}
+	if !isText || len(types) == 0 || slices.Contains(types, "string") {
+		return v
+	}
+	text = strings.TrimSpace(text)
+	if slices.Contains(types, "boolean") && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
+		return value.OfBool(strings.EqualFold(text, "true"))
+	}
+	if n, err := value.OfNumber(text); err == nil && (slices.Contains(types, "number") || slices.Contains(types, "integer")) {
+		return n
+	}
+	return v
+}
+
+// allowsNull says whether null is a value of its own at a place.
+func allowsNull(place schema.Place) bool {
+	typed := false
+	for _, sub := range place.All {
+		types := typesOf(sub)
+		if slices.Contains(types, "null") {
+			return true
+		}
+		enum, hasEnum := sub.Get("enum")
+		constant, hasConst := sub.Get("const")
+		if slices.ContainsFunc(enum.List(), value.Value.IsNull) || hasConst && constant.IsNull() {
+			return true
+		}
+		typed = typed || len(types) > 0 || hasEnum || hasConst
+	}
+	return !typed
+}
+
+// formatted is v with the values of the formats converted, where they are
+// understood; v is changed in place.
+func (p *Processor) formatted(v value.Value, tokens []string, now time.Time) value.Value {
+	if !p.hasFormats || len(tokens) > maxTokens {
+		return v
+	}
+	switch v.Kind() {
+	case value.Object:
+		for name, member := range v.Map().All() {
+			v.Map().Set(name, p.formatted(member, append(slices.Clip(tokens), name), now))
+		}
+	case value.List:
+		for i, item := range v.List() {
+			v.List()[i] = p.formatted(item, append(slices.Clip(tokens), strconv.Itoa(i)), now)
+		}
+	case value.String, value.Int, value.Float:
+		v, _ = p.convert(v, p.schema.Describe(join(tokens)), now)
+	}
+	return v
+}
+
+// convert is a scalar as the format of its place has it; ok is false where the
+// format does not understand it.
+func (p *Processor) convert(v value.Value, place schema.Place, now time.Time) (converted value.Value, ok bool) {
+	var types []string
+	for _, sub := range place.All {
+		types = append(types, typesOf(sub)...)
+	}
+	for _, sub := range place.All {
+		name, _ := sub.Get("format")
+		format, ok := p.format(name)
+		if !ok || format.Check(v) {
+			continue
+		}
+		converted, ok = format.Convert(v, types, now)
+		return converted, ok || inUnion(place)
+	}
+	return v, true
+}
+
+// inUnion says whether a value may be something else than what a format wants.
+func inUnion(place schema.Place) bool {
+	return slices.ContainsFunc(place.All, func(sub value.Value) bool {
+		_, any := sub.Get("anyOf")
+		_, one := sub.Get("oneOf")
+		return any || one
+	})
+}
+
+// formatOf is the format of a place, for messages.
+func formatOf(place schema.Place) string {
+	for _, sub := range place.All {
+		if name, ok := sub.Get("format"); ok {
+			text, _ := name.Str()
+			return text
+		}
+	}
+	return "value"
+}

@@ -1,0 +1,155 @@
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Source says where a value comes from.
+type Source string
+
+// The sources. A strategy of the call slot has its own name.
+const (
+	Known   Source = "known"   // it was there from the start
+	User    Source = "user"    // somebody answered
+	Default Source = "default" // the schema's default
+)
+
+// maxPieces bounds how many pieces of one answer are looked at.
+const maxPieces = 10_000
+
+// Filling is data on its way to fit a schema. It is used from one goroutine.
+type Filling struct {
+	p        *Processor
+	now      time.Time
+	data     value.Value
+	faults   []schema.Fault
+	sources  map[string]Source // of whole values below a pointer
+	rejected []Rejection
+}
+
+// Fill starts with data that is known, which may have pointers as keys: see
+// [Processor.Convert]. Values of the formats are converted where they are
+// understood; now is the time that relative ones count from, in the zone that
+// they mean. The data given is not changed.
+func (p *Processor) Fill(known value.Value, now time.Time) *Filling {
+	f := &Filling{p: p, now: now, sources: map[string]Source{}}
+	f.data, f.rejected = p.Convert(known)
+	f.data = p.formatted(copied(f.data), nil, now)
+	f.faults = p.schema.Faults(f.data)
+	return f
+}
+
+// Data is what is there by now.
+func (f *Filling) Data() value.Value { return copied(f.data) }
+
+// Remaining is the flat schema of what is still missing or wrong.
+func (f *Filling) Remaining() value.Value { return f.p.remaining(f.faults) }
+
+// Done says that nothing remains.
+func (f *Filling) Done() bool { return len(f.faults) == 0 }
+
+// Rejected is what was not taken, in order.
+func (f *Filling) Rejected() []Rejection { return f.rejected }
+
+// Sources tells where the values come from: a source holds for its pointer and
+// all below that has no other.
+func (f *Filling) Sources() *value.Map {
+	m := value.NewMap(0)
+	f.collect(f.data, "", Known, m)
+	return m
+}
+
+func (f *Filling) collect(v value.Value, pointer string, inherited Source, m *value.Map) {
+	if own, ok := f.sources[pointer]; ok {
+		inherited = own
+	}
+	mixed := pointer == "" && v.Kind() == value.Object
+	for other := range f.sources {
+		mixed = mixed || other != pointer && within(other, pointer)
+	}
+	if !mixed {
+		m.Set(pointer, value.OfString(string(inherited)))
+		return
+	}
+	for i, item := range v.List() {
+		f.collect(item, fmt.Sprintf("%s/%d", pointer, i), inherited, m)
+	}
+	for name, member := range v.Map().All() {
+		f.collect(member, pointer+"/"+value.Escape(name), inherited, m)
+	}
+}
+
+// Take puts an answer over the data: keys may be names, or pointers as in
+// [Processor.Convert]. What the schema does not know, what does not fit it, and
+// what would replace a known valid value is left out and recorded. Null stands for
+// "not known" where the schema has no null. Answers of [User] may replace what is
+// known. It says how many pieces were taken.
+func (f *Filling) Take(answer value.Value, source Source) int {
+	if answer.Kind() != value.Object {
+		f.reject("", answer, "the answer is no object")
+		return 0
+	}
+	t := f.newTake(source)
+	for key, member := range answer.Map().All() {
+		tokens, err := f.p.tokens(key)
+		if err != nil {
+			f.reject(key, member, err.Error())
+			continue
+		}
+		t.offer(tokens, member, strings.HasPrefix(key, "/") || len(tokens) == 0)
+	}
+	return t.settle()
+}
+
+// ApplyDefaults gives missing properties the defaults that the schema has for
+// them, where those fit.
+func (f *Filling) ApplyDefaults() {
+	for range maxRounds {
+		t, found := f.newTake(Default), false
+		for _, fault := range f.faults {
+			if fault.Keyword != "required" {
+				continue
+			}
+			def, ok := f.defaultOf(fault)
+			tokens, err := split(fault.Pointer)
+			if _, has := f.data.At(fault.Pointer); ok && err == nil && !has {
+				found = true
+				t.place(tokens, copied(def), true)
+			}
+		}
+		if !found || t.settle() == 0 {
+			return
+		}
+	}
+}
+
+func (f *Filling) defaultOf(fault schema.Fault) (value.Value, bool) {
+	if def, ok := fault.Schema.Get("default"); ok {
+		return def, true
+	}
+	for _, sub := range f.p.schema.Describe(fault.Pointer).All {
+		if def, ok := sub.Get("default"); ok {
+			return def, true
+		}
+	}
+	return value.Value{}, false
+}
+
+func (f *Filling) reject(pointer string, v value.Value, reason string) {
+	r := Rejection{pointer, v, reason}
+	same := func(other Rejection) bool {
+		return other.Pointer == r.Pointer && other.Reason == r.Reason && value.Equal(other.Value, r.Value)
+	}
+	if len(f.rejected) < maxRejections && !slices.ContainsFunc(f.rejected, same) {
+		f.rejected = append(f.rejected, r)
+	}
+}
+
+// maxRejections bounds the record of one filling.
+const maxRejections = 200

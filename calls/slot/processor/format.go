@@ -1,0 +1,97 @@
+package processor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls/slot/date"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Format is a custom format: what people write is converted to the one form that
+// programs take. Schemas name it as a format of a string or a number, or as a type
+// of its own.
+type Format struct {
+	// Name is what a schema writes under format or type.
+	Name string
+	// Type is the schema that the name stands for as a type.
+	Type value.Value
+	// Check says whether v is in the form already.
+	Check func(v value.Value) bool
+	// Convert gives v, a string or a number, in the form. types are those that the
+	// schema takes, maybe none; now is the time that relative values count from, in
+	// the zone that they mean. ok is false where v is not understood; v is then given
+	// back.
+	Convert func(v value.Value, types []string, now time.Time) (converted value.Value, ok bool)
+}
+
+// The layouts of the formats.
+const (
+	dateLayout      = "2006-01-02"
+	timestampLayout = "2006-01-02 15:04:05"
+)
+
+// Formats are the custom formats that there are:
+//
+//	date       2024-05-01
+//	timestamp  2024-05-01 15:04:05 in the zone of the clock; where the schema takes
+//	           numbers only, seconds since 1970
+//	date-time  2024-05-01T15:04:05+08:00
+//
+// All understand what people write in Chinese and English: see [date.Parse].
+func Formats() []Format {
+	return []Format{
+		{
+			Name:    "date",
+			Type:    value.OfMap(value.Pairs("type", "string", "format", "date", "pattern", `^\d{4}-\d{2}-\d{2}$`)),
+			Check:   layout(dateLayout),
+			Convert: moment(dateLayout),
+		},
+		{
+			Name:    "timestamp",
+			Type:    value.OfMap(value.Pairs("type", "string", "format", "timestamp", "pattern", `^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$`)),
+			Check:   layout(timestampLayout),
+			Convert: moment(timestampLayout),
+		},
+		{
+			Name:    "date-time",
+			Type:    value.OfMap(value.Pairs("type", "string", "format", "date-time", "pattern", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)),
+			Check:   layout(time.RFC3339),
+			Convert: moment(time.RFC3339),
+		},
+	}
+}
+
+func layout(layout string) func(value.Value) bool {
+	return func(v value.Value) bool {
+		text, ok := v.Str()
+		if !ok {
+			return false
+		}
+		_, err := time.Parse(layout, text)
+		return err == nil
+	}
+}
+
+// moment converts a point in time. Schemas that take numbers but no text get
+// seconds since 1970.
+func moment(layout string) func(value.Value, []string, time.Time) (value.Value, bool) {
+	return func(v value.Value, types []string, now time.Time) (value.Value, bool) {
+		numeric := !slices.Contains(types, "string") && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
+		if k := v.Kind(); numeric && (k == value.Int || k == value.Float) {
+			return v, true
+		}
+		text, ok := v.Str()
+		if !ok {
+			text = v.JSON()
+		}
+		at, ok := date.Parse(text, now)
+		switch {
+		case !ok:
+			return v, false
+		case numeric:
+			return value.OfInt(at.Unix()), true
+		}
+		return value.OfString(at.Format(layout)), true
+	}
+}

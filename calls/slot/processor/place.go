@@ -1,0 +1,159 @@
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// copied is a deep copy, which may be changed in place.
+func copied(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = copied(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for key, member := range v.Map().All() {
+			m.Set(key, copied(member))
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// put sets x at tokens inside v, which it changes in place; path is the way to v.
+// Values in the way that are no containers are replaced only where yield says so.
+func (p *Processor) put(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
+	if len(tokens) == 0 {
+		return x, nil
+	}
+	token, below := tokens[0], append(slices.Clip(path), tokens[0])
+	switch v.Kind() {
+	case value.Object:
+		next, has := v.Map().Get(token)
+		next, err := p.into(next, has, below, tokens[1:], x, yield)
+		if err == nil {
+			v.Map().Set(token, next)
+		}
+		return v, err
+	case value.List:
+		i, err := position(token, len(v.List()))
+		if err != nil {
+			return v, fmt.Errorf("%w: the array at %q has %d items", err, join(path), len(v.List()))
+		}
+		if i == len(v.List()) {
+			next, err := p.into(value.Value{}, false, below, tokens[1:], x, yield)
+			if err != nil {
+				return v, err
+			}
+			return value.OfList(append(slices.Clip(v.List()), next)...), nil
+		}
+		next, err := p.into(v.List()[i], true, below, tokens[1:], x, yield)
+		if err == nil {
+			v.List()[i] = next
+		}
+		return v, err
+	}
+	if yield != nil && yield(join(path)) {
+		return p.put(p.container(path), path, tokens, x, nil)
+	}
+	return v, fmt.Errorf("the value at %q is no object and no array", join(path))
+}
+
+// into is put for a value that may not be there yet.
+func (p *Processor) into(v value.Value, has bool, path, tokens []string, x value.Value, yield func(string) bool) (value.Value, error) {
+	if !has && len(tokens) > 0 {
+		v = p.container(path)
+	}
+	return p.put(v, path, tokens, x, yield)
+}
+
+// container is the empty array or object that the schema wants at a place.
+func (p *Processor) container(path []string) value.Value {
+	for _, sub := range p.schema.Describe(join(path)).All {
+		types := typesOf(sub)
+		if slices.Contains(types, "object") {
+			break
+		}
+		_, items := sub.Get("items")
+		if slices.Contains(types, "array") || items && len(types) == 0 {
+			return value.OfList()
+		}
+	}
+	return value.OfMap(nil)
+}
+
+// position reads an index into an array of n items; n is the place after the last.
+func position(token string, n int) (int, error) {
+	if token == "-" {
+		return n, nil
+	}
+	i, err := strconv.Atoi(token)
+	if err != nil || i < 0 || strconv.Itoa(i) != token {
+		return 0, fmt.Errorf("%q is no index of an array", token)
+	}
+	if i > n {
+		return 0, fmt.Errorf("the index %d is past the end", i)
+	}
+	return i, nil
+}
+
+// remove takes what is at tokens out of v, in place.
+func remove(v value.Value, tokens []string) value.Value {
+	if len(tokens) == 0 {
+		return v
+	}
+	next, has := v.At("/" + value.Escape(tokens[0]))
+	switch {
+	case !has:
+	case len(tokens) == 1 && v.Kind() == value.Object:
+		v.Map().Delete(tokens[0])
+	case len(tokens) == 1:
+		i, _ := strconv.Atoi(tokens[0])
+		return value.OfList(slices.Delete(v.List(), i, i+1)...)
+	case v.Kind() == value.Object:
+		v.Map().Set(tokens[0], remove(next, tokens[1:]))
+	default:
+		i, _ := strconv.Atoi(tokens[0])
+		v.List()[i] = remove(next, tokens[1:])
+	}
+	return v
+}
+
+// typesOf is the types that a schema names.
+func typesOf(schema value.Value) (names []string) {
+	types, _ := schema.Get("type")
+	if name, ok := types.Str(); ok {
+		return []string{name}
+	}
+	for _, item := range types.List() {
+		name, _ := item.Str()
+		names = append(names, name)
+	}
+	return names
+}
+
+// within says whether pointer is base or below it.
+func within(pointer, base string) bool {
+	return strings.HasPrefix(pointer, base) && (len(pointer) == len(base) || pointer[len(base)] == '/')
+}
+
+// before says whether the place a comes before b in a value whose objects have no
+// order: token by token, numbers by value.
+func before(a, b []string) int {
+	return slices.CompareFunc(a, b, func(x, y string) int {
+		i, errX := strconv.Atoi(x)
+		j, errY := strconv.Atoi(y)
+		if errX == nil && errY == nil {
+			return i - j
+		}
+		return strings.Compare(x, y)
+	})
+}

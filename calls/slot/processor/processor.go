@@ -1,0 +1,218 @@
+// Package processor holds data against a JSON Schema: it tells what is still
+// missing, takes answers by JSON pointer, and describes the schema to people and
+// models. It knows no model.
+//
+// What is missing is itself a schema, flat: an object whose properties are named
+// by RFC 6901 pointers into the data ("" is the whole data), each with the schema
+// of that place.
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Processor is a schema that data can be filled against. It is immutable and safe
+// for concurrent use.
+type Processor struct {
+	schema  *schema.Schema
+	doc     value.Value
+	formats []Format
+	// hasFormats says that the schema uses one of the formats.
+	hasFormats bool
+}
+
+// New compiles a schema, draft 7. Beside the types of JSON Schema it may use those
+// of formats as a type; without formats, those of [Formats] count. The error says
+// what is wrong with the schema.
+func New(doc value.Value, formats ...Format) (*Processor, error) {
+	if len(formats) == 0 {
+		formats = Formats()
+	}
+	p := &Processor{formats: formats}
+	p.doc = p.plain(doc, false)
+	var err error
+	p.schema, err = schema.Parse(p.doc)
+	return p, err
+}
+
+// plain is the schema with the types that only we know spelt out. names says that
+// the keys of v are names that the schema gives, not keywords.
+func (p *Processor) plain(v value.Value, names bool) value.Value {
+	if list := v.List(); len(list) > 0 {
+		items := make([]value.Value, len(list))
+		for i, item := range list {
+			items[i] = p.plain(item, false)
+		}
+		return value.OfList(items...)
+	}
+	if v.Kind() != value.Object {
+		return v
+	}
+	m := value.NewMap(v.Map().Len())
+	var stands value.Value
+	for key, member := range v.Map().All() {
+		switch key {
+		case "const", "enum", "default", "examples":
+			if names {
+				member = p.plain(member, false)
+			}
+		case "type":
+			if format, ok := p.format(member); ok && !names {
+				stands = format.Type
+				continue
+			}
+			member = p.plain(member, false)
+		default:
+			if _, ok := p.format(member); ok && key == "format" {
+				p.hasFormats = true
+			}
+			member = p.plain(member, !names && slices.Contains(nameKeywords, key))
+		}
+		m.Set(key, member)
+	}
+	p.hasFormats = p.hasFormats || !stands.IsNull()
+	for key, member := range stands.Map().All() {
+		if _, given := m.Get(key); !given {
+			m.Set(key, member)
+		}
+	}
+	return value.OfMap(m)
+}
+
+// nameKeywords are the keywords whose members are schemas by name.
+var nameKeywords = []string{
+	"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas",
+}
+
+func (p *Processor) format(name value.Value) (Format, bool) {
+	text, _ := name.Str()
+	for _, f := range p.formats {
+		if f.Name == text {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// Schema is the schema with which data is checked: the source, with the types that
+// JSON Schema does not know spelt out.
+func (p *Processor) Schema() *schema.Schema { return p.schema }
+
+// Check gives the flat schema of what is missing or wrong in the data; an empty
+// object where the data is valid. Properties stand in the order of the source
+// schema.
+func (p *Processor) Check(data value.Value) value.Value {
+	return p.remaining(p.schema.Faults(data))
+}
+
+// Rejection is a piece of an answer that was not taken.
+type Rejection struct {
+	Pointer string      `json:"pointer" doc:"Where it was meant to go, a JSON pointer."`
+	Value   value.Value `json:"value" doc:"What was answered."`
+	Reason  string      `json:"reason" doc:"Why it was not taken."`
+}
+
+// Convert makes nested data of an answer whose keys may be JSON pointers: a key
+// that begins with / is set at that place, in order, any other is a member. In
+// arrays an index replaces, the next index or - appends. Containers that are not
+// there are made as the schema has them. What cannot be set is in the rejections.
+// An answer that is no object is given back as it is.
+func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
+	if answer.Kind() != value.Object {
+		return answer, nil
+	}
+	data := value.OfMap(nil)
+	var rejected []Rejection
+	for key, member := range answer.Map().All() {
+		tokens, err := p.tokens(key)
+		if err == nil && len(tokens) == 0 && member.Kind() == value.Object {
+			for name, inner := range member.Map().All() {
+				data.Map().Set(name, copied(inner))
+			}
+			continue
+		}
+		if err == nil {
+			data, err = p.put(data, nil, tokens, copied(member), nil)
+		}
+		if err != nil {
+			rejected = append(rejected, Rejection{key, member, err.Error()})
+		}
+	}
+	return data, rejected
+}
+
+// tokens reads a key of an answer. A key that does not begin with / names a
+// member of the root; so does one that the schema has a property for. / is the
+// root, as many write it, where there is no property without a name.
+func (p *Processor) tokens(key string) ([]string, error) {
+	if !strings.HasPrefix(key, "/") {
+		if key == "" && !p.declares("") {
+			return nil, nil
+		}
+		return []string{key}, nil
+	}
+	if key == "/" && !p.declares("") {
+		return nil, nil
+	}
+	if p.declares(key) {
+		return []string{key}, nil
+	}
+	return split(key)
+}
+
+// declares says whether the root has a property of that name.
+func (p *Processor) declares(name string) bool {
+	for _, sub := range p.schema.Describe("").All {
+		properties, _ := sub.Get("properties")
+		if _, ok := properties.Get(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// split reads an RFC 6901 pointer.
+func split(pointer string) ([]string, error) {
+	if pointer == "" {
+		return nil, nil
+	}
+	if pointer[0] != '/' {
+		return nil, fmt.Errorf("a JSON pointer begins with /")
+	}
+	tokens := strings.Split(pointer[1:], "/")
+	if len(tokens) > maxTokens {
+		return nil, fmt.Errorf("the pointer has more than %d parts", maxTokens)
+	}
+	for i, token := range tokens {
+		for j := strings.IndexByte(token, '~'); j >= 0; {
+			if j+1 == len(token) || token[j+1] != '0' && token[j+1] != '1' {
+				return nil, fmt.Errorf("in a JSON pointer ~ is written ~0, and / inside a name ~1")
+			}
+			next := strings.IndexByte(token[j+2:], '~')
+			if next < 0 {
+				break
+			}
+			j += 2 + next
+		}
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	}
+	return tokens, nil
+}
+
+// maxTokens bounds the depth of what a pointer may make.
+const maxTokens = 200
+
+// join is the pointer of tokens.
+func join(tokens []string) string {
+	var b strings.Builder
+	for _, token := range tokens {
+		b.WriteByte('/')
+		b.WriteString(value.Escape(token))
+	}
+	return b.String()
+}

@@ -1,0 +1,219 @@
+package processor
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// placeOf is where an answer can mend a fault: an unknown property is the fault of
+// the object that has it.
+func placeOf(f schema.Fault) string {
+	if f.Keyword == "additionalProperties" {
+		return f.Pointer[:strings.LastIndexByte(f.Pointer, '/')]
+	}
+	return f.Pointer
+}
+
+// remaining is the flat schema of the faults.
+func (p *Processor) remaining(faults []schema.Fault) value.Value {
+	if len(faults) == 0 {
+		return value.OfMap(nil)
+	}
+	wanted := map[string][]value.Value{}
+	var pointers []string
+	for _, f := range faults {
+		place := placeOf(f)
+		subs, seen := wanted[place]
+		if !seen {
+			pointers = append(pointers, place)
+		}
+		if !slices.ContainsFunc(subs, func(sub value.Value) bool { return value.Equal(sub, f.Schema) }) {
+			wanted[place] = append(subs, f.Schema)
+		}
+	}
+	p.sort(pointers)
+
+	carry := carrier{root: p.doc, definitions: value.NewMap(0)}
+	properties, required := value.NewMap(len(pointers)), make([]value.Value, len(pointers))
+	for i, pointer := range pointers {
+		sub := wanted[pointer][0]
+		if all := wanted[pointer]; len(all) > 1 {
+			sub = value.OfMap(value.Pairs("allOf", all))
+		}
+		properties.Set(pointer, carry.schema(object(sub), false))
+		required[i] = value.OfString(pointer)
+	}
+	flat := value.NewMap(4)
+	for _, key := range carry.keys {
+		member, _ := p.doc.Get(key)
+		flat.Set(key, member)
+	}
+	flat.Set("type", value.OfString("object"))
+	flat.Set("properties", value.OfMap(properties))
+	flat.Set("required", value.OfList(required...))
+	for key, member := range carry.definitions.All() {
+		flat.Set(key, member)
+	}
+	return value.OfMap(flat)
+}
+
+// object is a schema as an object: true and false are written out.
+func object(sub value.Value) value.Value {
+	if yes, isBool := sub.Bool(); isBool {
+		if yes {
+			return value.OfMap(nil)
+		}
+		return value.OfMap(value.Pairs("not", value.NewMap(0)))
+	}
+	return sub
+}
+
+// sort puts pointers in the order in which the schema names the places.
+func (p *Processor) sort(pointers []string) {
+	ranks := make(map[string][]int, len(pointers))
+	for _, pointer := range pointers {
+		ranks[pointer] = p.rank(pointer)
+	}
+	slices.SortFunc(pointers, func(a, b string) int {
+		if c := slices.Compare(ranks[a], ranks[b]); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// rank is the position of every token among the properties of its object.
+func (p *Processor) rank(pointer string) (rank []int) {
+	at := ""
+	for i := 1; i <= len(pointer); {
+		end := len(pointer)
+		if n := strings.IndexByte(pointer[i:], '/'); n >= 0 {
+			end = i + n
+		}
+		token, position := pointer[i:end], 1<<30
+		if index, err := strconv.Atoi(token); err == nil {
+			position = index
+		}
+		seen := 0
+		for _, sub := range p.schema.Describe(at).All {
+			properties, _ := sub.Get("properties")
+			if n := slices.IndexFunc(properties.Map().Keys(), func(k string) bool { return value.Escape(k) == token }); n >= 0 {
+				position = seen + n
+				break
+			}
+			seen += properties.Map().Len()
+		}
+		rank = append(rank, position)
+		at, i = pointer[:end], end+1
+	}
+	return rank
+}
+
+// carrier brings along what the pieces of a schema refer to.
+type carrier struct {
+	root        value.Value
+	definitions *value.Map // definitions and $defs of the flat schema
+	keys        []string   // further keywords of the root that references need
+}
+
+// schema is a piece of the source with its references turned to where their
+// targets are carried. names says that the keys of v are names, not keywords.
+func (c *carrier) schema(v value.Value, names bool) value.Value {
+	switch v.Kind() {
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = c.schema(item, false)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for key, member := range v.Map().All() {
+			text, isText := member.Str()
+			switch {
+			case names:
+				member = c.schema(member, false)
+			case key == "$ref" && isText:
+				member = value.OfString(c.carry(text))
+			case key == "const" || key == "enum" || key == "default" || key == "examples":
+				// data, not schemas
+			default:
+				member = c.schema(member, slices.Contains(nameKeywords, key))
+			}
+			m.Set(key, member)
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// carry makes sure that the target of a reference is there, and gives the
+// reference to it.
+func (c *carrier) carry(ref string) string {
+	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
+	target, ok := c.root.At(pointer)
+	if !strings.HasPrefix(ref, "#") || err != nil || !ok {
+		c.everything()
+		return ref
+	}
+	keyword, name := "definitions", ""
+	tokens, _ := split(pointer)
+	if len(tokens) == 2 && (tokens[0] == "definitions" || tokens[0] == "$defs") {
+		keyword, name = tokens[0], tokens[1]
+	} else {
+		name = "root" + strings.NewReplacer("/", ".", "~", "-", "%", "-").Replace(pointer)
+	}
+	if !c.has(keyword, name) {
+		c.set(keyword, name, value.OfBool(true)) // recursion ends here
+		if pointer == "" {
+			target = rootOnly(target)
+		}
+		c.set(keyword, name, c.schema(target, false))
+	}
+	return "#/" + keyword + "/" + url.PathEscape(value.Escape(name))
+}
+
+// rootOnly is the root schema without what is carried beside it.
+func rootOnly(root value.Value) value.Value {
+	m := root.Map().Clone()
+	for _, key := range []string{"definitions", "$defs", "$schema", "$id"} {
+		m.Delete(key)
+	}
+	return value.OfMap(m)
+}
+
+// everything is carried where a reference is no plain pointer: all definitions and
+// the base of their addresses.
+func (c *carrier) everything() {
+	for _, keyword := range []string{"definitions", "$defs"} {
+		all, _ := c.root.Get(keyword)
+		for name, target := range all.Map().All() {
+			if !c.has(keyword, name) {
+				c.set(keyword, name, target)
+			}
+		}
+	}
+	if _, ok := c.root.Get("$id"); ok && !slices.Contains(c.keys, "$id") {
+		c.keys = append(c.keys, "$id")
+	}
+}
+
+func (c *carrier) has(keyword, name string) bool {
+	all, _ := c.definitions.Get(keyword)
+	_, ok := all.Get(name)
+	return ok
+}
+
+func (c *carrier) set(keyword, name string, target value.Value) {
+	all, ok := c.definitions.Get(keyword)
+	if !ok {
+		all = value.OfMap(nil)
+		c.definitions.Set(keyword, all)
+	}
+	all.Map().Set(name, target)
+}
