@@ -48,6 +48,9 @@ func (r run) exec(m *machine) error {
 
 // print writes the text of an expression.
 func (m *machine) print(x node) error {
+	if err := m.spend(1); err != nil {
+		return at(err, x.pos())
+	}
 	v, err := x.eval(m)
 	if err != nil {
 		return err
@@ -62,14 +65,6 @@ func (m *machine) print(x node) error {
 		}
 	}
 	if err := m.write(s); err != nil {
-		return at(err, x.pos())
-	}
-	return at0(m.spend(1), x)
-}
-
-// at0 is at for an error that may be nil.
-func at0(err error, x node) error {
-	if err != nil {
 		return at(err, x.pos())
 	}
 	return nil
@@ -259,7 +254,6 @@ func (c *compiler) addExpr(p *parser, x node, first int) {
 func (c *compiler) statement(at, start int) error {
 	p, err := c.lex(start, "%}")
 	if err != nil {
-		// What follows {% raw %} may be anything, and a tag may be broken.
 		return err
 	}
 	word, err := p.name()

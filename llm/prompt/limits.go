@@ -6,7 +6,7 @@ import (
 )
 
 // Bounds of every template and rendering. They stop runaway templates long
-// before memory or the stack run out; no prompt of this world comes near.
+// before memory or the stack run out, and are far above what a prompt needs.
 const (
 	maxSource    = 256 << 10 // bytes of a template
 	maxNesting   = 300       // parentheses, operators and subscripts inside each other

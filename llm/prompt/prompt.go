@@ -1,6 +1,20 @@
 // Package prompt is the template language of flows and prompts, and the only
 // door to pongo2: Jinja2's expressions, parsed and evaluated here with typed
 // values and strict undefined names, inside pongo2's statement structure.
+//
+// Text, expressions, filters, tests, macros, loops and white space behave as in
+// Jinja2 3.1 with StrictUndefined in its immutable sandbox, but for this:
+//   - tojson is Hugging Face's: no HTML escapes, other scripts as they are, keys in
+//     their order.
+//   - Nothing reads files: include, import, from and extends are refused. There is
+//     no random, lipsum or urlize.
+//   - Unknown filters, tests and tags are errors when a template is parsed, also
+//     where it is never reached.
+//   - An undefined value inside of a list that is printed is an error.
+//   - {{ x | join:", " }}, as pongo2 and Django have it, is a filter's argument too.
+//   - Size, nesting, steps and output are bounded: see limits.go.
+//
+// A value is never parsed as a template, whatever is in it.
 package prompt
 
 import (

@@ -72,9 +72,6 @@ func (t *Template) render(ctx context.Context, scope Scope, trace bool) (string,
 	case len(t.prog.runs) > 0:
 		err = t.prog.runs[0].exec(m)
 	}
-	if err == nil {
-		err = m.ctx.Err()
-	}
 	if err != nil {
 		return "", nil, t.src.located(err)
 	}
