@@ -41,12 +41,15 @@ func Prompt(texts fs.FS, language, name string, data any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
+// ErrNoAnswer says that the model answered, but nothing of use.
+var ErrNoAnswer = errors.New("the model gave no usable answer")
+
 // trials is how often a model is asked for an answer that fits.
 const trials = 3
 
 // JSON asks the model for a JSON document that fits s, and tells it what was wrong
-// with an answer that does not. The error is the provider's own, or of kind
-// Provider when no answer was any good.
+// with an answer that does not. The error is the provider's own, or [ErrNoAnswer]
+// of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema) (value.Value, error) {
 	asked := *req
 	asked.ResponseSchema = s.Doc().AppendJSON(nil)
@@ -68,7 +71,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 		asked.Messages = append(slices.Clip(asked.Messages),
 			llm.TextMessage("assistant", answer.Text), llm.TextMessage("user", again))
 	}
-	return value.Value{}, calls.Errorf(calls.Provider, "the model gave no usable answer in %d trials: %w", trials, fault).
+	return value.Value{}, calls.Errorf(calls.Provider, "%w in %d trials: %w", ErrNoAnswer, trials, fault).
 		WithHint("let the step retry, or ask another model")
 }
 

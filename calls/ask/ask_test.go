@@ -76,7 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 
 	env.LLM = scripted.Texts("a", "b", "c", `{"n":1}`)
-	if _, err = ask.JSON(t.Context(), env, req, order(t)); calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" {
+	if _, err = ask.JSON(t.Context(), env, req, order(t)); calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" || !errors.Is(err, ask.ErrNoAnswer) {
 		t.Errorf("got %v", err)
 	}
 	failure := &llm.Error{Message: "no"}

@@ -9,7 +9,10 @@ import (
 )
 
 // Line is what somebody said.
-type Line struct{ Who, Text string }
+type Line struct {
+	Who  string `json:"who"`
+	Text string `json:"text"`
+}
 
 // Messages are the lines of chat messages. What is no talk, instructions for the
 // model and messages without text, is left out.
@@ -108,4 +111,28 @@ func Talk(lines []Line, element string) string {
 // Inside makes a text harmless inside the XML element of that name.
 func Inside(text, element string) string {
 	return strings.ReplaceAll(text, "</"+element, "<\\/"+element)
+}
+
+// Source is what a call reads: parameters that its own embed.
+type Source struct {
+	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the question of the run and what the finished steps before this one put out."`
+	Messages       []*value.Map `json:"messages,omitempty" doc:"The chat messages to read, oldest first: {role, content}."`
+	MaxInputTokens int          `json:"max_input_tokens,omitempty" default:"8000" min:"100" max:"10000000" doc:"How much is read, in tokens; of more, the newest."`
+}
+
+// Lines is what there is to read.
+func (s Source) Lines(vars *calls.Vars) []Line {
+	var lines []Line
+	if s.Messages == nil && s.Text == "" {
+		lines = Records(vars.History())
+		if vars.Question != "" {
+			lines = append([]Line{{"user", vars.Question}}, lines...)
+		}
+		return lines
+	}
+	lines = Messages(s.Messages)
+	if strings.TrimSpace(s.Text) != "" {
+		lines = append(lines, Line{Text: s.Text})
+	}
+	return lines
 }

@@ -1,0 +1,261 @@
+// Package choice is the call that picks one of several branches: the first whose
+// condition is true, or the one that a model finds the best.
+package choice
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+//go:embed lang
+var texts embed.FS
+
+// Params are the parameters of the call.
+type Params struct {
+	Choices     []Choice   `json:"choices" min:"1" max:"100" doc:"The branches, in order."`
+	By          string     `json:"by,omitempty" enum:"conditions|model" doc:"Who picks. Default: conditions where any choice has when, else model. A model picks among those without when and those whose when is true."`
+	Question    *string    `json:"question,omitempty" doc:"What the model decides about. Default: the question of the run."`
+	Values      *value.Map `json:"values,omitempty" doc:"What the model may know beside the question."`
+	Model       string     `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses. Default: 0."`
+}
+
+// Choice is one branch.
+type Choice struct {
+	Branch      string `json:"branch" min:"1" doc:"Its name, unique among the choices."`
+	When        *bool  `json:"when,omitempty" doc:"Its condition: true or false, as one expression gives it: \"{{ a.total > 3 }}\"."`
+	Description string `json:"description,omitempty" doc:"When to take it, for the model."`
+	Default     bool   `json:"default,omitempty" doc:"Take it when no other is taken. At most one choice has it."`
+}
+
+// Input is what there is to decide.
+type Input struct {
+	By       string     `json:"by"`
+	Choices  []Choice   `json:"choices"`
+	Question string     `json:"question,omitempty"`
+	Values   *value.Map `json:"values,omitempty"`
+}
+
+// Output is the branch that was taken.
+type Output struct {
+	Branch string `json:"branch" doc:"The name of the branch."`
+	Reason string `json:"reason" doc:"Why it was taken; the model's words where it picked."`
+	Index  int    `json:"index" doc:"Its place among the choices, from 0."`
+}
+
+const (
+	byConditions = "conditions"
+	byModel      = "model"
+)
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "choice",
+		Summary: calls.Text{
+			En: "Pick one of several branches, by conditions or by a model.",
+			Zh: "从多个分支中选出一个：按条件，或由模型选择。",
+		},
+		UsesLLM: true,
+		Examples: []calls.Example{
+			{
+				Title: "By conditions",
+				With: `choices:
+  - {branch: many, when: false}     # in a flow: "{{ search.total > 10 }}"
+  - {branch: some, when: true}
+  - {branch: none, default: true}
+`,
+			},
+			{
+				Title: "By a model",
+				With: `question: Where is my parcel?
+values: {customer: Ann}
+choices:
+  - {branch: delivery, description: questions about where an order is}
+  - {branch: payment, description: questions about invoices and refunds}
+  - {branch: other, default: true}
+`,
+				Answers: []string{`{"reason": "It asks where a parcel is.", "branch": "delivery"}`},
+			},
+		},
+	})
+}
+
+// Validate checks what the parameters' schema cannot say.
+func (p Params) Validate() error {
+	var names []string
+	fallback := ""
+	for i, c := range p.Choices {
+		switch {
+		case slices.Contains(names, c.Branch):
+			return calls.Errorf(calls.Invalid, "choices/%d: the branch %q stands twice", i, c.Branch)
+		case c.Default && fallback != "":
+			return calls.Errorf(calls.Invalid, "choices/%d: %q and %q are both the default", i, fallback, c.Branch)
+		case c.Default:
+			fallback = c.Branch
+		case p.by() == byConditions && c.When == nil:
+			return calls.Errorf(calls.Invalid, "choices/%d: the branch %q has no condition", i, c.Branch).
+				WithHint("give it when, or make it the default: default: true")
+		}
+		names = append(names, c.Branch)
+	}
+	return nil
+}
+
+// by is who picks.
+func (p Params) by() string {
+	switch {
+	case p.By != "":
+		return p.By
+	case slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.When != nil }):
+		return byConditions
+	}
+	return byModel
+}
+
+// Init takes the parameters and the question of the run.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{By: p.by(), Choices: p.Choices}
+	if in.By == byModel {
+		in.Question, in.Values = vars.Question, p.Values
+		if p.Question != nil {
+			in.Question = *p.Question
+		}
+	}
+	return in, nil
+}
+
+// Exec picks.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if in.By == byModel {
+			return p.ask(ctx, env, in)
+		}
+		return in.decide()
+	})
+}
+
+// decide takes the first choice whose condition is true, else the default.
+func (in Input) decide() (*Output, error) {
+	for i, c := range in.Choices {
+		if c.When != nil && *c.When {
+			return &Output{Branch: c.Branch, Reason: "its condition is true", Index: i}, nil
+		}
+	}
+	return in.fallback("no condition is true")
+}
+
+// fallback takes the default.
+func (in Input) fallback(reason string) (*Output, error) {
+	names := make([]string, len(in.Choices))
+	for i, c := range in.Choices {
+		if names[i] = c.Branch; c.Default {
+			return &Output{Branch: c.Branch, Reason: "the default: " + reason, Index: i}, nil
+		}
+	}
+	return nil, calls.Errorf(calls.Invalid, "%s, and none of the choices %s is the default", reason, strings.Join(names, ", ")).
+		WithHint("add a choice with default: true")
+}
+
+// open are the choices that a model may pick from.
+func (in Input) open() (open []Choice) {
+	for _, c := range in.Choices {
+		if c.When == nil || *c.When {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// ask lets the model pick. An answer that is none of the branches, after it was
+// told so, leads to the default; a provider that fails does not.
+func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
+	open := in.open()
+	switch len(open) {
+	case 0:
+		return in.fallback("no condition is true")
+	case 1:
+		return in.take(open[0].Branch, "it is the only one left"), nil
+	}
+	s, err := answerSchema(open)
+	if err != nil {
+		return nil, err
+	}
+	req, err := p.request(env, in, open)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := ask.JSON(ctx, env, req, s)
+	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
+		return in.fallback("the model named none of the branches")
+	}
+	if err != nil {
+		return nil, err
+	}
+	branch, _ := answer.Get("branch")
+	reason, _ := answer.Get("reason")
+	name, _ := branch.Str()
+	why, _ := reason.Str()
+	return in.take(name, why), nil
+}
+
+func (in Input) take(branch, reason string) *Output {
+	i := slices.IndexFunc(in.Choices, func(c Choice) bool { return c.Branch == branch })
+	return &Output{Branch: branch, Reason: reason, Index: i}
+}
+
+// request is what the model is asked.
+func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, error) {
+	values := ""
+	if in.Values.Len() > 0 {
+		values = ask.Inside(value.OfMap(in.Values).JSON(), "values")
+	}
+	text, err := ask.Prompt(texts, env.Vars.Language, "choice", map[string]any{
+		"Question": ask.Inside(in.Question, "question"),
+		"Summary":  ask.Inside(env.Vars.Summary(), "summary"),
+		"Values":   values,
+		"Choices":  open,
+	})
+	if err != nil {
+		return nil, err
+	}
+	temperature := p.Temperature
+	if temperature == nil {
+		temperature = new(float64)
+	}
+	return &llm.Request{Model: p.Model, Temperature: temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+}
+
+// answerSchema has the reason first: a model that gives reasons before it decides
+// decides better.
+func answerSchema(open []Choice) (*schema.Schema, error) {
+	names := make([]string, len(open))
+	for i, c := range open {
+		names[i] = c.Branch
+	}
+	text := value.Pairs("type", "string")
+	s, err := schema.Parse(value.OfMap(value.Pairs(
+		"type", "object",
+		"properties", value.Pairs("reason", text, "branch", value.Pairs("type", "string", "enum", names)),
+		"required", []string{"reason", "branch"},
+		"additionalProperties", false,
+	)))
+	if err != nil {
+		return nil, fmt.Errorf("making the schema of the answer: %w", err)
+	}
+	return s, nil
+}

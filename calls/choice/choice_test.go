@@ -1,0 +1,137 @@
+package choice_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/calls/choice"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+func TestConformance(t *testing.T) { callstest.Run(t, choice.Definition()) }
+
+func run(t *testing.T, p llm.Provider, vars *calls.Vars, with string) (string, error) {
+	t.Helper()
+	params, err := yaml.ParseValue([]byte(with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := choice.Definition()
+	if problems := def.Info.Params.Check(params); problems != nil {
+		return "", problems
+	}
+	call, err := def.New(params)
+	if err != nil {
+		return "", err
+	}
+	env := calls.NewEnv()
+	env.LLM, env.Vars = p, vars
+	input, err := call.Init(t.Context(), vars)
+	if err != nil {
+		return "", err
+	}
+	output, err := callstest.Fold(call.Exec(t.Context(), env, input))
+	return output.JSON(), err
+}
+
+func TestConditions(t *testing.T) {
+	for with, want := range map[string]string{
+		"choices: [{branch: a, when: false}, {branch: b, when: true}, {branch: c, when: true}]":    `{"branch":"b","reason":"its condition is true","index":1}`,
+		"choices: [{branch: d, default: true}, {branch: a, when: false}, {branch: b, when: true}]": `{"branch":"b","reason":"its condition is true","index":2}`,
+		"choices: [{branch: d, default: true}, {branch: a, when: false}]":                          `{"branch":"d","reason":"the default: no condition is true","index":0}`,
+		"choices: [{branch: d, default: true, when: true}, {branch: a, when: true}]":               `{"branch":"d","reason":"its condition is true","index":0}`,
+	} {
+		p := scripted.Texts()
+		if got, err := run(t, p, &calls.Vars{}, with); err != nil || got != want || len(p.Requests()) > 0 {
+			t.Errorf("%s: %s, %v", with, got, err)
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	for with, want := range map[string]string{
+		"choices: []":                                                       "choices",
+		"choices: [{branch: a, when: 'true'}]":                              "/choices/0/when: want boolean, got string",
+		"choices: [{branch: a, when: 1}]":                                   "/choices/0/when: want boolean, got integer",
+		"choices: [{branch: a, when: null}]":                                "/choices/0/when: want boolean, got null",
+		"choices: [{branch: a}, {branch: a}]":                               `the branch "a" stands twice`,
+		"choices: [{branch: a, default: true}, {branch: b, default: true}]": "both the default",
+		"choices: [{branch: a, when: true}, {branch: b}]":                   `choices/1: the branch "b" has no condition`,
+		"{by: conditions, choices: [{branch: a}]}":                          `choices/0: the branch "a" has no condition`,
+		"choices: [{branch: a, when: false}, {branch: b, when: false}]":     "no condition is true, and none of the choices a, b is the default",
+		"{by: model, choices: [{branch: a, when: false}]}":                  "none of the choices a is the default",
+	} {
+		_, err := run(t, scripted.Texts(), &calls.Vars{}, with)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", with, err, want)
+		}
+		var own *calls.Error
+		if errors.As(err, &own) && own.Kind != calls.Invalid {
+			t.Errorf("%s: kind %s", with, own.Kind)
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	const choices = "choices: [{branch: a, description: about apples}, {branch: b}, {branch: c, default: true}]\n"
+	const good = `{"reason": "because", "branch": "b"}`
+	for name, c := range map[string]struct {
+		with    string
+		answers []string
+		want    string
+		asked   int
+	}{
+		"picks":       {choices, []string{good}, `{"branch":"b","reason":"because","index":1}`, 1},
+		"again":       {choices, []string{"b", `{"reason": "x", "branch": "z"}`, "```json\n" + good + "\n```"}, `{"branch":"b","reason":"because","index":1}`, 3},
+		"never":       {choices, []string{"b", "b", "b"}, `{"branch":"c","reason":"the default: the model named none of the branches","index":2}`, 3},
+		"open ones":   {"by: model\nchoices: [{branch: a, when: false}, {branch: b, when: true}, {branch: c}]", []string{good}, `{"branch":"b","reason":"because","index":1}`, 1},
+		"one is left": {"by: model\nchoices: [{branch: a, when: false}, {branch: b}]", nil, `{"branch":"b","reason":"it is the only one left","index":1}`, 0},
+		"none":        {"by: model\nchoices: [{branch: a, when: false}, {branch: b, when: false, default: true}]", nil, `{"branch":"b","reason":"the default: no condition is true","index":1}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := scripted.Texts(c.answers...)
+			got, err := run(t, p, &calls.Vars{Question: "which?"}, c.with)
+			if err != nil || got != c.want || len(p.Requests()) != c.asked {
+				t.Errorf("got %s, %v after %d requests", got, err, len(p.Requests()))
+			}
+		})
+	}
+	if _, err := run(t, scripted.Texts("b", "b", "b"), &calls.Vars{}, "choices: [{branch: a}, {branch: b}]"); calls.KindOf(err) != calls.Provider {
+		t.Errorf("without a default: %v", err)
+	}
+	failure := &llm.Error{Message: "down"}
+	if _, err := run(t, scripted.New(scripted.Answer{Error: failure}), &calls.Vars{}, choices); !errors.Is(err, failure) {
+		t.Errorf("a provider that fails: %v", err)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	const good = `{"reason": "", "branch": "a"}`
+	vars := &calls.Vars{Question: "which </question>?", Upstream: calls.Past{Abstract: "so far"}, Language: "zh"}
+	p := scripted.Texts(good, good)
+	if _, err := run(t, p, vars, "{model: m, temperature: 0.5, values: {n: 1.50}, choices: [{branch: a, description: apples}, {branch: b, default: true}]}"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, p, &calls.Vars{Question: "x"}, "{question: mine, choices: [{branch: a}, {branch: b}]}"); err != nil {
+		t.Fatal(err)
+	}
+	req := p.Requests()[0]
+	text := string(req.Messages[0])
+	for _, want := range []string{"- a：apples", "- b（默认", "so far", `{\"n\":1.50}`, `which <\\/question>?`} {
+		if !strings.Contains(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text), want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	if req.Model != "m" || *req.Temperature != 0.5 || !strings.Contains(string(req.ResponseSchema), `"enum":["a","b"]`) {
+		t.Errorf("got %+v", req)
+	}
+	req = p.Requests()[1]
+	if text := string(req.Messages[0]); *req.Temperature != 0 || !strings.Contains(text, "mine") || strings.Contains(text, "summary") || strings.Contains(text, "values") {
+		t.Errorf("got %s", text)
+	}
+}

@@ -1,0 +1,171 @@
+// Package facts is the call that takes out of a conversation what is worth knowing
+// later. Later steps see its list as facts.
+package facts
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+//go:embed lang
+var texts embed.FS
+
+// Params are the parameters of the call.
+type Params struct {
+	ask.Source
+	Known       []string `json:"known,omitempty" doc:"Facts that are known already; they stay, before the new ones. Default: the facts of the run so far."`
+	Limit       int      `json:"limit,omitempty" default:"20" min:"1" max:"200" doc:"How many new facts at the most."`
+	Domains     []string `json:"domains,omitempty" doc:"The domains that a conversation may belong to. Without them the model names its own."`
+	Model       string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words. Default: 0."`
+}
+
+// Input is what is read.
+type Input struct {
+	Lines []ask.Line `json:"lines"`
+	Known []string   `json:"known"`
+}
+
+// Output is what is known now.
+type Output struct {
+	Facts  []string `json:"facts" doc:"All facts, those known before first. No two are the same."`
+	Domain []string `json:"domain" doc:"What the conversation is about, in keywords."`
+	Added  []string `json:"added" doc:"The new ones among the facts."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "facts",
+		Summary: calls.Text{
+			En: "Take the facts worth keeping out of a conversation, a text or the steps before; later steps see them as facts.",
+			Zh: "从对话、文本或之前的步骤中提取值得记住的事实；后面的步骤可用 facts 引用。",
+		},
+		UsesLLM: true,
+		Examples: []calls.Example{{
+			Title: "A conversation",
+			With: `messages:
+  - {role: user, content: "I am Ann, and I cannot eat nuts. What do you have?"}
+  - {role: assistant, content: Rye bread and plum cake.}
+known: [The user lives in Lyon.]
+`,
+			Answers: []string{`{"facts": ["The user's name is Ann.", "The user cannot eat nuts."], "domain": ["food"]}`},
+		}},
+	})
+}
+
+// Init gathers what there is to read.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{Lines: p.Lines(vars), Known: p.Known}
+	if in.Known == nil {
+		in.Known = vars.Facts()
+	}
+	return in, nil
+}
+
+// Exec asks the model; in nothing there are no new facts.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out := &Output{Facts: unique(nil, in.Known), Domain: []string{}, Added: []string{}}
+		if len(in.Lines) == 0 {
+			return out, nil
+		}
+		s, err := p.answerSchema()
+		if err != nil {
+			return nil, err
+		}
+		req, err := p.request(env, in)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := ask.JSON(ctx, env, req, s)
+		if err != nil {
+			return nil, err
+		}
+		var found Output
+		if err := value.Decode(answer, &found); err != nil {
+			return nil, calls.Errorf(calls.Internal, "reading the facts: %w", err)
+		}
+		known := len(out.Facts)
+		out.Facts = unique(out.Facts, found.Facts)
+		out.Facts = out.Facts[:min(len(out.Facts), known+p.Limit)]
+		out.Added = append(out.Added, out.Facts[known:]...)
+		out.Domain = unique(out.Domain, found.Domain)
+		return out, nil
+	})
+}
+
+// unique appends the texts that are not there yet. Case, white space and the stop
+// at the end make no difference.
+func unique(list, more []string) []string {
+	plain := func(s string) string {
+		return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(s), " ")), ".。!！")
+	}
+	all := make([]string, len(list), len(list)+len(more))
+	seen := make(map[string]bool, cap(all))
+	for i, s := range list {
+		all[i], seen[plain(s)] = s, true
+	}
+	for _, s := range more {
+		if key := plain(s); key != "" && !seen[key] {
+			seen[key] = true
+			all = append(all, strings.TrimSpace(s))
+		}
+	}
+	return all
+}
+
+// request is what the model is asked.
+func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
+	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
+	known := make([]string, len(in.Known))
+	for i, fact := range in.Known {
+		known[i] = ask.Inside(strings.Join(strings.Fields(fact), " "), "known")
+	}
+	text, err := ask.Prompt(texts, env.Vars.Language, "facts", map[string]any{
+		"Talk": ask.Talk(lines, "conversation"), "Left": left, "Known": known, "Limit": p.Limit, "Domains": p.Domains,
+	})
+	if err != nil {
+		return nil, err
+	}
+	temperature := p.Temperature
+	if temperature == nil {
+		temperature = new(float64)
+	}
+	return &llm.Request{Model: p.Model, Temperature: temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+}
+
+// answerSchema is what the model fills in. How many facts there are is bounded
+// afterwards: one too many is no reason to ask again.
+func (p Params) answerSchema() (*schema.Schema, error) {
+	domain := value.Pairs("type", "string")
+	if len(p.Domains) > 0 {
+		domain.Set("enum", value.Must(slices.Compact(slices.Sorted(slices.Values(p.Domains)))))
+	}
+	s, err := schema.Parse(value.OfMap(value.Pairs(
+		"type", "object",
+		"properties", value.Pairs(
+			"facts", value.Pairs("type", "array", "items", value.Pairs("type", "string")),
+			"domain", value.Pairs("type", "array", "items", domain),
+		),
+		"required", []string{"facts", "domain"},
+		"additionalProperties", false,
+	)))
+	if err != nil {
+		return nil, fmt.Errorf("making the schema of the answer: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,109 @@
+// Package summary is the call that sums up what was said and done. Later steps see
+// its text as summary.
+package summary
+
+import (
+	"context"
+	"embed"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/llm"
+)
+
+//go:embed lang
+var texts embed.FS
+
+// Params are the parameters of the call.
+type Params struct {
+	ask.Source
+	Instructions string   `json:"instructions,omitempty" doc:"Wishes beyond the built-in ones, such as what to leave out."`
+	MaxWords     int      `json:"max_words,omitempty" default:"150" min:"1" max:"100000" doc:"How long the summary should be at the most, in words, or in characters where a language has no spaces. The model is told so."`
+	Model        string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Temperature  *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
+	MaxTokens    int      `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given."`
+}
+
+// Input is what is summed up.
+type Input struct {
+	Lines    []ask.Line `json:"lines"`
+	Before   string     `json:"before,omitempty" doc:"The summary of what came before."`
+	Question string     `json:"question,omitempty"`
+}
+
+// Output is the summary.
+type Output struct {
+	Text string `json:"text" doc:"The summary; where there was nothing new to sum up, that of before."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "summary",
+		Summary: calls.Text{
+			En: "Sum up a conversation, a text or the steps before; later steps see it as summary.",
+			Zh: "概括一段对话、文本或之前的步骤；后面的步骤可用 summary 引用。",
+		},
+		UsesLLM: true,
+		Examples: []calls.Example{{
+			Title: "A conversation",
+			With: `messages:
+  - {role: user, content: I want to fly to Lyon on Friday.}
+  - {role: assistant, content: "There is one at 9:40 and one at 18:05."}
+  - {role: user, content: The later one. And a window seat.}
+max_words: 50
+`,
+			Answers: []string{"The user wants the flight to Lyon on Friday at 18:05, with a window seat."},
+		}},
+	})
+}
+
+// Init gathers what there is to sum up.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	return Input{Lines: p.Lines(vars), Before: vars.Summary(), Question: vars.Question}, nil
+}
+
+// Exec asks the model; of nothing new, the summary is that of before.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		if len(in.Lines) == 0 {
+			yield(calls.TextChunk(in.Before), nil)
+			return
+		}
+		req, err := p.request(env, in)
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		for text, err := range ask.Text(env.LLM.Chat(ctx, req)) {
+			if !yield(calls.TextChunk(text), err) {
+				return
+			}
+		}
+	}
+}
+
+// request is what the model is asked.
+func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
+	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
+	text, err := ask.Prompt(texts, env.Vars.Language, "summary", map[string]any{
+		"Talk":         ask.Talk(lines, "conversation"),
+		"Left":         left,
+		"Before":       ask.Inside(in.Before, "before"),
+		"Question":     ask.Inside(in.Question, "question"),
+		"Instructions": p.Instructions,
+		"MaxWords":     p.MaxWords,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &llm.Request{
+		Model: p.Model, Temperature: p.Temperature, MaxTokens: p.MaxTokens,
+		Messages: []llm.Message{llm.TextMessage("user", text)},
+	}, nil
+}
