@@ -1,9 +1,10 @@
 package journal
 
 import (
-	"fmt"
+	"context"
 	"slices"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -23,6 +24,115 @@ func fits(p *scheduler.Prune, run *scheduler.RunInfo) bool {
 		(p.Before.IsZero() || run.UpdatedAt.Before(p.Before))
 }
 
-func errNoBlob(d digest) error {
-	return fmt.Errorf("the payload %s is missing: the journal is damaged", d)
+// Prune deletes runs, one after the other: whoever writes meanwhile waits for one
+// at most.
+func (j *SQLite) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Pruned, error) {
+	all, err := j.list(ctx, scheduler.RunFilter{})
+	if err != nil {
+		return nil, explain(j.file, "reading", err)
+	}
+	done := &scheduler.Pruned{Runs: []string{}}
+	var before, after int64
+	if before, err = j.size(ctx); err != nil {
+		return nil, explain(j.file, "reading", err)
+	}
+	fit := 0
+	for _, r := range all {
+		if !fits(&p, &r.RunInfo) {
+			continue
+		}
+		if fit++; fit <= p.Keep {
+			continue
+		}
+		deleted, err := j.delete(ctx, &p, r.ID)
+		if err != nil {
+			return done, err
+		}
+		if deleted {
+			done.Runs = append(done.Runs, r.ID)
+		}
+	}
+	if len(done.Runs) == 0 {
+		return done, nil
+	}
+	if err := j.shrink(ctx); err != nil {
+		return done, err
+	}
+	after, err = j.size(ctx)
+	done.Bytes = max(before-after, 0)
+	return done, explain(j.file, "reading", err)
+}
+
+// delete deletes a run and the payloads that no other run has, if it still fits.
+func (j *SQLite) delete(ctx context.Context, p *scheduler.Prune, id string) (deleted bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	err = j.writer.await(func(tx *tx) error {
+		r, err := j.findIn(tx, id)
+		if calls.KindOf(err) == calls.NotFound || err == nil && !fits(p, &r.RunInfo) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec("CREATE TEMP TABLE IF NOT EXISTS gone(blob INTEGER PRIMARY KEY)"); err != nil {
+			return err
+		}
+		for _, step := range []string{
+			`INSERT INTO gone SELECT mine.blob FROM run_blob mine WHERE mine.run = ?1
+				AND NOT EXISTS (SELECT 1 FROM run_blob other WHERE other.blob = mine.blob AND other.run <> ?1)`,
+			"DELETE FROM event WHERE run = ?1",
+			"DELETE FROM run_blob WHERE run = ?1",
+			"DELETE FROM run WHERE key = ?1",
+		} {
+			if _, err := tx.exec(step, r.key); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.exec("DELETE FROM blob WHERE key IN (SELECT blob FROM gone)"); err != nil {
+			return err
+		}
+		deleted = true
+		_, err = tx.exec("DELETE FROM gone")
+		return err
+	})
+	return deleted && err == nil, err
+}
+
+// shrink gives freed pages back to the disk, some at a time.
+func (j *SQLite) shrink(ctx context.Context) error {
+	for free := int64(1); free > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := j.writer.await(func(tx *tx) error {
+			if _, err := tx.exec("PRAGMA incremental_vacuum(1000)"); err != nil {
+				return err
+			}
+			left := int64(0)
+			err := tx.row("PRAGMA freelist_count").Scan(&left)
+			if left >= free && free > 1 {
+				left = 0 // it cannot be shrunk further
+			}
+			free = left
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	// The file itself becomes smaller when the log is emptied into it, which another
+	// process may put off.
+	_, err := j.read.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if code := codeOf(err); code == codeBusy || code == codeLocked {
+		return nil
+	}
+	return explain(j.file, "shrinking", err)
+}
+
+// size is the size of the database, in bytes.
+func (j *SQLite) size(ctx context.Context) (n int64, err error) {
+	err = j.read.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n)
+	return n, err
 }

@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+var errJournalClosed = errors.New("the journal is closed")
+
+// Result codes of SQLite that users can do something about.
+const (
+	codePerm     = 3
+	codeBusy     = 5
+	codeLocked   = 6
+	codeReadOnly = 8
+	codeIOErr    = 10
+	codeCorrupt  = 11
+	codeFull     = 13
+	codeCantOpen = 14
+	codeNotADB   = 26
+)
+
+// codeOf is the primary result code of SQLite; 0 for other errors.
+func codeOf(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// explain turns an error of the database into one that says which file it is and
+// what to do. Errors that say so already stay as they are.
+func explain(file, doing string, err error) error {
+	var known *calls.Error
+	var held *scheduler.HeldError
+	if err == nil || errors.As(err, &known) || errors.As(err, &held) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	why := func(format string, args ...any) error {
+		return calls.Errorf(calls.Internal, "%s the journal %s: %w", doing, file, err).WithHint(format, args...)
+	}
+	switch codeOf(err) {
+	case codeFull:
+		return why("the disk is full; nothing that was recorded is lost: free some space, then resume the run")
+	case codeBusy, codeLocked:
+		return why("another program keeps the file locked: end it, then resume the run")
+	case codeReadOnly, codePerm, codeCantOpen:
+		return why("the directory and the file must be writable: change their permissions, or set state_dir to another place")
+	case codeCorrupt, codeNotADB:
+		return why("the file is damaged or no journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover")
+	case codeIOErr:
+		return why("the disk reports an error: check it and its free space, then resume the run")
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return why("the directory and the file must be writable: change their permissions, or set state_dir to another place")
+	case errors.Is(err, syscall.ENOSPC):
+		return why("the disk is full: free some space")
+	}
+	return calls.Errorf(calls.Internal, "%s the journal %s: %w", doing, file, err)
+}
+
+func errNoBlob(d digest) error {
+	return calls.Errorf(calls.Internal, "the payload %s is missing from the journal: the file is damaged", d)
+}
+
+func errNewer(file string, has int) error {
+	return calls.Errorf(calls.Invalid, "the journal %s has the form %d, this program knows those up to %d", file, has, len(migrations)).
+		WithHint("use a newer version of the program, or set state_dir to another place")
+}
+
+func errForeign(file string) error {
+	return calls.Errorf(calls.Invalid, "%s is a database of another program", file).
+		WithHint("set state_dir to another place, or move the file away")
+}
+
+func errNoWAL(file, mode string) error {
+	return calls.Errorf(calls.Internal, "the journal %s cannot keep a write-ahead log here (its mode is %s)", file, mode).
+		WithHint("network file systems often cannot: set state_dir to a local disk")
+}
+
+// errGap says that events are missing.
+func errGap(run string, seq int64) error {
+	return fmt.Errorf("event %d of the run %s is missing: it was deleted in the meantime, or the file is damaged", seq, run)
+}

@@ -1,0 +1,114 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// renewLeases renews all leases of this process until it ends, and looks whether
+// somebody wants a run cancelled.
+func (j *SQLite) renewLeases() {
+	ticker := time.NewTicker(j.beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-j.quit:
+			return
+		case <-ticker.C:
+			j.renew()
+		}
+	}
+}
+
+// renew renews the leases once. An error of the file is no news here: the next
+// beat tries again, and nobody can take a run whose file cannot be written.
+func (j *SQLite) renew() {
+	j.mu.Lock()
+	verdicts := make(map[*sqliteLog]error, len(j.logs))
+	for l := range j.logs {
+		verdicts[l] = nil
+	}
+	j.mu.Unlock()
+	if len(verdicts) == 0 {
+		return
+	}
+	err := j.writer.await(func(tx *tx) error {
+		for l := range verdicts {
+			verdict, err := l.renew(tx)
+			if err != nil {
+				return err
+			}
+			verdicts[l] = verdict
+		}
+		return nil
+	})
+	if err != nil {
+		return
+	}
+	for l, verdict := range verdicts {
+		if verdict == nil || !j.holds(l) {
+			continue
+		}
+		var lost *scheduler.HeldError
+		if errors.As(verdict, &lost) {
+			l.fail(verdict)
+		}
+		l.stop(verdict)
+	}
+}
+
+// renew renews one lease. The verdict is why the run should stop, or nil.
+func (l *sqliteLog) renew(tx *tx) (verdict, err error) {
+	var cancel bool
+	err = tx.row("UPDATE run SET lease_until = ? WHERE key = ? AND lease = ? RETURNING cancel",
+		l.journal.leaseEnd(), l.key, l.lease).Scan(&cancel)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		var lost *scheduler.HeldError
+		if verdict = l.lost(tx); errors.As(verdict, &lost) {
+			return verdict, nil
+		}
+		return nil, verdict
+	case err == nil && cancel:
+		return scheduler.ErrCancelRequested, nil
+	}
+	return nil, err
+}
+
+// Cancel asks the holder to stop the run, or cancels it.
+func (j *SQLite) Cancel(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return j.writer.await(func(tx *tx) error {
+		r, err := j.findIn(tx, id)
+		if err != nil {
+			return err
+		}
+		if r.Holder != nil {
+			_, err = tx.exec("UPDATE run SET cancel = 1 WHERE key = ?", r.key)
+			return err
+		}
+		if err := canCancel(&r.RunInfo); err != nil {
+			return err
+		}
+		ev := cancelled(&r.RunInfo)
+		ev.Time = j.clock()
+		body, err := blobs{}.encodeEvent(ev)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
+			return err
+		}
+		// A lease that has run out is given to nobody: its holder may still be alive,
+		// and must not go on.
+		_, err = tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL WHERE key = ?",
+			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, r.key)
+		return err
+	})
+}

@@ -1,0 +1,366 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// sqliteLog is a run that is held.
+type sqliteLog struct {
+	*held
+	journal *SQLite
+	key     int64
+	lease   []byte
+	async   bool
+
+	// The lock of held guards these. known are the payloads that the run has for
+	// sure, unseen is a failure that nobody was told.
+	state  scheduler.RunStatus
+	known  map[digest]struct{}
+	unseen error
+	closed bool
+}
+
+var _ scheduler.RunLog = (*sqliteLog)(nil)
+
+// newLease gives a number that nobody else has.
+func newLease() []byte {
+	lease := make([]byte, 16)
+	_, _ = rand.Read(lease) // it never fails
+	return lease
+}
+
+// Begin records a new run.
+func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+	if err := errors.Join(ctx.Err(), checkHeader(h)); err != nil {
+		return nil, err
+	}
+	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == scheduler.Async, known: map[digest]struct{}{}}
+	found := blobs{}
+	inputs, options := found.encode(h.Inputs), found.encode(h.Options)
+	source, files := found.encodeText(h.Text)
+	mode := h.Mode
+	if mode == "" {
+		mode = scheduler.Sync
+	}
+	started := h.StartedAt.Format(time.RFC3339Nano)
+	var info *scheduler.RunInfo
+	err := j.writer.await(func(tx *tx) error {
+		err := tx.row(`INSERT INTO run(id, flow, state, started_at, started_us, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT(id) DO NOTHING RETURNING key`,
+			h.ID, h.Flow, string(scheduler.RunRunning), started, h.StartedAt.UnixMicro(), started).Scan(&l.key)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errExists(h.ID)
+		}
+		if err == nil {
+			_, err = tx.exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+				l.key, h.File, string(mode), source[:], source.String(), files, inputs, options)
+		}
+		if err == nil {
+			err = l.keep(tx, found)
+		}
+		if err == nil {
+			info, err = l.take(tx, h.ID)
+		}
+		return err
+	})
+	return j.hold(l, info, err)
+}
+
+// Reopen holds a run that exists.
+func (j *SQLite) Reopen(ctx context.Context, id string) (scheduler.RunLog, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l := &sqliteLog{journal: j, lease: newLease(), known: map[digest]struct{}{}}
+	var info *scheduler.RunInfo
+	err := j.writer.await(func(tx *tx) error {
+		r, err := j.findIn(tx, id)
+		if err != nil {
+			return err
+		}
+		if r.Holder != nil {
+			return r.held()
+		}
+		var mode scheduler.Durability
+		if err := tx.row("SELECT mode FROM header WHERE run = ?", r.key).Scan(&mode); err != nil {
+			return err
+		}
+		l.key, l.async = r.key, mode == scheduler.Async
+		info, err = l.take(tx, id)
+		return err
+	})
+	return j.hold(l, info, err)
+}
+
+// take makes this process the holder.
+func (l *sqliteLog) take(tx *tx, id string) (*scheduler.RunInfo, error) {
+	j := l.journal
+	_, err := tx.exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
+		l.lease, j.self.pid, j.self.host, j.self.identity, j.leaseEnd(), l.key)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.findIn(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &r.RunInfo, nil
+}
+
+func (j *SQLite) leaseEnd() int64 { return j.clock().Add(j.lease).UnixMilli() }
+
+// hold begins to renew the lease of a run that was taken.
+func (j *SQLite) hold(l *sqliteLog, info *scheduler.RunInfo, err error) (scheduler.RunLog, error) {
+	if err != nil {
+		return nil, err
+	}
+	l.held, l.state = newHeld(info), info.State
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, errJournalClosed
+	}
+	j.logs[l] = struct{}{}
+	return l, nil
+}
+
+// holds says whether the run is still held through l.
+func (j *SQLite) holds(l *sqliteLog) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, ok := j.logs[l]
+	return ok
+}
+
+// Append adds events. Without any it waits until what was enqueued is committed.
+func (l *sqliteLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+	return l.add(ctx, events, !l.async)
+}
+
+// Enqueue adds events and does not wait, unless the disk cannot keep up.
+func (l *sqliteLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
+	return l.add(ctx, events, false)
+}
+
+func (l *sqliteLog) add(ctx context.Context, events []*scheduler.Event, wait bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	wait = wait || l.journal.writer.full()
+	done := make(chan error, 1)
+	if err := l.submit(events, wait, done); err != nil || !wait {
+		return err
+	}
+	return <-done
+}
+
+// submit queues events that go on where the last ended.
+func (l *sqliteLog) submit(events []*scheduler.Event, wait bool, done chan<- error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change, err := l.encode(events)
+	if err == nil {
+		op := &write{do: change.apply, lazy: !wait, settled: func(err error) {
+			l.settle(err, wait)
+			done <- err
+		}}
+		if !l.journal.writer.submit(op) {
+			err = errJournalClosed
+		}
+	}
+	if err != nil {
+		l.err = err
+		if errors.Is(err, l.unseen) {
+			l.unseen = nil
+		}
+		return err
+	}
+	l.accept(events)
+	l.state = change.state
+	return nil
+}
+
+// settle takes note of how a write ended.
+func (l *sqliteLog) settle(err error, told bool) {
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	if !told && (l.err == nil || l.closed) && l.unseen == nil {
+		l.unseen = err
+	}
+	l.mu.Unlock()
+	l.fail(err)
+	var lost *scheduler.HeldError
+	if errors.As(err, &lost) {
+		l.stop(err)
+	}
+}
+
+// change is a batch of events in stored form.
+type change struct {
+	log         *sqliteLog
+	first, last int64
+	state       scheduler.RunStatus
+	updated     string
+	bodies      [][]byte
+	blobs       blobs
+}
+
+// encode checks events and gives their stored form. The lock is held.
+func (l *sqliteLog) encode(events []*scheduler.Event) (*change, error) {
+	if err := l.check(events); err != nil {
+		return nil, err
+	}
+	c := &change{log: l, first: l.next, last: l.next - 1, state: l.state, blobs: blobs{}}
+	for _, ev := range events {
+		body, err := c.blobs.encodeEvent(ev)
+		if err != nil {
+			return nil, err
+		}
+		c.bodies = append(c.bodies, body)
+		c.last, c.state, c.updated = ev.Seq, c.state.After(ev.Type), ev.Time.Format(time.RFC3339Nano)
+	}
+	for d := range c.blobs {
+		if _, ok := l.known[d]; ok {
+			delete(c.blobs, d)
+		}
+		l.known[d] = struct{}{}
+	}
+	return c, nil
+}
+
+// apply stores the events if the run is still held.
+func (c *change) apply(tx *tx) error {
+	l := c.log
+	if len(c.bodies) == 0 {
+		return nil
+	}
+	n, err := tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ? WHERE key = ? AND lease = ? AND last_seq = ?",
+		string(c.state), c.updated, c.last, l.key, l.lease, c.first-1)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return l.lost(tx)
+	}
+	for i, body := range c.bodies {
+		if _, err := tx.exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", l.key, c.first+int64(i), body); err != nil {
+			return err
+		}
+	}
+	return l.keep(tx, c.blobs)
+}
+
+// lost says why the row of the run could not be written.
+func (l *sqliteLog) lost(tx *tx) error {
+	r, err := l.journal.findIn(tx, l.opened.ID)
+	if err != nil {
+		if calls.KindOf(err) == calls.NotFound {
+			return &scheduler.HeldError{Run: l.opened.ID}
+		}
+		return err
+	}
+	if string(r.lease) == string(l.lease) {
+		return calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
+	}
+	return r.held()
+}
+
+// keep stores payloads and says that the run has them.
+func (l *sqliteLog) keep(tx *tx, found blobs) error {
+	for d, data := range found {
+		if data == nil {
+			data = []byte{}
+		}
+		if _, err := tx.exec("INSERT INTO blob(sha256, data) VALUES (?, ?) ON CONFLICT(sha256) DO NOTHING", d[:], data); err != nil {
+			return err
+		}
+		if _, err := tx.exec("INSERT OR IGNORE INTO run_blob(run, blob) SELECT ?, key FROM blob WHERE sha256 = ?", l.key, d[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeText stores the text of a flow apart.
+func (b blobs) encodeText(text scheduler.FlowText) (source digest, files []byte) {
+	if text.Files == nil {
+		return b.add(text.Source), []byte("null")
+	}
+	refs := make(map[string]string, len(text.Files))
+	for path, content := range text.Files {
+		refs[path] = b.add(content).String()
+	}
+	return b.add(text.Source), value.Must(refs).AppendJSON(nil)
+}
+
+// Revise replaces the text of the flow.
+func (l *sqliteLog) Revise(ctx context.Context, text scheduler.FlowText) error {
+	if err := errors.Join(ctx.Err(), l.failed()); err != nil {
+		return err
+	}
+	found := blobs{}
+	source, files := found.encodeText(text)
+	return l.journal.writer.await(func(tx *tx) error {
+		n, err := tx.exec(`UPDATE header SET source = ?, hash = ?, files = ?
+			WHERE run = ? AND EXISTS (SELECT 1 FROM run WHERE key = header.run AND lease = ?)`,
+			source[:], source.String(), files, l.key, l.lease)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return l.lost(tx)
+		}
+		return l.keep(tx, found)
+	})
+}
+
+// Header is what the run began with.
+func (l *sqliteLog) Header(ctx context.Context) (*scheduler.RunHeader, error) {
+	h, err := l.journal.header(ctx, l.opened.ID, true)
+	return h, explain(l.journal.file, "reading", err)
+}
+
+// Events are those of the run.
+func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*scheduler.Event, error] {
+	return l.journal.events(ctx, l.opened.ID, from, true)
+}
+
+// Close commits what was enqueued and lets go of the run.
+func (l *sqliteLog) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	if l.err == nil {
+		l.err = errClosed(l.opened.ID)
+	}
+	l.mu.Unlock()
+
+	j := l.journal
+	j.mu.Lock()
+	delete(j.logs, l)
+	j.mu.Unlock()
+	err := j.writer.await(func(tx *tx) error {
+		_, err := tx.exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unseen != nil {
+		return l.unseen
+	}
+	return err
+}
