@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
@@ -45,6 +46,9 @@ type Env struct {
 	// MediaRoots are directories, beside a call's own workspace, from which media
 	// files may be read.
 	MediaRoots []string
+	// Languages holds texts of calls in further languages, or instead of the
+	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
+	Languages fs.FS
 	// Vars is what the step sees, the same as Init got.
 	Vars *Vars
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
+	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/calls/template"
 )
 
@@ -20,6 +21,7 @@ func Calls() []calls.Definition {
 		flow.Definition(),
 		inchat.Definition(),
 		input.Definition(),
+		slot.Definition(),
 		template.Definition(),
 	}
 }

@@ -153,3 +153,40 @@ func (f *Filling) reject(pointer string, v value.Value, reason string) {
 
 // maxRejections bounds the record of one filling.
 const maxRejections = 200
+
+// maxOptional bounds how many optional places are described.
+const maxOptional = 50
+
+// Optional is the flat schema of what the data does not have and need not have:
+// like Remaining, without required. An empty object where there is nothing.
+func (f *Filling) Optional() value.Value {
+	taken := map[string]bool{}
+	for _, fault := range f.faults {
+		taken[placeOf(fault)] = true
+	}
+	var absent []schema.Fault
+	var walk func(v value.Value, pointer string)
+	walk = func(v value.Value, pointer string) {
+		if v.Kind() != value.Object || taken[pointer] && pointer != "" || strings.Count(pointer, "/") > maxTokens {
+			return
+		}
+		for _, sub := range f.p.schema.Describe(pointer).All {
+			properties, _ := sub.Get("properties")
+			for name, property := range properties.Map().All() {
+				at := pointer + "/" + value.Escape(name)
+				if _, has := v.Get(name); has || taken[at] || len(absent) == maxOptional {
+					continue
+				}
+				taken[at] = true
+				absent = append(absent, schema.Fault{Problem: schema.Problem{Pointer: at}, Schema: property})
+			}
+		}
+		for name, member := range v.Map().All() {
+			walk(member, pointer+"/"+value.Escape(name))
+		}
+	}
+	walk(f.data, "")
+	flat := f.p.remaining(absent)
+	flat.Map().Delete("required")
+	return flat
+}

@@ -1,0 +1,83 @@
+package slot
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/calls/slot/extract"
+	"github.com/callnode/scheduler/calls/slot/processor"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// trials is how often the model may correct itself.
+const trials = 3
+
+// fillBySchema asks for JSON by the schema of what is missing. An answer that is
+// no object, or has values that do not fit, goes back with the reasons.
+func fillBySchema(ctx context.Context, w *work) error {
+	prompt, err := w.prompt(ctx, true)
+	if err != nil {
+		return err
+	}
+	messages := []llm.Message{llm.TextMessage("user", prompt)}
+	for trial := 1; ; trial++ {
+		text, err := w.ask(ctx, &llm.Request{
+			Messages:       messages,
+			ResponseSchema: answerSchema(w.filling.Remaining()).AppendJSON(nil),
+		})
+		if err != nil {
+			return err
+		}
+		before := len(w.filling.Rejected())
+		answer, _, ok := extract.Find(text)
+		if ok && answer.Kind() == value.Object {
+			w.filling.Take(answer, byFunction)
+		} else {
+			ok = false
+		}
+		rejected := w.filling.Rejected()[before:]
+		switch {
+		case w.filling.Done() || ok && len(rejected) == 0:
+			return nil // what is missing now the model does not know
+		case trial == trials:
+			if !ok {
+				w.warnings = append(w.warnings, "function: the answer holds no JSON object")
+			}
+			return nil
+		}
+		again, err := w.retry(ctx, rejected)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, llm.TextMessage("assistant", text), llm.TextMessage("user", again))
+	}
+}
+
+// answerSchema is a flat schema in which every value may be null, for "not known".
+func answerSchema(flat value.Value) value.Value {
+	m := flat.Map().Clone()
+	properties, _ := m.Get("properties")
+	nullable := value.NewMap(properties.Map().Len())
+	for pointer, sub := range properties.Map().All() {
+		nullable.Set(pointer, orNull(sub))
+	}
+	m.Set("properties", value.OfMap(nullable))
+	m.Set("additionalProperties", value.OfBool(false))
+	return value.OfMap(m)
+}
+
+func orNull(sub value.Value) value.Value {
+	_, isType := sub.Get("type")
+	for _, keyword := range []string{"enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not", "if"} {
+		if _, ok := sub.Get(keyword); ok || !isType {
+			return value.OfMap(value.Pairs("anyOf", []any{sub, value.Pairs("type", "null")}))
+		}
+	}
+	types, _ := sub.Get("type")
+	if name, ok := types.Str(); ok && (name == "object" || name == "array") {
+		m := sub.Map().Clone()
+		m.Set("type", value.Must([]string{name, "null"}))
+		return value.OfMap(m)
+	}
+	return processor.AddNullToBasicTypes(sub)
+}

@@ -1,0 +1,193 @@
+// Package slot is the call that fills data against a JSON Schema: it keeps what is
+// known, lets the model find what is missing, and says what remains.
+//
+// The package processor, which checks and merges, knows no model; date reads dates
+// as people write them, extract finds JSON in a model's text. A way of filling is
+// a strategy: one file here and its line in strategies.
+package slot
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot/processor"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Data          value.Value `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
+	CurrentSchema *value.Map  `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
+	Summary       string      `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
+	Facts         []string    `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
+	StepNum       int         `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
+	Stages        []string    `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema. [] only checks."`
+	Answers       *value.Map  `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
+	HistoryTokens int         `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
+}
+
+// Input is what the model gets to see.
+type Input struct {
+	RemainingSchema value.Value    `json:"remaining_schema"`
+	Question        string         `json:"question,omitempty"`
+	Summary         string         `json:"summary,omitempty"`
+	Facts           []string       `json:"facts,omitempty"`
+	History         []calls.Record `json:"history,omitempty"`
+}
+
+// Output is the filled data.
+type Output struct {
+	SlotData        value.Value           `json:"slot_data" doc:"The data, with all that was found."`
+	RemainingSchema value.Value           `json:"remaining_schema" doc:"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid."`
+	Sources         *value.Map            `json:"sources,omitempty" doc:"Where the values come from, by JSON pointer: known, model, function, user or default."`
+	Rejected        []processor.Rejection `json:"rejected,omitempty" doc:"What was answered and not taken."`
+	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "slot",
+		Summary: calls.Text{
+			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
+			Zh: "按照 JSON Schema 填充参数：取已知数据，向模型询问，并指出还缺少什么。",
+		},
+		Literal:  []string{"current_schema", "answers"},
+		UsesLLM:  true,
+		Examples: examples(),
+	})
+}
+
+// Validate compiles the schema and looks up the stages.
+func (p Params) Validate() error {
+	var names []string
+	for _, s := range strategies() {
+		names = append(names, s.name)
+	}
+	for _, stage := range p.Stages {
+		if slices.Contains(names, stage) {
+			continue
+		}
+		err := calls.Errorf(calls.Invalid, "stages: there is no way of filling called %q", stage)
+		if near := value.Nearest(stage, names); near != "" {
+			return err.WithHint("did you mean %q?", near)
+		}
+		return err.WithHint("there are %s", strings.Join(names, " and "))
+	}
+	_, err := p.processor()
+	return err
+}
+
+func (p Params) processor() (*processor.Processor, error) {
+	proc, err := processor.New(value.OfMap(p.CurrentSchema))
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "current_schema: %w", err)
+	}
+	return proc, nil
+}
+
+// start is the filling with what is known and what somebody answered.
+func (p Params) start(now time.Time) (*processor.Filling, error) {
+	proc, err := p.processor()
+	if err != nil {
+		return nil, err
+	}
+	data := p.Data
+	if data.IsNull() {
+		data = value.OfMap(nil)
+	}
+	filling := proc.Fill(data, now)
+	if p.Answers.Len() > 0 {
+		filling.Take(value.OfMap(p.Answers), processor.User)
+	}
+	return filling, nil
+}
+
+// Init finds what is missing, and what the model may know it from.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	filling, err := p.start(vars.Now)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{RemainingSchema: filling.Remaining(), Question: vars.Question, Summary: p.Summary, Facts: p.Facts}
+	if filling.Done() || len(p.Stages) == 0 {
+		return in, nil
+	}
+	if in.Summary == "" {
+		in.Summary = vars.Summary()
+	}
+	if len(in.Facts) == 0 {
+		in.Facts = vars.Facts()
+	}
+	if p.StepNum > 0 {
+		history := vars.History()
+		in.History = history[max(0, len(history)-p.StepNum):]
+	}
+	return in, nil
+}
+
+// Exec lets the stages fill in turn, until nothing is missing.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		filling, err := p.start(env.Vars.Now)
+		if err != nil {
+			return nil, err
+		}
+		w := &work{env: env, in: in, filling: filling, historyTokens: p.HistoryTokens}
+		for _, s := range strategies() {
+			if filling.Done() || !slices.Contains(p.Stages, s.name) {
+				continue
+			}
+			if err := w.run(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+		if len(p.Stages) > 0 {
+			filling.ApplyDefaults()
+		}
+		return Output{
+			SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),
+			Rejected: filling.Rejected(), Warnings: w.warnings,
+		}, ctx.Err()
+	})
+}
+
+func examples() []calls.Example {
+	return []calls.Example{
+		{
+			Title: "The model finds what the question tells",
+			With: `data: {unit: celsius}
+current_schema:
+  type: object
+  required: [city, date]
+  properties:
+    city: {type: string, description: The city}
+    date: {type: string, format: date}
+    unit: {enum: [celsius, fahrenheit]}
+`,
+			Vars:    &calls.Vars{Question: "What will the weather be like in Hangzhou tomorrow?", Language: "en"},
+			Answers: []string{"```json\n{\"/city\": \"Hangzhou\", \"/date\": \"tomorrow\"}\n```"},
+		},
+		{
+			Title: "What nobody knows remains",
+			With: `current_schema:
+  type: object
+  required: [city, days]
+  properties:
+    city: {type: string}
+    days: {type: integer, default: 3}
+`,
+			Vars:    &calls.Vars{Question: "天气怎么样？", Language: "zh"},
+			Answers: []string{"{}", `{"/city": null, "/days": null}`},
+		},
+		{
+			Title:   "Only check, with an answer from somebody",
+			With:    "{stages: [], data: {city: 5}, answers: {/city: 杭州}, current_schema: {type: object, properties: {city: {type: string}}}}",
+			Answers: nil,
+		},
+	}
+}
