@@ -71,7 +71,7 @@ func explain(file, doing string, err error) error {
 }
 
 func errNoBlob(d digest) error {
-	return calls.Errorf(calls.Internal, "the payload %s is missing from the journal: the file is damaged", d)
+	return fmt.Errorf("the payload %s is missing: the journal is damaged", d)
 }
 
 func errNewer(file string, has int) error {

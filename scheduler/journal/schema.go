@@ -64,7 +64,7 @@ CREATE INDEX run_blob_by_blob ON run_blob(blob);
 
 // prepare makes a journal of a new file and brings an old one up to date.
 func prepare(ctx context.Context, conn *sql.Conn, file string) error {
-	form, err := formOf(ctx, conn, file)
+	form, err := look(ctx, conn, file)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,21 @@ func migrate(ctx context.Context, conn *sql.Conn, file string) (err error) {
 	return err
 }
 
-// formOf is the form of the file; 0 is an empty one.
+// look is formOf in a transaction of its own.
+func look(ctx context.Context, conn *sql.Conn, file string) (form int, err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if _, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
+			err = end
+		}
+	}()
+	return formOf(ctx, conn, file)
+}
+
+// formOf is the form of the file; 0 is an empty one. It needs a transaction, for
+// others may change the file between its questions.
 func formOf(ctx context.Context, conn *sql.Conn, file string) (int, error) {
 	var application, form, tables int
 	for query, target := range map[string]*int{

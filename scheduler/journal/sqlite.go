@@ -102,11 +102,12 @@ func (j *SQLite) open(ctx context.Context, busy time.Duration) error {
 	}
 	j.write.SetMaxOpenConns(1)
 	conn, err := j.connect(ctx, busy)
-	if err != nil {
-		return errors.Join(err, j.write.Close())
+	if err == nil {
+		j.read, err = connect(j.file, busy, "query_only(1)")
 	}
-	if j.read, err = connect(j.file, busy, "query_only(1)"); err != nil {
-		return errors.Join(err, conn.Close(), j.write.Close())
+	if err != nil {
+		_ = j.write.Close() // the error that led here says more
+		return err
 	}
 	j.read.SetMaxOpenConns(4)
 	j.writer = newWriter(conn, func(doing string, err error) error { return explain(j.file, doing, err) })
@@ -124,7 +125,7 @@ func (j *SQLite) connect(ctx context.Context, busy time.Duration) (*sql.Conn, er
 			if err = prepare(ctx, conn, j.file); err == nil {
 				return conn, nil
 			}
-			err = errors.Join(err, conn.Close())
+			_ = conn.Close() // the error that led here says more
 		}
 		if code := codeOf(err); code != codeBusy && code != codeLocked || time.Now().After(deadline) {
 			return nil, err
@@ -174,8 +175,7 @@ func (j *SQLite) Close() error {
 	for _, l := range logs {
 		errs = append(errs, l.Close())
 	}
-	j.writer.close()
-	errs = append(errs, j.writer.tx.conn.Close(), j.read.Close(), j.write.Close())
+	errs = append(errs, j.writer.close(), j.read.Close(), j.write.Close())
 	return explain(j.file, "closing", errors.Join(errs...))
 }
 

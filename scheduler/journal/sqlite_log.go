@@ -40,7 +40,10 @@ func newLease() []byte {
 
 // Begin records a new run.
 func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
-	if err := errors.Join(ctx.Err(), checkHeader(h)); err != nil {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := checkHeader(h); err != nil {
 		return nil, err
 	}
 	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == scheduler.Async, known: map[digest]struct{}{}}
@@ -306,7 +309,10 @@ func (b blobs) encodeText(text scheduler.FlowText) (source digest, files []byte)
 
 // Revise replaces the text of the flow.
 func (l *sqliteLog) Revise(ctx context.Context, text scheduler.FlowText) error {
-	if err := errors.Join(ctx.Err(), l.failed()); err != nil {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.failed(); err != nil {
 		return err
 	}
 	found := blobs{}

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync"
 	"time"
 )
@@ -138,13 +139,18 @@ func (w *writer) await(do func(*tx) error) error {
 	return <-done
 }
 
-// close commits what is queued and ends the goroutine.
-func (w *writer) close() {
+// close commits what is queued, ends the goroutine and gives its connection back.
+func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
 	w.signal()
 	<-w.over
+	var errs []error
+	for _, stmt := range w.tx.stmts {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, w.tx.conn.Close())...)
 }
 
 func (w *writer) run() {

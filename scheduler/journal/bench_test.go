@@ -1,0 +1,95 @@
+package journal_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// BenchmarkAppend measures steps per second beside appending to a plain file with
+// an fsync each, on the same disk at the same time, and prints the ratios. A step
+// is the four events that a step makes, of which the last must be durable.
+func BenchmarkAppend(b *testing.B) {
+	const steps, parallel = 2000, 16
+	var best struct{ raw, chain, fan, async float64 }
+	for b.Loop() {
+		for range 3 { // in turns: what disturbs one disturbs all
+			best.raw = max(best.raw, perSecond(steps, func() { rawAppends(b, steps) }))
+			best.chain = max(best.chain, perSecond(steps, func() { appendSteps(b, 1, steps, scheduler.Sync) }))
+			best.fan = max(best.fan, perSecond(steps*4, func() { appendSteps(b, parallel, steps*4/parallel, scheduler.Sync) }))
+			best.async = max(best.async, perSecond(steps*4, func() { appendSteps(b, 1, steps*4, scheduler.Async) }))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(best.raw, "fsyncs/s")
+	b.ReportMetric(best.chain, "steps/s")
+	b.ReportMetric(best.chain/best.raw, "chain/raw")
+	b.ReportMetric(best.fan/best.raw, "fan/raw")
+	b.ReportMetric(best.async/best.raw, "async/raw")
+}
+
+func perSecond(n int, do func()) float64 {
+	start := time.Now()
+	do()
+	return float64(n) / time.Since(start).Seconds()
+}
+
+func rawAppends(b *testing.B, n int) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	line := []byte(strings.Repeat("x", 400) + "\n")
+	for range n {
+		if _, err := f.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func appendSteps(b *testing.B, parallel, steps int, mode scheduler.Durability) {
+	j, err := journal.Open(b.Context(), b.TempDir(), journal.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	params := value.OfMap(value.Pairs("template", "How is the weather in {{ inputs.city }}?", "city", "杭州"))
+	output := value.OfMap(value.Pairs("text", strings.Repeat("It rains. ", 20)))
+	took := 1.5
+	var wg sync.WaitGroup
+	for i := range parallel {
+		log, err := j.Begin(b.Context(), &scheduler.RunHeader{ID: fmt.Sprint(i), StartedAt: time.Now(), Mode: mode})
+		if err != nil {
+			b.Fatal(err)
+		}
+		wg.Go(func() {
+			defer log.Close()
+			for n := range steps {
+				events := make([]*scheduler.Event, 4)
+				for k, t := range []scheduler.EventType{scheduler.StepReady, scheduler.StepStarted, scheduler.StepInput, scheduler.StepFinished} {
+					events[k] = &scheduler.Event{Seq: int64(4*n + k + 1), Time: time.Now(), Run: fmt.Sprint(i), Type: t, Step: fmt.Sprint("step", n)}
+				}
+				events[1].Data = &scheduler.Data{Call: "template"}
+				events[2].Data = &scheduler.Data{Params: &params, Input: &params}
+				events[3].Data = &scheduler.Data{Output: &output, DurationMS: &took}
+				if err := log.Append(b.Context(), events...); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
