@@ -9,6 +9,7 @@ package slot
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -64,12 +65,10 @@ func Definition() calls.Definition {
 
 // Validate compiles the schema and looks up the stages.
 func (p Params) Validate() error {
-	var names []string
-	for _, s := range strategies() {
-		names = append(names, s.name)
-	}
+	known := strategies()
+	names := slices.Sorted(maps.Keys(known))
 	for _, stage := range p.Stages {
-		if slices.Contains(names, stage) {
+		if _, ok := known[stage]; ok {
 			continue
 		}
 		err := calls.Errorf(calls.Invalid, "stages: there is no way of filling called %q", stage)
@@ -138,11 +137,11 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		w := &work{env: env, in: in, filling: filling, historyTokens: p.HistoryTokens}
-		for _, s := range strategies() {
-			if filling.Done() || !slices.Contains(p.Stages, s.name) {
-				continue
+		for _, stage := range p.Stages {
+			if filling.Done() {
+				break
 			}
-			if err := w.run(ctx, s); err != nil {
+			if err := w.run(ctx, stage); err != nil {
 				return nil, err
 			}
 		}

@@ -10,20 +10,16 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// strategy is a way to find what is missing.
-type strategy struct {
-	// name is what stages list.
-	name string
-	// fill takes what it finds into w.filling. What a model says wrong is no error.
-	fill func(ctx context.Context, w *work) error
-}
+// strategy is a way to find what is missing. It takes what it finds into
+// w.filling; what a model says wrong is no error.
+type strategy func(ctx context.Context, w *work) error
 
-// strategies are the ways of filling, in the order in which they run. A new one
-// adds its line here.
-func strategies() []strategy {
-	return []strategy{
-		{"llm", fillByText},
-		{"function", fillBySchema},
+// strategies are the ways of filling, by the names that stages list. A new one adds
+// its line here.
+func strategies() map[string]strategy {
+	return map[string]strategy{
+		"llm":      fillByText,
+		"function": fillBySchema,
 	}
 }
 
@@ -42,18 +38,18 @@ type work struct {
 	warnings      []string
 }
 
-// run runs a strategy. A model that fails leaves the data as it was: what is
-// missing remains. Only the end of the run or of its budget is an error.
-func (w *work) run(ctx context.Context, s strategy) error {
-	err := s.fill(ctx, w)
+// run runs the strategy of a stage. A model that fails leaves the data as it was:
+// what is missing remains. Only the end of the run or of its budget is an error.
+func (w *work) run(ctx context.Context, stage string) error {
+	err := strategies()[stage](ctx, w)
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
 	if kind := calls.KindOf(err); err == nil || kind != calls.Provider && kind != calls.Timeout {
 		return err
 	}
-	w.warnings = append(w.warnings, fmt.Sprintf("%s: %v", s.name, err))
-	w.env.Log.WarnContext(ctx, "filling failed", "stage", s.name, "error", err)
+	w.warnings = append(w.warnings, fmt.Sprintf("%s: %v", stage, err))
+	w.env.Log.WarnContext(ctx, "filling failed", "stage", stage, "error", err)
 	return nil
 }
 

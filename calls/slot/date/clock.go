@@ -73,6 +73,7 @@ func (r *reader) clock() bool {
 	}
 	if m := before.FindStringSubmatch(r.rest); m != nil {
 		r.rest = strings.TrimLeft(r.rest[len(m[0]):], " ")
+		r.vague = true
 		half := ""
 		if strings.ContainsAny(m[0], "午晚傍") && !strings.HasPrefix(m[0], "上") || strings.HasSuffix(m[0], "noon") || strings.HasSuffix(m[0], "evening") {
 			half = "下午"

@@ -20,12 +20,31 @@ const maxText = 100
 // in both languages. A day without a year is in the year of now. Numbers of 9 and
 // 10 digits are seconds since 1970, of 12 and 13 digits milliseconds.
 func Parse(text string, now time.Time) (t time.Time, ok bool) {
-	if len(text) > maxText {
+	t, vague, ok := read(text, now)
+	if vague {
 		return time.Time{}, false
+	}
+	return t, ok
+}
+
+// Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow
+// morning), for callers that want the day only. The time of t is midnight.
+func Day(text string, now time.Time) (t time.Time, ok bool) {
+	t, _, ok = read(text, now)
+	if !ok {
+		return time.Time{}, false
+	}
+	return midnight(t), true
+}
+
+// read is Parse; vague says that a part of the day was named and no time.
+func read(text string, now time.Time) (t time.Time, vague, ok bool) {
+	if len(text) > maxText {
+		return time.Time{}, false, false
 	}
 	r := reader{rest: normal(text), now: now}
 	if t, ok = r.absolute(); ok {
-		return t.In(now.Location()), true
+		return t.In(now.Location()), false, true
 	}
 	hasDay := r.day()
 	r.skip()
@@ -36,21 +55,21 @@ func Parse(text string, now time.Time) (t time.Time, ok bool) {
 	}
 	r.skip()
 	if r.bad || r.rest != "" || !hasDay && !hasTime {
-		return time.Time{}, false
+		return time.Time{}, false, false
 	}
 	year, month, day := r.at.Date()
 	if !hasDay {
 		year, month, day = now.Date()
 	}
-	return time.Date(year, month, day, r.hour, r.minute, r.second, r.nano, now.Location()), true
+	return time.Date(year, month, day, r.hour, r.minute, r.second, r.nano, now.Location()), r.vague && !hasTime, true
 }
 
 // reader takes pieces off the front of a text. bad says that a piece was read
-// that cannot be, such as a 31st of April.
+// that cannot be, such as a 31st of April; vague that a part of the day was named.
 type reader struct {
-	rest string
-	now  time.Time
-	bad  bool
+	rest       string
+	now        time.Time
+	bad, vague bool
 
 	at                         time.Time // the day
 	hour, minute, second, nano int

@@ -1,8 +1,8 @@
 package processor
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +21,7 @@ const (
 )
 
 // maxPieces bounds how many pieces of one answer are looked at.
-const maxPieces = 10_000
+const maxPieces = 2000
 
 // Filling is data on its way to fit a schema. It is used from one goroutine.
 type Filling struct {
@@ -60,28 +60,39 @@ func (f *Filling) Rejected() []Rejection { return f.rejected }
 // Sources tells where the values come from: a source holds for its pointer and
 // all below that has no other.
 func (f *Filling) Sources() *value.Map {
-	m := value.NewMap(0)
-	f.collect(f.data, "", Known, m)
+	m, above := value.NewMap(0), map[string]bool{}
+	for pointer := range f.sources {
+		addAbove(above, pointer)
+	}
+	if f.data.Kind() == value.Object {
+		above[""] = true
+	}
+	f.collect(f.data, "", Known, above, m)
 	return m
 }
 
-func (f *Filling) collect(v value.Value, pointer string, inherited Source, m *value.Map) {
+// collect enters the sources at and below a place; above are the places that have
+// some below.
+func (f *Filling) collect(v value.Value, pointer string, inherited Source, above map[string]bool, m *value.Map) {
 	if own, ok := f.sources[pointer]; ok {
 		inherited = own
 	}
-	mixed := pointer == "" && v.Kind() == value.Object
-	for other := range f.sources {
-		mixed = mixed || other != pointer && within(other, pointer)
-	}
-	if !mixed {
+	if !above[pointer] {
 		m.Set(pointer, value.OfString(string(inherited)))
 		return
 	}
 	for i, item := range v.List() {
-		f.collect(item, fmt.Sprintf("%s/%d", pointer, i), inherited, m)
+		f.collect(item, pointer+"/"+strconv.Itoa(i), inherited, above, m)
 	}
 	for name, member := range v.Map().All() {
-		f.collect(member, pointer+"/"+value.Escape(name), inherited, m)
+		f.collect(member, pointer+"/"+value.Escape(name), inherited, above, m)
+	}
+}
+
+// addAbove enters the places above a pointer.
+func addAbove(above map[string]bool, pointer string) {
+	for i := strings.LastIndexByte(pointer, '/'); i >= 0; i = strings.LastIndexByte(pointer[:i], '/') {
+		above[pointer[:i]] = true
 	}
 }
 

@@ -45,19 +45,19 @@ func Formats() []Format {
 			Name:    "date",
 			Type:    value.OfMap(value.Pairs("type", "string", "format", "date", "pattern", `^\d{4}-\d{2}-\d{2}$`)),
 			Check:   layout(dateLayout),
-			Convert: moment(dateLayout),
+			Convert: moment(dateLayout, date.Day),
 		},
 		{
 			Name:    "timestamp",
 			Type:    value.OfMap(value.Pairs("type", "string", "format", "timestamp", "pattern", `^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$`)),
 			Check:   layout(timestampLayout),
-			Convert: moment(timestampLayout),
+			Convert: moment(timestampLayout, date.Parse),
 		},
 		{
 			Name:    "date-time",
 			Type:    value.OfMap(value.Pairs("type", "string", "format", "date-time", "pattern", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)),
 			Check:   layout(time.RFC3339),
-			Convert: moment(time.RFC3339),
+			Convert: moment(time.RFC3339, date.Parse),
 		},
 	}
 }
@@ -73,9 +73,9 @@ func layout(layout string) func(value.Value) bool {
 	}
 }
 
-// moment converts a point in time. Schemas that take numbers but no text get
-// seconds since 1970.
-func moment(layout string) func(value.Value, []string, time.Time) (value.Value, bool) {
+// moment converts a point in time that read understands. Schemas that take numbers
+// but no text get seconds since 1970.
+func moment(layout string, read func(string, time.Time) (time.Time, bool)) func(value.Value, []string, time.Time) (value.Value, bool) {
 	return func(v value.Value, types []string, now time.Time) (value.Value, bool) {
 		numeric := !slices.Contains(types, "string") && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
 		if k := v.Kind(); numeric && (k == value.Int || k == value.Float) {
@@ -85,7 +85,7 @@ func moment(layout string) func(value.Value, []string, time.Time) (value.Value, 
 		if !ok {
 			text = v.JSON()
 		}
-		at, ok := date.Parse(text, now)
+		at, ok := read(text, now)
 		switch {
 		case !ok:
 			return v, false

@@ -99,10 +99,6 @@ func (p *Processor) format(name value.Value) (Format, bool) {
 	return Format{}, false
 }
 
-// Schema is the schema with which data is checked: the source, with the types that
-// JSON Schema does not know spelt out.
-func (p *Processor) Schema() *schema.Schema { return p.schema }
-
 // Check gives the flat schema of what is missing or wrong in the data; an empty
 // object where the data is valid. Properties stand in the order of the source
 // schema.

@@ -19,6 +19,12 @@ func placeOf(f schema.Fault) string {
 	return f.Pointer
 }
 
+// Bounds of a flat schema. What is beyond comes when the first are mended.
+const (
+	maxPlaces = 1000
+	maxBytes  = 1 << 20
+)
+
 // remaining is the flat schema of the faults.
 func (p *Processor) remaining(faults []schema.Fault) value.Value {
 	if len(faults) == 0 {
@@ -39,14 +45,19 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 	p.sort(pointers)
 
 	carry := carrier{root: p.doc, definitions: value.NewMap(0)}
-	properties, required := value.NewMap(len(pointers)), make([]value.Value, len(pointers))
-	for i, pointer := range pointers {
+	properties, required, size := value.NewMap(0), []value.Value{}, 0
+	for _, pointer := range pointers {
+		if len(required) > 0 && (len(required) == maxPlaces || size > maxBytes) {
+			break
+		}
 		sub := wanted[pointer][0]
 		if all := wanted[pointer]; len(all) > 1 {
 			sub = value.OfMap(value.Pairs("allOf", all))
 		}
-		properties.Set(pointer, carry.schema(object(sub), false))
-		required[i] = value.OfString(pointer)
+		sub = carry.schema(object(sub), false)
+		size += len(sub.AppendJSON(nil))
+		properties.Set(pointer, sub)
+		required = append(required, value.OfString(pointer))
 	}
 	flat := value.NewMap(4)
 	for _, key := range carry.keys {

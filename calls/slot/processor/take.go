@@ -3,7 +3,6 @@ package processor
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -42,9 +41,7 @@ func (f *Filling) newTake(source Source) *take {
 	for _, fault := range f.faults {
 		place := placeOf(fault)
 		t.open[place] = append(t.open[place], fault)
-		for i := strings.LastIndexByte(place, '/'); i >= 0; i = strings.LastIndexByte(place[:i], '/') {
-			t.above[place[:i]] = true
-		}
+		addAbove(t.above, place)
 	}
 	return t
 }
