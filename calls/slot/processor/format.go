@@ -43,19 +43,19 @@ func Formats() []Format {
 	return []Format{
 		{
 			Name:    "date",
-			Type:    value.OfMap(value.Pairs("type", "string", "format", "date", "pattern", `^\d{4}-\d{2}-\d{2}$`)),
+			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2}$`)),
 			Check:   layout(dateLayout),
 			Convert: moment(dateLayout, date.Day),
 		},
 		{
 			Name:    "timestamp",
-			Type:    value.OfMap(value.Pairs("type", "string", "format", "timestamp", "pattern", `^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$`)),
+			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$`)),
 			Check:   layout(timestampLayout),
 			Convert: moment(timestampLayout, date.Parse),
 		},
 		{
 			Name:    "date-time",
-			Type:    value.OfMap(value.Pairs("type", "string", "format", "date-time", "pattern", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)),
+			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)),
 			Check:   layout(time.RFC3339),
 			Convert: moment(time.RFC3339, date.Parse),
 		},

@@ -63,7 +63,8 @@ func (p *Processor) plain(v value.Value, names bool) value.Value {
 			}
 		case "type":
 			if format, ok := p.format(member); ok && !names {
-				stands = format.Type
+				stands = value.OfMap(format.Type.Map().Clone())
+				stands.Map().Set("format", member)
 				continue
 			}
 			member = p.plain(member, false)

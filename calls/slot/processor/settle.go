@@ -3,6 +3,7 @@ package processor
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -181,7 +182,23 @@ func (t *take) finish() int {
 				delete(t.sources, other)
 			}
 		}
-		t.sources[c.pointer] = t.source
+		if t.sourceOf(c.pointer) != t.source {
+			t.sources[c.pointer] = t.source
+		}
 	}
 	return taken
+}
+
+// sourceOf is the source that holds for a place.
+func (f *Filling) sourceOf(pointer string) Source {
+	for {
+		if source, ok := f.sources[pointer]; ok {
+			return source
+		}
+		i := strings.LastIndexByte(pointer, '/')
+		if i < 0 {
+			return Known
+		}
+		pointer = pointer[:i]
+	}
 }

@@ -69,7 +69,9 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 	faulty, replaceable := t.status(pointer, tokens)
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
-	case t.source == User && exact:
+	case pointer == "" && have.Kind() == value.Object && !bothObjects:
+		t.reject(pointer, v, "the answer is no object")
+	case t.source == User && exact && pointer != "":
 		t.assign(tokens, v, faulty)
 	case bothObjects:
 		if exact && len(t.open[pointer]) > 0 {

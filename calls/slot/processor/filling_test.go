@@ -1,0 +1,393 @@
+package processor_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/calls/slot/processor"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+var thursday = time.Date(2026, 3, 5, 9, 7, 30, 0, time.FixedZone("CST", 8*3600))
+
+const model processor.Source = "model"
+
+func parse(t testing.TB, text string) value.Value {
+	t.Helper()
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+func compile(t testing.TB, schema string) *processor.Processor {
+	t.Helper()
+	p, err := processor.New(parse(t, schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const weather = `{"type":"object","required":["city","date"],"properties":{
+	"city":{"type":"string"},"date":{"type":"string","format":"date"},"unit":{"enum":["C","F"]},"days":{"type":"integer"},"wind":{"type":"boolean"}}}`
+
+const order = `{"type":"object","required":["items","to"],"additionalProperties":false,"properties":{
+	"items":{"type":"array","minItems":1,"items":{"type":"object","required":["sku","n"],"additionalProperties":false,"properties":{"sku":{"type":"string"},"n":{"type":"integer","minimum":1}}}},
+	"to":{"anyOf":[
+		{"type":"object","required":["phone"],"additionalProperties":false,"properties":{"phone":{"type":"string","pattern":"^[0-9]+$"}}},
+		{"type":"object","required":["email"],"additionalProperties":false,"properties":{"email":{"type":"string"}}}]},
+	"tags":{"type":"array","uniqueItems":true,"items":{"enum":["a","b","c"]}},
+	"note":{"type":["string","null"]},
+	"extra":{"type":"object","maxProperties":1,"additionalProperties":{"type":"integer"}}}}`
+
+func TestTake(t *testing.T) {
+	tests := []struct {
+		name, schema, known, answer string
+		source                      processor.Source // model where it is not given
+		want                        string
+		missing                     string // pointers
+		rejected                    string // pointers
+		sources                     string
+	}{
+		{name: "names and pointers", schema: weather, known: `{"unit":"C"}`, answer: `{"city":"杭州","/date":"2026-03-06"}`,
+			want: `{"unit":"C","city":"杭州","date":"2026-03-06"}`, sources: `{"/unit":"known","/city":"model","/date":"model"}`},
+		{name: "known stays", schema: weather, known: `{"city":"杭州"}`, answer: `{"city":"上海","date":"2026-03-06"}`,
+			want: `{"city":"杭州","date":"2026-03-06"}`, rejected: "/city"},
+		{name: "the same again is no rejection", schema: weather, known: `{"city":"杭州","days":3}`, answer: `{"city":"杭州","days":3.0}`,
+			want: `{"city":"杭州","days":3}`, missing: "/date"},
+		{name: "wrong goes", schema: weather, known: `{"city":5,"date":"2026-03-06"}`, answer: `{"/city":"杭州"}`,
+			want: `{"city":"杭州","date":"2026-03-06"}`, sources: `{"/city":"model","/date":"known"}`},
+		{name: "wrong again stays wrong", schema: weather, known: `{"city":5,"date":"2026-03-06"}`, answer: `{"/city":6}`,
+			want: `{"city":5,"date":"2026-03-06"}`, missing: "/city", rejected: "/city"},
+		{name: "invented and unfitting", schema: weather, known: `{}`, answer: `{"city":"杭州","mood":"good","unit":"K","days":"many"}`,
+			want: `{"city":"杭州"}`, missing: "/date", rejected: "/days /mood /unit"},
+		{name: "null is not known", schema: weather, known: `{}`, answer: `{"city":null,"date":null,"unit":null}`, want: `{}`, missing: "/city /date"},
+		{name: "spelling, types and dates", schema: weather, known: `{}`, answer: `{"city":"x","unit":" c","days":"3","wind":"True","date":"下周五"}`,
+			want: `{"city":"x","unit":"C","days":3,"wind":true,"date":"2026-03-13"}`},
+		{name: "no date", schema: weather, known: `{"city":"x"}`, answer: `{"date":"sometime"}`, want: `{"city":"x"}`, missing: "/date", rejected: "/date"},
+		{name: "known dates are understood too", schema: weather, known: `{"city":"x","date":"明天"}`, answer: `{}`, want: `{"city":"x","date":"2026-03-06"}`},
+
+		{name: "nested and partly", schema: order, known: `{"to":{"email":"e"}}`, answer: `{"items":[{"sku":"s","n":0,"color":"red"}]}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"s"}]}`, missing: "/items/0/n", rejected: "/items/0/color /items/0/n",
+			sources: `{"/to":"known","/items":"model"}`},
+		{name: "one element's field", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1},{"sku":"b"}]}`, answer: `{"/items/1/n":2}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1},{"sku":"b","n":2}]}`, sources: `{"/to":"known","/items/0":"known","/items/1/sku":"known","/items/1/n":"model"}`},
+		{name: "the whole list again", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1},{"sku":"b"}]}`,
+			answer: `{"items":[{"sku":"zzz","n":9},{"sku":"b","n":2},{"sku":"c","n":3}]}`,
+			want:   `{"to":{"email":"e"},"items":[{"sku":"a","n":1},{"sku":"b","n":2}]}`, rejected: "/items/0/n /items/0/sku"},
+		{name: "appending", schema: order, known: `{"to":{"email":"e"}}`, answer: `{"/items/-":{"sku":"a","n":1},"/items/1/sku":"b","/items/1/n":2}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1},{"sku":"b","n":2}]}`},
+		{name: "impossible pointers", schema: order, known: `{"to":{"email":"e"}}`, answer: `{"/items/7/n":1,"/items/00/n":1,"/to/email/x":1,"/~2":1}`,
+			want: `{"to":{"email":"e"}}`, missing: "/items", rejected: "/items/00/n /items/7/n /to/email/x /~2"},
+		{name: "a list of which one does not fit", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, answer: `{"tags":["a","z","b"]}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}],"tags":["a","b"]}`, rejected: "/tags/1"},
+		{name: "twice the same", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, answer: `{"tags":["a","a"]}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, rejected: "/tags"},
+		{name: "nothing of an optional list fits", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, answer: `{"tags":["x"]}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, rejected: "/tags/0"},
+		{name: "too much of an open object", schema: order, known: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}],"extra":{"x":1}}`, answer: `{"extra":{"y":2}}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}],"extra":{"x":1}}`, rejected: "/extra/y"},
+		{name: "a union", schema: order, known: `{"items":[{"sku":"a","n":1}]}`, answer: `{"to":{"phone":"abc"}}`, want: `{"items":[{"sku":"a","n":1}]}`, missing: "/to", rejected: "/to"},
+		{name: "another branch of a union", schema: order, known: `{"items":[{"sku":"a","n":1}],"to":{"phone":"abc"}}`, answer: `{"/to":{"email":"e"}}`,
+			want: `{"items":[{"sku":"a","n":1}],"to":{"email":"e"}}`, sources: `{"/items":"known","/to":"model"}`},
+		{name: "inside a union", schema: order, known: `{"items":[{"sku":"a","n":1}],"to":{"phone":"abc"}}`, answer: `{"/to/phone":"123"}`,
+			want: `{"items":[{"sku":"a","n":1}],"to":{"phone":"123"}}`},
+		{name: "what must not be there", schema: order, known: `{"items":[{"sku":"a","n":1}],"to":{"email":"e"},"bad":1}`, answer: `{"":{"note":null}}`,
+			want: `{"items":[{"sku":"a","n":1}],"to":{"email":"e"},"note":null}`},
+		{name: "a scalar in the way", schema: order, known: `{"to":{"email":"e"},"items":7}`, answer: `{"/items/0/sku":"a","/items/0/n":1}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`},
+		{name: "the root", schema: weather, known: `[1]`, answer: `{"":{"city":"x","date":"2026-03-06"}}`, want: `{"city":"x","date":"2026-03-06"}`},
+		{name: "no object", schema: weather, known: `{"city":"x"}`, answer: `["x"]`, want: `{"city":"x"}`, missing: "/date", rejected: " "},
+
+		{name: "a user's answer wins", schema: weather, known: `{"city":"杭州"}`, source: processor.User, answer: `{"/city":"上海","/date":"明天","/unit":"K"}`,
+			want: `{"city":"上海","date":"2026-03-06"}`, rejected: "/unit", sources: `{"/city":"user","/date":"user"}`},
+		{name: "a user's wrong answer", schema: weather, known: `{"city":"杭州","date":"2026-03-06"}`, source: processor.User, answer: `{"/city":7}`,
+			want: `{"city":"杭州","date":"2026-03-06"}`, rejected: "/city", sources: `{"/city":"known","/date":"known"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			known := parse(t, tt.known)
+			before := known.JSON()
+			f := compile(t, tt.schema).Fill(known, thursday)
+			if tt.source == "" {
+				tt.source = model
+			}
+			f.Take(parse(t, tt.answer), tt.source)
+			if !value.Equal(f.Data(), parse(t, tt.want)) {
+				t.Errorf("data: want %s\ngot %s", tt.want, f.Data())
+			}
+			if got := strings.Join(required(t, "", f.Remaining()), " "); got != tt.missing {
+				t.Errorf("missing: want %s, got %s", tt.missing, got)
+			}
+			var rejected []string
+			for _, r := range f.Rejected() {
+				rejected = append(rejected, r.Pointer)
+			}
+			slices.Sort(rejected)
+			if got := strings.Join(rejected, " "); got != strings.TrimSpace(tt.rejected) || tt.rejected == " " && len(rejected) != 1 {
+				t.Errorf("rejected: want %s, got %v", tt.rejected, f.Rejected())
+			}
+			if tt.sources != "" && !value.Equal(parse(t, tt.sources), value.OfMap(f.Sources())) {
+				t.Errorf("sources: want %s, got %s", tt.sources, value.OfMap(f.Sources()))
+			}
+			if known.JSON() != before {
+				t.Errorf("the known data was changed to %s", known)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	p := compile(t, `{"type":"object","required":["n","o","bad"],"definitions":{"o":{"type":"object","required":["x"],"properties":{"x":{"type":"integer","default":1}}}},
+		"properties":{"n":{"type":"integer","default":3},"o":{"allOf":[{"$ref":"#/definitions/o"}],"default":{}},"bad":{"type":"string","default":7},"free":{"default":1}}}`)
+	f := p.Fill(parse(t, `{}`), thursday)
+	f.ApplyDefaults()
+	if want := `{"n":3,"o":{"x":1}}`; f.Data().JSON() != want {
+		t.Errorf("want %s, got %s", want, f.Data())
+	}
+	if got := required(t, "", f.Remaining()); !slices.Equal(got, []string{"/bad"}) {
+		t.Errorf("%v remain", got)
+	}
+	if want := `{"/n":"default","/o":"default"}`; value.OfMap(f.Sources()).JSON() != want {
+		t.Errorf("want %s, got %s", want, value.OfMap(f.Sources()))
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	tests := []struct{ name, schema, data, want string }{
+		{"order of the schema", `{"type":"object","required":["z","a"],"properties":{"z":{"type":"string","default":"d","description":"Z"},"a":{"type":"integer"}}}`, `{}`,
+			`{"type":"object","properties":{"/z":{"type":"string","default":"d","description":"Z"},"/a":{"type":"integer"}},"required":["/z","/a"]}`},
+		{"several faults", `{"type":"object","properties":{"a":{"allOf":[{"minLength":3},{"pattern":"^x"}]}}}`, `{"a":"y"}`,
+			`{"type":"object","properties":{"/a":{"allOf":[{"pattern":"^x"},{"minLength":3}]}},"required":["/a"]}`},
+		{"required elsewhere", `{"type":"object","properties":{"a":{"type":"string"}},"allOf":[{"required":["a","b"]}]}`, `{}`,
+			`{"type":"object","properties":{"/a":{"type":"string"},"/b":{}},"required":["/a","/b"]}`},
+		{"definitions that are used", `{"$defs":{"A":{"type":"array","items":{"$ref":"#/$defs/B"}},"B":{"type":"string"},"C":{}},"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/A"}}}`, `{}`,
+			`{"type":"object","properties":{"/a":{"$ref":"#/$defs/A"}},"required":["/a"],"$defs":{"A":{"type":"array","items":{"$ref":"#/$defs/B"}},"B":{"type":"string"}}}`},
+		{"references to anywhere", `{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/properties/b~1"},"b/":{"type":"object","properties":{"up":{"$ref":"#"}}}}}`, `{}`,
+			`{"type":"object","properties":{"/a":{"$ref":"#/definitions/root.properties.b-1"}},"required":["/a"],"definitions":{` +
+				`"root.properties.b-1":{"type":"object","properties":{"up":{"$ref":"#/definitions/root"}}},` +
+				`"root":{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/definitions/root.properties.b-1"},"b/":{"type":"object","properties":{"up":{"$ref":"#/definitions/root"}}}}}}}`},
+		{"true and false", `{"type":"object","required":["t"],"properties":{"t":true,"f":false}}`, `{"f":1}`,
+			`{"type":"object","properties":{"/t":{},"/f":{"not":{}}},"required":["/t","/f"]}`},
+		{"types of ours", `{"type":"object","required":["d"],"properties":{"d":{"type":"date","description":"day"}}}`, `{}`,
+			`{"type":"object","properties":{"/d":{"description":"day","type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$","format":"date"}},"required":["/d"]}`},
+		{"a closed object", `{"type":"object","properties":{"o":{"type":"object","additionalProperties":false}}}`, `{"o":{"x":1,"y":2}}`,
+			`{"type":"object","properties":{"/o":{"type":"object","additionalProperties":false}},"required":["/o"]}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := compile(t, tt.schema).Check(parse(t, tt.data))
+			if diff := cmp.Diff(tt.want, got.JSON()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if _, err := processor.New(got); err != nil {
+				t.Errorf("it is no schema: %v", err)
+			}
+		})
+	}
+}
+
+func TestOptional(t *testing.T) {
+	f := compile(t, order).Fill(parse(t, `{"items":[{"sku":"a"}],"to":{"email":"e"},"extra":{"n":1}}`), thursday)
+	if got := get(f.Optional(), "properties").Map().Keys(); !slices.Equal(got, []string{"/to/phone", "/tags", "/note"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	p := compile(t, `{"type":"object","properties":{"d":{"type":"date"},"ts":{"type":"timestamp"},"n":{"type":"integer","format":"timestamp"},"dt":{"type":"string","format":"date-time"},
+		"u":{"anyOf":[{"type":"string","format":"date"},{"enum":["never"]}]},"list":{"type":"array","items":{"type":"date"}}}}`)
+	f := p.Fill(parse(t, `{"d":"明天","ts":1772701650,"n":"下周五","dt":"tomorrow 3pm","u":"never","list":["today","x"]}`), thursday)
+	want := `{"d":"2026-03-06","ts":"2026-03-05 17:07:30","n":1773331200,"dt":"2026-03-06T15:00:00+08:00","u":"never","list":["2026-03-05","x"]}`
+	if f.Data().JSON() != want {
+		t.Errorf("want %s, got %s", want, f.Data())
+	}
+	if got := required(t, "", f.Remaining()); !slices.Equal(got, []string{"/list/1"}) {
+		t.Errorf("%v remain", got)
+	}
+	f.Take(parse(t, `{"/list/1":"2024年5月1日"}`), model)
+	if !f.Done() {
+		t.Errorf("%s remains", f.Remaining())
+	}
+	even := processor.Format{
+		Name: "even", Type: parse(t, `{"type":"integer","multipleOf":2}`),
+		Check: func(v value.Value) bool { n, ok := v.Int(); return ok && n%2 == 0 },
+		Convert: func(v value.Value, _ []string, _ time.Time) (value.Value, bool) {
+			n, ok := v.Int()
+			return value.OfInt(n + 1), ok
+		},
+	}
+	p, err := processor.New(parse(t, `{"type":"object","properties":{"x":{"type":"even"}}}`), even)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Fill(parse(t, `{"x":3}`), thursday).Data().JSON(); got != `{"x":4}` {
+		t.Errorf("an added format gives %s", got)
+	}
+}
+
+// What a model says never takes away what is known and valid, and what remains is
+// empty exactly when the data is valid.
+func TestLawsOfMerging(t *testing.T) {
+	docs := []string{weather, order}
+	rapid.Check(t, func(r *rapid.T) {
+		doc := parse(t, rapid.SampledFrom(docs).Draw(r, "schema"))
+		p, err := processor.New(doc)
+		if err != nil {
+			r.Fatal(err)
+		}
+		s, err := schema.Parse(doc)
+		if err != nil {
+			r.Fatal(err)
+		}
+		known, _ := p.Convert(drawObject(r, "known"))
+		f := p.Fill(known, thursday)
+		before, wrong := f.Data(), s.Check(f.Data())
+		for range 2 {
+			f.Take(drawObject(r, "answer"), model)
+		}
+		after, problems := f.Data(), s.Check(f.Data())
+		if f.Done() != (problems == nil) || (f.Remaining().Map().Len() == 0) != f.Done() {
+			r.Fatalf("%s: %v, but %s remains", after, problems, f.Remaining())
+		}
+		for name, member := range before.Map().All() {
+			ok := true
+			for _, problem := range wrong {
+				ok = ok && !strings.HasPrefix(problem.Pointer, "/"+value.Escape(name))
+			}
+			if now, has := after.Get(name); ok && (!has || !covers(now, member)) {
+				r.Fatalf("%s was known and valid, and is %s\nknown %s\nafter %s", member, now, before, after)
+			}
+		}
+		if len(wrong) == 0 && len(problems) > 0 {
+			for _, problem := range problems {
+				if problem.Keyword != "required" {
+					r.Fatalf("an answer spoilt valid data: %v\n%s\n%s", problem, before, after)
+				}
+			}
+		}
+		// The same answer again changes nothing.
+		answer := drawObject(r, "again")
+		f.Take(answer, model)
+		once := f.Data()
+		if _, appends := answer.Get("/items/-"); appends {
+			return
+		}
+		f.Take(answer, model)
+		if !value.Equal(once, f.Data()) {
+			r.Fatalf("%s twice: %s, then %s", answer, once, f.Data())
+		}
+	})
+}
+
+// covers says whether all that old has is in now.
+func covers(now, old value.Value) bool {
+	if old.Kind() != value.Object {
+		return value.Equal(now, old)
+	}
+	for name, member := range old.Map().All() {
+		if mine, ok := now.Get(name); !ok || !covers(mine, member) {
+			return false
+		}
+	}
+	return true
+}
+
+func drawObject(r *rapid.T, label string) value.Value {
+	m := value.NewMap(0)
+	keys := []string{
+		"city", "date", "unit", "days", "items", "to", "tags", "note", "extra", "bad", "", "/", "/city", "/items/0", "/items/0/n", "/items/0/sku", "/items/-", "/items/1/n",
+		"/to", "/to/phone", "/to/email", "/tags/0", "/tags/1", "/extra/x", "/a~", "/date/x/y",
+	}
+	for range rapid.IntRange(0, 4).Draw(r, label+" size") {
+		m.Set(rapid.SampledFrom(keys).Draw(r, "key"), drawValue(r, 3))
+	}
+	return value.OfMap(m)
+}
+
+func drawValue(r *rapid.T, depth int) value.Value {
+	switch rapid.IntRange(0, 9).Draw(r, "kind") {
+	case 0:
+		return value.Value{}
+	case 1:
+		return value.OfInt(int64(rapid.IntRange(-1, 3).Draw(r, "n")))
+	case 2, 3, 4:
+		return value.OfString(rapid.SampledFrom([]string{"a", "b", "C", "123", "明天", "2026-03-06", "x"}).Draw(r, "s"))
+	case 5, 6:
+		items := []value.Value{}
+		for range rapid.IntRange(0, 3).Draw(r, "items") {
+			if depth > 0 {
+				items = append(items, drawValue(r, depth-1))
+			}
+		}
+		return value.OfList(items...)
+	}
+	m := value.NewMap(0)
+	for range rapid.IntRange(0, 3).Draw(r, "members") {
+		if depth > 0 {
+			m.Set(rapid.SampledFrom([]string{"sku", "n", "phone", "email", "x", "y", "color"}).Draw(r, "name"), drawValue(r, depth-1))
+		}
+	}
+	return value.OfMap(m)
+}
+
+// A pointer sets what it names and nothing else.
+func TestConvertSetsWhatItNames(t *testing.T) {
+	p := compile(t, `{}`)
+	rapid.Check(t, func(r *rapid.T) {
+		tokens := rapid.SliceOfN(rapid.StringMatching(`[a-z~/ é]{1,3}`), 1, 4).Draw(r, "tokens")
+		pointer := ""
+		for _, token := range tokens {
+			pointer += "/" + value.Escape(token)
+		}
+		x := drawValue(r, 2)
+		other := value.OfString("kept")
+		m := value.NewMap(0)
+		m.Set("other", other)
+		m.Set(pointer, x)
+		data, rejected := p.Convert(value.OfMap(m))
+		got, ok := data.At(pointer)
+		if len(rejected) > 0 || !ok || !value.Equal(got, x) {
+			r.Fatalf("%s gives %s %v", value.OfMap(m), data, rejected)
+		}
+		if kept, _ := data.Get("other"); tokens[0] != "other" && !value.Equal(kept, other) {
+			r.Fatalf("%s gives %s", value.OfMap(m), data)
+		}
+	})
+}
+
+func FuzzTake(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"items":[{"sku":"a"}]}`, `{"/items/0/n":1}`}, {`{"to":{"phone":"x"}}`, `{"/to":{"email":"e"}}`}, {`[]`, `{"":{}}`}, {`{"items":[]}`, `{"/items/-/-/-":[1],"/items/-1":0}`},
+		{`{"items":5}`, `{"/items/99999999999999999999":{}}`}, {`{"tags":["a","a"]}`, `{"tags":["a","b"],"/tags/1":"c"}`}, {`{"bad":1}`, `{"/":{},"/~":1,"//":2}`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	p := compile(f, order)
+	f.Fuzz(func(t *testing.T, known, answer string) {
+		k, err := value.ParseJSON([]byte(known))
+		if err != nil {
+			return
+		}
+		a, err := value.ParseJSON([]byte(answer))
+		if err != nil {
+			return
+		}
+		filling := p.Fill(k, thursday)
+		filling.Take(a, model)
+		filling.ApplyDefaults()
+		if valid := p.Check(filling.Data()).Map().Len() == 0; valid != filling.Done() {
+			t.Errorf("%s over %s gives %s: valid %t, done %t", answer, known, filling.Data(), valid, filling.Done())
+		}
+		_ = filling.Sources()
+		_ = filling.Optional()
+	})
+}
