@@ -1,0 +1,196 @@
+package journal_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// childEnv names the directory of the journal that a child process fills.
+const childEnv = "JOURNAL_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		if err := fill(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// victims are how many runs the child writes to at a time.
+const victims = 3
+
+// fill appends to the runs in dir until it is killed, and prints RUN SEQ once the
+// journal has acknowledged the event SEQ.
+func fill(dir string) error {
+	ctx := context.Background()
+	j, err := journal.Open(ctx, dir, journal.Options{})
+	if err != nil {
+		return err
+	}
+	errs := make(chan error, victims)
+	var mu sync.Mutex
+	for i := range victims {
+		id := "r" + strconv.Itoa(i)
+		log, err := j.Reopen(ctx, id)
+		for held := (*scheduler.HeldError)(nil); errors.As(err, &held); log, err = j.Reopen(ctx, id) {
+			time.Sleep(50 * time.Millisecond) // until the lease of the one before runs out
+		}
+		if err != nil {
+			return err
+		}
+		go func() { errs <- fillRun(ctx, log, id, &mu) }()
+	}
+	return <-errs
+}
+
+func fillRun(ctx context.Context, log scheduler.RunLog, id string, stdout *sync.Mutex) error {
+	seq := log.Info().LastSeq
+	for {
+		var batch []*scheduler.Event
+		for range 1 + rand.IntN(4) {
+			seq++
+			batch = append(batch, victimEvent(id, seq))
+		}
+		if rand.IntN(3) == 0 {
+			if err := log.Enqueue(ctx, batch...); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := log.Append(ctx, batch...); err != nil {
+			return err
+		}
+		stdout.Lock()
+		fmt.Println(id, seq)
+		stdout.Unlock()
+	}
+}
+
+// victimEvent is the event of that number: sometimes with a payload, new or known.
+func victimEvent(id string, seq int64) *scheduler.Event {
+	ev := event(id, seq)
+	ev.Data.Text = fmt.Sprint(id, " ", seq)
+	if seq%7 == 0 {
+		output := value.OfMap(value.Pairs("shared", strings.Repeat("x", 20_000), "own", strings.Repeat(fmt.Sprint(seq), 2000)))
+		ev.Data.Output = &output
+	}
+	return ev
+}
+
+// TestKill kills a process that appends, at a random moment, again and again: what
+// it was told to be durable is there, and the file is sound. CHAOS_ROUNDS sets how
+// often.
+func TestKill(t *testing.T) {
+	rounds := 8
+	if text := os.Getenv("CHAOS_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	j := open(t, dir, journal.Options{})
+	for i := range victims {
+		id := "r" + strconv.Itoa(i)
+		log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]int64{}
+	for round := range rounds {
+		acknowledged := killChild(t, dir)
+		j := open(t, dir, journal.Options{})
+		if err := j.Check(t.Context()); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		for id, seq := range acknowledged {
+			info, err := j.Run(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.LastSeq < seq || info.State != scheduler.RunRunning {
+				t.Fatalf("round %d: event %d was acknowledged, the run is %+v", round, seq, info)
+			}
+			compare(t, j, id, checked[id]+1)
+			checked[id] = info.LastSeq
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d rounds: %v", rounds, checked)
+}
+
+// compare checks the events from one on.
+func compare(t *testing.T, j *journal.SQLite, id string, from int64) {
+	t.Helper()
+	for ev, err := range j.Events(t.Context(), id, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, got := value.Must(victimEvent(id, from)).JSON(), value.Must(ev).JSON(); want != got {
+			t.Fatalf("event %d of %s came back as %.300s", from, id, got)
+		}
+		from++
+	}
+}
+
+// killChild runs the child, kills it, and gives the last event of each run that it
+// saw acknowledged.
+func killChild(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"="+dir)
+	child.Stderr = os.Stderr
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left := 1 + rand.IntN(200)
+	last := map[string]int64{}
+	for lines := bufio.NewScanner(stdout); lines.Scan(); left-- {
+		var id string
+		var seq int64
+		if _, err := fmt.Sscan(lines.Text(), &id, &seq); err != nil {
+			break // the line was cut by the kill
+		}
+		last[id] = seq
+		if left == 0 {
+			go func() {
+				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+				_ = child.Process.Kill()
+			}()
+		}
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return last
+}
