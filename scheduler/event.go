@@ -77,8 +77,14 @@ type Data struct {
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`
 	DurationMS *float64     `json:"duration_ms,omitempty"`
-	// RemainingSchema: step.waiting and flow.waiting.
+	// RemainingSchema: step.waiting; its properties are JSON pointers of what is
+	// missing. Output is there too: what the call slot has found so far.
 	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
+	// Waiting: flow.waiting, all that wait.
+	Waiting []WaitingFor `json:"waiting,omitempty"`
+	// Masked: step.finished and step.waiting, the JSON pointers of what secrets were
+	// taken out of in the output. A resumed run does not have them.
+	Masked []string `json:"masked,omitempty"`
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.
 	Answers *value.Value `json:"answers,omitempty"`

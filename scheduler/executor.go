@@ -45,6 +45,15 @@ type StepExecutor struct {
 	CancelGrace time.Duration
 	// Sleep waits between attempts, or until ctx ends; nil is a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Journal records the runs, so that they can be resumed; nil: nothing is kept.
+	Journal Journal
+	// Durability is the mode of new runs; "" is [Sync].
+	Durability Durability
+	// Options are kept with every new run: see [RunHeader].
+	Options value.Value
+	// Parse reads the flow of a run from the text that the journal has: see
+	// [Loader.LoadText]. [StepExecutor.Resume] needs it.
+	Parse func(file string, text FlowText) (*Flow, Problems)
 }
 
 const (

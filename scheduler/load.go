@@ -60,6 +60,18 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	return flow, problems
 }
 
+// LoadText is Load of a flow as a journal keeps it: no file is read.
+func (l *Loader) LoadText(file string, text FlowText) (*Flow, Problems) {
+	kept := *l
+	kept.ReadFile = func(path string) ([]byte, error) {
+		if content, ok := text.Files[path]; ok {
+			return content, nil
+		}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return kept.Parse(file, text.Source)
+}
+
 // read gives the content of a file. With a root the path may not leave it.
 func (l *Loader) read(root, path string) ([]byte, error) {
 	if l.ReadFile != nil {
