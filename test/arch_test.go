@@ -45,6 +45,8 @@ var layers = map[string][]string{
 	// What calls with prompts of their own share is in calls/ask.
 	"calls/...":     {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin": {"calls/...", "llm/...", "plugins"},
+	// An agent reads the skills that context lists.
+	"calls/agent/...": {"calls", "calls/ask", "calls/context/skill", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	// The short-term memory is read by two families: input and memory.
 	"calls/input/...": {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
 	// The engine knows no call, no provider, no store.

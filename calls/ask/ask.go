@@ -22,21 +22,32 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// Prompt renders the text/template lang/LANGUAGE/NAME.txt of a call's texts, the
-// English one where the language has none. The last newline of the file does not
+// Prompt renders a text/template of a call in the language of the run: what
+// env.Languages has as LANGUAGE/CALL/NAME.txt, else lang/LANGUAGE/NAME.txt of the
+// call's own texts, else the English one. The last newline of the file does not
 // belong to the text.
-func Prompt(texts fs.FS, language, name string, data any) (string, error) {
-	file := "lang/" + language + "/" + name + ".txt"
-	if _, err := fs.Stat(texts, file); err != nil {
-		file = "lang/en/" + name + ".txt"
+func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (string, error) {
+	language := env.Vars.Language
+	var source []byte
+	err := fs.ErrNotExist
+	if env.Languages != nil {
+		source, err = fs.ReadFile(env.Languages, language+"/"+call+"/"+name+".txt")
 	}
-	t, err := template.ParseFS(texts, file)
+	for _, own := range []string{language, "en"} {
+		if err != nil {
+			source, err = fs.ReadFile(texts, "lang/"+own+"/"+name+".txt")
+		}
+	}
 	if err != nil {
-		return "", calls.Errorf(calls.Internal, "parsing %s: %w", file, err)
+		return "", calls.Errorf(calls.Internal, "reading the text %s of %s: %w", name, call, err)
+	}
+	t, err := template.New(name).Parse(string(source))
+	if err != nil {
+		return "", calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, data); err != nil {
-		return "", calls.Errorf(calls.Internal, "rendering %s: %w", file, err)
+		return "", calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
@@ -64,7 +75,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 			return document, nil
 		}
 		fault = err
-		again, err := Prompt(texts, env.Vars.Language, "again", fault.Error())
+		again, err := Prompt(env, "ask", texts, "again", fault.Error())
 		if err != nil {
 			return value.Value{}, err
 		}

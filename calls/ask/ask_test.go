@@ -44,14 +44,23 @@ func TestPrompt(t *testing.T) {
 		"lang/en/broken.txt": {Data: []byte("{{")},
 	}
 	data := struct{ Name string }{"<Ann>"}
+	env := calls.NewEnv()
 	for language, want := range map[string]string{"en": "Hi <Ann>", "zh": "你好 <Ann>", "fr": "Hi <Ann>", "": "Hi <Ann>", "../zh": "Hi <Ann>"} {
-		if got, err := ask.Prompt(texts, language, "hi", data); err != nil || got != want {
+		env.Vars = &calls.Vars{Language: language}
+		if got, err := ask.Prompt(env, "greet", texts, "hi", data); err != nil || got != want {
 			t.Errorf("%s: %q, %v", language, got, err)
 		}
 	}
-	for name, data := range map[string]any{"broken": data, "none": data, "hi": 5} {
-		if _, err := ask.Prompt(texts, "en", name, data); calls.KindOf(err) != calls.Internal {
+	for name, kind := range map[string]calls.Kind{"broken": calls.Invalid, "none": calls.Internal, "hi": calls.Invalid} {
+		if _, err := ask.Prompt(env, "greet", texts, name, 5); calls.KindOf(err) != kind {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	env.Languages = fstest.MapFS{"fr/greet/hi.txt": {Data: []byte("Salut {{.Name}}")}, "zh/greet/hi.txt": {Data: []byte("嗨")}}
+	for language, want := range map[string]string{"en": "Hi <Ann>", "zh": "嗨", "fr": "Salut <Ann>"} {
+		env.Vars = &calls.Vars{Language: language}
+		if got, err := ask.Prompt(env, "greet", texts, "hi", data); err != nil || got != want {
+			t.Errorf("%s: %q, %v", language, got, err)
 		}
 	}
 }

@@ -4,24 +4,34 @@ package builtin
 
 import (
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/agent"
 	"github.com/callnode/scheduler/calls/chat"
+	"github.com/callnode/scheduler/calls/choice"
 	"github.com/callnode/scheduler/calls/context"
+	"github.com/callnode/scheduler/calls/facts"
 	"github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
 	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/calls/summary"
 	"github.com/callnode/scheduler/calls/template"
 )
 
 // Calls is the built-in calls. A new one adds its line here.
 func Calls() []calls.Definition {
 	return []calls.Definition{
+		agent.Definition(),
 		chat.Definition(),
+		choice.Definition(),
 		context.Definition(),
+		facts.Definition(),
 		flow.Definition(),
+		http.Definition(),
 		inchat.Definition(),
 		input.Definition(),
 		slot.Definition(),
+		summary.Definition(),
 		template.Definition(),
 	}
 }

@@ -224,7 +224,7 @@ func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, 
 	if in.Values.Len() > 0 {
 		values = ask.Inside(value.OfMap(in.Values).JSON(), "values")
 	}
-	text, err := ask.Prompt(texts, env.Vars.Language, "choice", map[string]any{
+	text, err := ask.Prompt(env, "choice", texts, "choice", map[string]any{
 		"Question": ask.Inside(in.Question, "question"),
 		"Summary":  ask.Inside(env.Vars.Summary(), "summary"),
 		"Values":   values,

@@ -135,7 +135,7 @@ func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
 	for i, fact := range in.Known {
 		known[i] = ask.Inside(strings.Join(strings.Fields(fact), " "), "known")
 	}
-	text, err := ask.Prompt(texts, env.Vars.Language, "facts", map[string]any{
+	text, err := ask.Prompt(env, "facts", texts, "facts", map[string]any{
 		"Talk": ask.Talk(lines, "conversation"), "Left": left, "Known": known, "Limit": p.Limit, "Domains": p.Domains,
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -113,6 +112,9 @@ func paramsFor(_ context.Context, env *calls.Env, params value.Value) (*schema.S
 	}
 	doc := def.Info.Params.Doc().Map().Clone()
 	doc.Set("properties", value.OfMap(merged))
+	if op.Summary != "" {
+		doc.Set("description", value.OfString(op.Summary))
+	}
 	for _, name := range []string{"required", "definitions"} {
 		if v, has := arguments.Get(name); has {
 			doc.Set(name, v)
@@ -190,4 +192,4 @@ func lookup(headers *value.Map, name string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-var errNoScalar = fmt.Errorf("want a text, a number, a boolean or a list of them")
+var errNoScalar = errors.New("want a text, a number, a boolean or a list of them")

@@ -91,7 +91,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 // request is what the model is asked.
 func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
-	text, err := ask.Prompt(texts, env.Vars.Language, "summary", map[string]any{
+	text, err := ask.Prompt(env, "summary", texts, "summary", map[string]any{
 		"Talk":         ask.Talk(lines, "conversation"),
 		"Left":         left,
 		"Before":       ask.Inside(in.Before, "before"),

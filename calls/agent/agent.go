@@ -1,0 +1,220 @@
+// Package agent is the call that lets a model work with tools until it has an
+// answer. Tools are flows, calls, HTTP requests, and the files and skills of a
+// workspace, which are read when the model asks for them.
+//
+// What goes wrong in a tool is told to the model, which may try something else; the
+// call itself fails only where its own parameters, the provider or the run do. What
+// the parameters of a tool fix, the model can neither see nor change.
+package agent
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call: either Messages, or Prompt with or without
+// System.
+type Params struct {
+	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages to begin with, oldest first, as context gives them."`
+	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with prompt."`
+	Prompt         string       `json:"prompt,omitempty" doc:"What the user wants: a short form of messages. Default, without messages: the question of the run."`
+	Tools          Tools        `json:"tools,omitempty" doc:"What the model may use. The with of a tool is fixed: the model neither sees nor changes it, and sets the rest."`
+	Workspace      string       `json:"workspace,omitempty" doc:"Directory whose files the model may read, with read_file, and whose skills, with read_skill. Nothing outside of it is read."`
+	BuiltinSkills  string       `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name."`
+	MaxRounds      int          `json:"max_rounds,omitempty" default:"10" min:"1" max:"200" doc:"How many rounds of tools there may be. Then the model has to answer with what it has."`
+	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" doc:"How many tokens all rounds together may cost. When they are used up the call ends with what there is. Without it, only the budget of the flow counts."`
+	MaxRepeats     int          `json:"max_repeats,omitempty" default:"3" min:"1" max:"100" doc:"How often the same tool may be used with the same arguments."`
+	MaxResultBytes int          `json:"max_result_bytes,omitempty" default:"32768" min:"256" max:"4194304" doc:"How much of a tool's result the model gets to see."`
+	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is."`
+	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
+	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names."`
+}
+
+// Tools are the tools beside those of the workspace.
+type Tools struct {
+	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments."`
+	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments."`
+	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: path, query, headers and body of the operation are the arguments."`
+}
+
+// FlowTool runs a flow.
+type FlowTool struct {
+	Path        string     `json:"path" min:"1" doc:"The flow file, relative to the flow of this step."`
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the name of the file."`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the flow's description."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs."`
+	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed."`
+}
+
+// CallTool runs a call.
+type CallTool struct {
+	Call        string     `json:"call" min:"1" doc:"The call's name."`
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the call's."`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the call's summary."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with."`
+	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed."`
+}
+
+// HTTPTool sends a request by the call http.
+type HTTPTool struct {
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation."`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation."`
+	With        *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys."`
+}
+
+// Input is what the work begins with.
+type Input struct {
+	Messages []*value.Map `json:"messages"`
+}
+
+// Output is the answer and how it came about.
+type Output struct {
+	Text         string       `json:"text" doc:"The answer: the text of the last round."`
+	Messages     []*value.Map `json:"messages" doc:"The whole conversation, tool calls and results included."`
+	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
+	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
+	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`
+}
+
+// Round is one answer of the model and the tools it used.
+type Round struct {
+	Text         string    `json:"text"`
+	ToolCalls    []Use     `json:"tool_calls"`
+	Usage        llm.Usage `json:"usage"`
+	FinishReason string    `json:"finish_reason"`
+}
+
+// Use is one use of a tool.
+type Use struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments" doc:"JSON text as the model wrote it."`
+	Result    string `json:"result" doc:"What the model got to see."`
+	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "agent",
+		Summary: calls.Text{
+			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",
+			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",
+		},
+		UsesLLM: true,
+		Examples: []calls.Example{{
+			Title: "An agent that may read a workspace",
+			With: `system: You work for a small bakery.
+prompt: What does rye bread cost?
+workspace: ./desk
+max_rounds: 5
+`,
+			Answers: []string{"Rye bread costs 4.20."},
+			Files: map[string]string{
+				"desk/skills/prices/SKILL.md": "---\nname: prices\ndescription: What bread costs.\n---\n\nRye bread costs 4.20.\n",
+			},
+		}},
+	})
+}
+
+// Validate checks what the parameters' schema cannot say.
+func (p Params) Validate() error {
+	if p.Messages != nil && (p.Prompt != "" || p.System != "") {
+		return calls.Errorf(calls.Invalid, "messages and system or prompt are two ways to say the same: use one")
+	}
+	if _, err := p.timeout(); err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range p.plans() {
+		if err := t.check(); err != nil {
+			return calls.Errorf(calls.Invalid, "%s: %w", t.place, err).WithHint("%s", calls.HintOf(err))
+		}
+		reserved := t.name == readFile && p.Workspace != "" || t.name == readSkill && (p.Workspace != "" || p.BuiltinSkills != "")
+		if slices.Contains(names, t.name) || reserved {
+			return calls.Errorf(calls.Invalid, "%s: there are two tools called %s", t.place, t.name).WithHint("give one of them another name")
+		}
+		names = append(names, t.name)
+	}
+	return nil
+}
+
+// timeout is 0 where there is none.
+func (p Params) timeout() (time.Duration, error) {
+	if p.Timeout == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(p.Timeout)
+	if err != nil || d <= 0 {
+		return 0, calls.Errorf(calls.Invalid, "timeout: %q is no duration", p.Timeout).WithHint("write a number and a unit, as 90s or 5m")
+	}
+	return d, nil
+}
+
+// Init makes the messages to begin with.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	if p.Messages != nil {
+		return Input{Messages: p.Messages}, nil
+	}
+	prompt := p.Prompt
+	if prompt == "" {
+		prompt = vars.Question
+	}
+	if prompt == "" {
+		return Input{}, calls.Errorf(calls.Missing, "there is nothing to do: neither messages nor prompt are given, and the run has no question")
+	}
+	var in Input
+	if p.System != "" {
+		in.Messages = append(in.Messages, value.Pairs("role", "system", "content", p.System))
+	}
+	in.Messages = append(in.Messages, value.Pairs("role", "user", "content", prompt))
+	return in, nil
+}
+
+// Exec works. The text of every round is streamed; the output has the last one as
+// its text.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		timeout, err := p.timeout()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		within := ctx
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			within, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		box, err := p.box(within, env)
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		defer box.close()
+		l := &loop{params: p, env: env, box: box, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
+		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
+		err = l.run(within)
+		switch {
+		case l.abandoned:
+			return
+		case err != nil && within.Err() != nil && ctx.Err() == nil:
+			l.out.FinishReason = "timeout"
+		case err != nil:
+			yield(calls.Chunk{}, err)
+			return
+		}
+		yield(calls.DataChunk(l.out))
+	}
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// overlay lays what is fixed over the arguments: it wins wherever both say something.
+func overlay(arguments value.Value, fixed *value.Map) value.Value {
+	if arguments.Kind() != value.Object {
+		arguments = value.OfMap(nil)
+	}
+	m := arguments.Map().Clone()
+	for name, v := range fixed.All() {
+		if given, ok := m.Get(name); ok && given.Kind() == value.Object && v.Kind() == value.Object {
+			v = overlay(given, v.Map())
+		}
+		m.Set(name, v)
+	}
+	return value.OfMap(m)
+}
+
+// free is a schema of parameters without those that are fixed. Of an HTTP request
+// only what an operation takes is left: the rest is not for a model to say.
+func free(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
+	properties, _ := doc.Get("properties")
+	kept := value.NewMap(properties.Map().Len())
+	for name, property := range properties.Map().All() {
+		if isHTTP && !slices.Contains([]string{"path", "query", "headers", "body"}, name) {
+			continue
+		}
+		if _, named := property.Get("properties"); isHTTP && name == "headers" && !named {
+			continue
+		} else if isHTTP && named && name != "body" {
+			property = closed(property)
+		}
+		v, isFixed := fixed.Get(name)
+		if isFixed {
+			// An object with known members may be fixed in part, and so may a query.
+			_, named := property.Get("properties")
+			if v.Kind() != value.Object || !named && !isHTTP {
+				continue
+			}
+			if named {
+				property = free(property, v.Map(), false)
+				if left, _ := property.Get("properties"); left.Map().Len() == 0 {
+					continue
+				}
+			}
+		}
+		kept.Set(name, property)
+	}
+	m := doc.Map().Clone()
+	m.Set("properties", value.OfMap(kept))
+	m.Delete("description")
+	required, _ := doc.Get("required")
+	var needed []value.Value
+	for _, name := range required.List() {
+		text, _ := name.Str()
+		_, stays := kept.Get(text)
+		_, gone := properties.Get(text)
+		_, given := fixed.Get(text)
+		if stays || !gone && !given {
+			needed = append(needed, name)
+		}
+	}
+	if m.Delete("required"); len(needed) > 0 {
+		m.Set("required", value.OfList(needed...))
+	}
+	if kept.Len() < properties.Map().Len() || isHTTP {
+		// What was taken out must not come back by its name.
+		return closed(value.OfMap(m))
+	}
+	return value.OfMap(m)
+}
+
+func closed(doc value.Value) value.Value {
+	m := doc.Map().Clone()
+	m.Set("additionalProperties", value.OfBool(false))
+	return value.OfMap(m)
+}

@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Why the work ends other than by the model's own will.
+const (
+	maxRounds = "max_rounds"
+	maxTokens = "max_tokens"
+	repeated  = "repeated"
+)
+
+// maxUses bounds how many tools one round may use.
+const maxUses = 32
+
+// loop is the work of one agent.
+type loop struct {
+	params Params
+	env    *calls.Env
+	box    *box
+	out    Output
+	// say streams text; false says that nobody listens any more.
+	say       func(text string) bool
+	abandoned bool
+	spoke     bool // some text was streamed
+	spent     int  // tokens, estimated where the provider does not tell
+	used      map[string]int
+}
+
+// run asks and uses tools in turn.
+func (l *loop) run(ctx context.Context) error {
+	l.used = map[string]int{}
+	forced := "" // why the model has to answer now
+	for n := 1; ; n++ {
+		answer, err := l.ask(ctx, forced != "")
+		if err != nil || l.abandoned {
+			return err
+		}
+		l.out.Text = answer.Text
+		l.out.FinishReason = answer.FinishReason
+		if forced != "" {
+			answer.ToolCalls = nil // they were not offered
+			l.out.FinishReason = forced
+		}
+		l.record(answer)
+		if len(answer.ToolCalls) == 0 {
+			return nil
+		}
+		broke := l.params.MaxTokens > 0 && l.spent >= l.params.MaxTokens
+		fresh := l.use(ctx, answer.ToolCalls, broke)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case broke:
+			l.out.FinishReason = maxTokens
+			return nil
+		case !fresh:
+			forced = repeated
+		case n >= l.params.MaxRounds:
+			forced = maxRounds
+		}
+	}
+}
+
+// ask is one request; its text is streamed, without thoughts.
+func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
+	req := l.request(forced)
+	var answer llm.Answer
+	deltas := func(yield func(llm.Delta, error) bool) {
+		for d, err := range l.env.LLM.Chat(ctx, req) {
+			if err == nil {
+				answer.Add(d)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+	var text strings.Builder
+	for piece, err := range ask.Text(iter.Seq2[llm.Delta, error](deltas)) {
+		if err != nil {
+			l.out.Text = text.String() // all that there is if the time is over
+			return answer, err
+		}
+		spoken := piece
+		if text.Len() == 0 && l.spoke {
+			spoken = "\n\n" + piece // the rounds stay apart
+		}
+		l.spoke = true
+		text.WriteString(piece)
+		if !l.say(spoken) {
+			l.abandoned = true
+			return answer, nil
+		}
+	}
+	answer.Text = text.String()
+	l.out.Usage.Add(answer.Usage)
+	l.spent += l.cost(req, answer)
+	return answer, nil
+}
+
+// cost is what the provider says, or an estimate.
+func (l *loop) cost(req *llm.Request, answer llm.Answer) int {
+	if n := answer.Usage.Total(); n > 0 {
+		return n
+	}
+	n := l.env.Tokens.Count(answer.Text)
+	for _, m := range req.Messages {
+		n += l.env.Tokens.Count(string(m))
+	}
+	for _, c := range answer.ToolCalls {
+		n += l.env.Tokens.Count(c.Arguments)
+	}
+	return n
+}
+
+func (l *loop) request(forced bool) *llm.Request {
+	req := &llm.Request{Model: l.params.Model, Temperature: l.params.Temperature, Tools: l.box.definitions()}
+	for _, m := range l.out.Messages {
+		req.Messages = append(req.Messages, value.OfMap(m).AppendJSON(nil))
+	}
+	req.Extra = make(map[string]json.RawMessage, l.params.Extra.Len()+1)
+	for name, member := range l.params.Extra.All() {
+		req.Extra[name] = member.AppendJSON(nil)
+	}
+	if forced && len(req.Tools) > 0 {
+		req.Extra["tool_choice"] = json.RawMessage(`"none"`)
+	}
+	return req
+}
+
+// record adds an answer to the conversation.
+func (l *loop) record(answer llm.Answer) {
+	m := value.Pairs("role", "assistant", "content", answer.Text)
+	round := Round{Text: answer.Text, ToolCalls: []Use{}, Usage: answer.Usage, FinishReason: answer.FinishReason}
+	var list []value.Value
+	for _, c := range answer.ToolCalls {
+		call := value.Pairs("id", c.ID, "type", "function", "function", value.Pairs("name", c.Name, "arguments", c.Arguments))
+		addVendor(call, c.Extra)
+		list = append(list, value.OfMap(call))
+		round.ToolCalls = append(round.ToolCalls, Use{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	if list != nil {
+		m.Set("tool_calls", value.OfList(list...))
+	}
+	addVendor(m, answer.Extra)
+	l.out.Messages = append(l.out.Messages, m)
+	l.out.Rounds = append(l.out.Rounds, round)
+}
+
+// addVendor keeps the vendor's own fields; some want them back.
+func addVendor(m *value.Map, extra map[string]json.RawMessage) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if v, err := value.ParseJSON(extra[name]); err == nil {
+			m.Set(name, v)
+		}
+	}
+}
+
+// use runs the tools of the last round and adds their results; fresh says that at
+// least one of them was not merely a repetition. Where there is no money left they
+// are not run, but still get their answers: a call without one is refused by
+// providers when the conversation goes on.
+func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool) {
+	round := &l.out.Rounds[len(l.out.Rounds)-1]
+	for i, c := range toolCalls {
+		var result string
+		var err error
+		switch key := c.Name + "\x00" + canonical(c.Arguments); {
+		case broke:
+			err = calls.Errorf(calls.Budget, "not run: the tokens are used up")
+		case i >= maxUses:
+			err = calls.Errorf(calls.Invalid, "not run: a round may use %d tools", maxUses)
+		case l.used[key] >= l.params.MaxRepeats:
+			err = calls.Errorf(calls.Invalid, "not run: it was used with the same arguments %d times; use what it gave, or try something else", l.used[key])
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		default:
+			fresh = true
+			l.used[key]++
+			result, err = l.box.use(ctx, c)
+		}
+		u := &round.ToolCalls[i]
+		if u.Result = cut(result, l.params.MaxResultBytes); err != nil {
+			u.Result, u.Error = cut(told(err), l.params.MaxResultBytes), string(calls.KindOf(err))
+		}
+		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", c.Name, "content", u.Result))
+	}
+	return fresh
+}
+
+// canonical makes arguments comparable.
+func canonical(arguments string) string {
+	v, err := value.ParseJSON([]byte(arguments))
+	if err != nil {
+		return arguments
+	}
+	data, err := json.Marshal(v.Any()) // with sorted keys
+	if err != nil {
+		return arguments
+	}
+	return string(data)
+}
+
+// told is an error as the model gets to see it.
+func told(err error) string {
+	m := value.Pairs("kind", string(calls.KindOf(err)), "message", err.Error())
+	if hint := calls.HintOf(err); hint != "" {
+		m.Set("hint", value.OfString(hint))
+	}
+	return value.OfMap(value.Pairs("error", m)).JSON()
+}
+
+// cut is the beginning of a result that is too long.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + fmt.Sprintf("\n[cut: these are the first %d of %d bytes]", end, len(text))
+}

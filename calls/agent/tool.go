@@ -1,0 +1,273 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// tool is what the model may use.
+type tool struct {
+	name, description string
+	parameters        *schema.Schema
+	run               func(ctx context.Context, arguments value.Value) (value.Value, error)
+}
+
+// box is the tools of an agent.
+type box struct {
+	tools     []tool
+	workspace *workspace
+}
+
+func (b *box) close() { b.workspace.close() }
+
+// definitions are the tools in the shape of the API.
+func (b *box) definitions() []json.RawMessage {
+	list := make([]json.RawMessage, len(b.tools))
+	for i, t := range b.tools {
+		list[i] = value.OfMap(value.Pairs("type", "function", "function", value.Pairs(
+			"name", t.name, "description", t.description, "parameters", t.parameters.Doc()))).AppendJSON(nil)
+	}
+	return list
+}
+
+// use runs a tool; what is wrong with its name or its arguments is an error that
+// helps the model to do better.
+func (b *box) use(ctx context.Context, c llm.ToolCall) (string, error) {
+	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
+	if i < 0 {
+		names := make([]string, len(b.tools))
+		for i, t := range b.tools {
+			names[i] = t.name
+		}
+		err := calls.Errorf(calls.NotFound, "there is no tool %q", c.Name)
+		if near := value.Nearest(c.Name, names); near != "" {
+			return "", err.WithHint("did you mean %q?", near)
+		}
+		return "", err.WithHint("there are %s", strings.Join(names, ", "))
+	}
+	t := b.tools[i]
+	arguments := value.OfMap(nil)
+	if strings.TrimSpace(c.Arguments) != "" {
+		var err error
+		if arguments, err = value.ParseJSON([]byte(c.Arguments)); err != nil {
+			return "", calls.Errorf(calls.Invalid, "the arguments are no JSON: %w", err)
+		}
+	}
+	if problems := t.parameters.Check(arguments); problems != nil {
+		return "", calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
+	}
+	output, err := t.run(ctx, arguments)
+	if err != nil {
+		return "", err
+	}
+	return plain(output), nil
+}
+
+// plain is an output as text: the text where there is nothing else, else JSON.
+func plain(v value.Value) string {
+	if m := v.Map(); m.Len() == 1 {
+		if text, ok := m.Get("text"); ok && text.Kind() == value.String {
+			v = text
+		}
+	}
+	if text, ok := v.Str(); ok {
+		return text
+	}
+	return v.JSON()
+}
+
+// plan is a tool as the parameters describe it.
+type plan struct {
+	place             string // in the parameters
+	name, description string
+	flow, call        string // one of them
+	parameters, with  *value.Map
+}
+
+const callHTTP = "http"
+
+// plans are the tools of the parameters.
+func (p Params) plans() (plans []plan) {
+	for i, t := range p.Tools.Flows {
+		name := t.Name
+		if name == "" {
+			base := path.Base(filepath.ToSlash(t.Path))
+			name = nameOf(strings.TrimSuffix(base, path.Ext(base)))
+		}
+		plans = append(plans, plan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
+			flow: t.Path, parameters: t.Parameters, with: t.With})
+	}
+	for i, t := range p.Tools.Calls {
+		name := t.Name
+		if name == "" {
+			name = nameOf(t.Call)
+		}
+		plans = append(plans, plan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
+			call: t.Call, parameters: t.Parameters, with: t.With})
+	}
+	for i, t := range p.Tools.HTTP {
+		name := t.Name
+		if operation, _ := t.With.Get("operation"); name == "" {
+			text, _ := operation.Str()
+			name = nameOf(text)
+		}
+		plans = append(plans, plan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
+			call: callHTTP, parameters: t.Parameters, with: t.With})
+	}
+	return plans
+}
+
+var (
+	toolName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+)
+
+// nameOf makes a tool's name of another name.
+func nameOf(s string) string { return strings.Trim(notInName.ReplaceAllString(s, "_"), "_") }
+
+// check refuses a tool that providers or prudence do not allow.
+func (t plan) check() error {
+	_, hasURL := t.with.Get("url")
+	_, hasOperation := t.with.Get("operation")
+	switch {
+	case !toolName.MatchString(t.name):
+		return calls.Errorf(calls.Invalid, "%q is no name for a tool", t.name).
+			WithHint("give it a name of at most 64 letters, digits, - and _")
+	case t.call == "flow":
+		return calls.Errorf(calls.Invalid, "a model must not choose any flow").WithHint("list the flow under tools.flows")
+	case t.call == "agent":
+		return calls.Errorf(calls.Invalid, "a model must not choose the tools of an agent").
+			WithHint("put the inner agent into a flow, and list that under tools.flows")
+	case t.call == callHTTP && !hasURL && !hasOperation:
+		return calls.Errorf(calls.Invalid, "a model must not choose any address").
+			WithHint("fix url, or openapi and operation, under with")
+	}
+	if t.parameters != nil {
+		if _, err := t.given(); err != nil {
+			return calls.Errorf(calls.Invalid, "parameters: %w", err)
+		}
+	}
+	return nil
+}
+
+// given is the schema of the arguments that the parameters spell out, closed: other
+// arguments than those must not get through.
+func (t plan) given() (*schema.Schema, error) {
+	m := t.parameters.Clone()
+	if kind, ok := m.Get("type"); !ok {
+		m.Set("type", value.OfString("object"))
+	} else if name, _ := kind.Str(); name != "object" {
+		return nil, errors.New("the arguments of a tool are an object: write type: object")
+	}
+	m.Set("additionalProperties", value.OfBool(false))
+	return schema.Parse(value.OfMap(m))
+}
+
+// box makes the tools.
+func (p Params) box(ctx context.Context, env *calls.Env) (*box, error) {
+	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills)
+	b := &box{workspace: ws}
+	if err == nil {
+		b.tools, err = ws.tools(env)
+	}
+	if err == nil {
+		for _, plan := range p.plans() {
+			var t tool
+			if t, err = plan.tool(ctx, env); err != nil {
+				err = calls.Errorf(calls.KindOf(err), "%s: %w", plan.place, err).WithHint("%s", calls.HintOf(err))
+				break
+			}
+			b.tools = append(b.tools, t)
+		}
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// tool looks up what the plan names.
+func (t plan) tool(ctx context.Context, env *calls.Env) (tool, error) {
+	made := tool{name: t.name, description: t.description}
+	var whole *schema.Schema
+	var err error
+	if t.flow != "" {
+		made.run = func(ctx context.Context, arguments value.Value) (value.Value, error) {
+			return env.Flows.RunFlow(ctx, t.flow, overlay(arguments, t.with))
+		}
+		whole, err = t.ofFlow(ctx, env, &made)
+	} else {
+		made.run = func(ctx context.Context, arguments value.Value) (value.Value, error) {
+			return env.Calls.RunCall(ctx, t.call, overlay(arguments, t.with))
+		}
+		whole, err = t.ofCall(ctx, env, &made)
+	}
+	if err != nil {
+		return tool{}, err
+	}
+	if t.parameters != nil {
+		made.parameters, err = t.given()
+	} else {
+		made.parameters, err = schema.Parse(free(whole.Doc(), t.with, t.call == callHTTP))
+	}
+	if err != nil {
+		return tool{}, calls.Errorf(calls.Invalid, "the arguments of the tool %s: %w", t.name, err)
+	}
+	return made, nil
+}
+
+// ofFlow gives the inputs of the flow.
+func (t plan) ofFlow(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
+	open, err := schema.Parse(value.OfMap(value.Pairs("type", "object")))
+	describer, ok := env.Flows.(calls.FlowDescriber)
+	if err != nil || !ok {
+		return open, err
+	}
+	info, err := describer.DescribeFlow(ctx, t.flow)
+	if err != nil {
+		return nil, err
+	}
+	if made.description == "" {
+		made.description = info.Description
+	}
+	if info.Inputs == nil {
+		return open, nil
+	}
+	return info.Inputs, nil
+}
+
+// ofCall gives the parameters of the call.
+func (t plan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
+	def, ok := env.Calls.Find(t.call)
+	if !ok {
+		return nil, calls.Errorf(calls.NotFound, "there is no call %q that can be run from here", t.call)
+	}
+	whole := def.Info.Params
+	if def.ParamsFor != nil {
+		var err error
+		if whole, err = def.ParamsFor(ctx, env, value.OfMap(t.with)); err != nil {
+			return nil, err
+		}
+	}
+	if made.description == "" {
+		description, _ := whole.Doc().Get("description")
+		made.description, _ = description.Str()
+	}
+	if made.description == "" {
+		made.description = def.Info.Summary.In(env.Vars.Language)
+	}
+	return whole, nil
+}

@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+//go:embed lang
+var texts embed.FS
+
+// The tools of a workspace.
+const (
+	readFile  = "read_file"
+	readSkill = "read_skill"
+)
+
+const (
+	maxFile  = 4 << 20 // bytes of a file that are looked at
+	maxLines = 500     // lines of a file at once, where the model does not say
+	maxNames = 100     // entries of a directory that an error lists
+)
+
+// workspace is the directories that the model may read.
+type workspace struct {
+	root   *os.Root // nil where only built-in skills are there
+	shown  string   // the path as the flow gives it, which prompts show
+	extra  *os.Root // built-in skills; may be nil
+	skills []found
+}
+
+// found is a skill and where its files are.
+type found struct {
+	*skill.Skill
+	root *os.Root
+	dir  string
+}
+
+// openWorkspace opens the directories and looks for skills. The workspace is to be
+// closed even where there is an error.
+func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string) (*workspace, error) {
+	w := &workspace{shown: path.Clean(filepath.ToSlash(dir))}
+	var err error
+	if dir != "" {
+		if w.root, err = open(env.Dir, dir); err != nil {
+			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
+		}
+		for _, below := range []string{"skills", ".agents/skills"} {
+			if err := w.find(ctx, w.root, below); err != nil {
+				return w, err
+			}
+		}
+	}
+	if builtin != "" {
+		if w.extra, err = open(env.Dir, builtin); err != nil {
+			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)
+		}
+		err = w.find(ctx, w.extra, ".")
+	}
+	return w, err
+}
+
+// find adds the skills of a directory, but for those that only people call up.
+func (w *workspace) find(ctx context.Context, root *os.Root, dir string) error {
+	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
+	list, _, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: dir})
+	for _, x := range list {
+		taken := slices.ContainsFunc(w.skills, func(f found) bool { return f.Name == x.Name })
+		if !taken && !x.Hidden {
+			w.skills = append(w.skills, found{x, root, path.Join(dir, x.Name)})
+		}
+	}
+	return err
+}
+
+// open opens a directory; a relative one starts at dir, ~ is the home directory.
+func open(dir, given string) (*os.Root, error) {
+	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("expanding ~: %w", err)
+		}
+		given = filepath.Join(home, filepath.FromSlash(rest))
+	}
+	if !filepath.IsAbs(given) {
+		given = filepath.Join(dir, given)
+	}
+	root, err := os.OpenRoot(given)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return root, nil
+}
+
+func (w *workspace) close() {
+	for _, root := range []*os.Root{w.root, w.extra} {
+		if root != nil {
+			_ = root.Close() // it was only read
+		}
+	}
+}
+
+// fileArguments are those of read_file.
+type fileArguments struct {
+	Path   string `json:"path" min:"1" doc:"The file's path in the workspace."`
+	Offset int    `json:"offset,omitempty" default:"1" min:"1" doc:"The first line to read, from 1."`
+	Limit  int    `json:"limit,omitempty" default:"500" min:"1" doc:"How many lines to read."`
+}
+
+// skillArguments are those of read_skill.
+type skillArguments struct {
+	Name string `json:"name" min:"1" doc:"The skill's name."`
+	File string `json:"file,omitempty" doc:"A file in the skill's directory; without it, the instructions."`
+}
+
+// tools are the tools of the workspace.
+func (w *workspace) tools(env *calls.Env) (list []tool, err error) {
+	if w.root != nil {
+		description, err := ask.Prompt(env, "agent", texts, readFile, w.shown)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool{name: readFile, description: description, parameters: schema.MustFor[fileArguments](), run: w.readFile})
+	}
+	if len(w.skills) > 0 {
+		description, err := ask.Prompt(env, "agent", texts, readSkill, w.skills)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool{name: readSkill, description: description, parameters: schema.MustFor[skillArguments](), run: w.readSkill})
+	}
+	return list, nil
+}
+
+func (w *workspace) readFile(_ context.Context, arguments value.Value) (value.Value, error) {
+	a := fileArguments{Offset: 1, Limit: maxLines}
+	if err := value.Decode(arguments, &a); err != nil {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	name := path.Clean(filepath.ToSlash(a.Path))
+	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
+		name = inside // as the list of skills in a prompt writes it
+	}
+	text, err := read(w.root, name)
+	if err != nil {
+		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
+	}
+	return value.OfString(lines(text, a.Offset, a.Limit)), nil
+}
+
+func (w *workspace) readSkill(_ context.Context, arguments value.Value) (value.Value, error) {
+	var a skillArguments
+	if err := value.Decode(arguments, &a); err != nil {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	i := slices.IndexFunc(w.skills, func(f found) bool { return f.Name == a.Name })
+	if i < 0 {
+		names := make([]string, len(w.skills))
+		for i, s := range w.skills {
+			names[i] = s.Name
+		}
+		err := calls.Errorf(calls.NotFound, "there is no skill %q", a.Name)
+		if near := value.Nearest(a.Name, names); near != "" {
+			return value.Value{}, err.WithHint("did you mean %q?", near)
+		}
+		return value.Value{}, err.WithHint("there are %s", strings.Join(names, ", "))
+	}
+	s := w.skills[i]
+	if a.File == "" {
+		return value.OfString(s.Body + s.files()), nil
+	}
+	file := path.Clean(filepath.ToSlash(a.File))
+	if !filepath.IsLocal(file) {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s is no file of the skill", a.File)
+	}
+	text, err := read(s.root, path.Join(s.dir, file))
+	if err != nil {
+		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.File, err)
+	}
+	return value.OfString(text), nil
+}
+
+// files lists what else is in the skill's directory.
+func (f found) files() string {
+	var names []string
+	err := fs.WalkDir(f.root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
+		if rel, ok := strings.CutPrefix(name, f.dir+"/"); err == nil && ok && d.Type().IsRegular() && rel != skill.FileName {
+			names = append(names, rel)
+		}
+		if len(names) >= maxNames {
+			return fs.SkipAll
+		}
+		return nil // what cannot be listed is not listed
+	})
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	return "\n\n<files>\n" + strings.Join(names, "\n") + "\n</files>"
+}
+
+// read reads a text file; the error of a directory says what is in it.
+func read(root *os.Root, name string) (string, error) {
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return "", cause(err)
+	case info.IsDir():
+		return "", fmt.Errorf("it is a directory, with %s", entries(root, name))
+	case !info.Mode().IsRegular(): // opening a named pipe would wait for its other end
+		return "", errors.New("it is no regular file")
+	case info.Size() > maxFile:
+		return "", fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxFile)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", cause(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	switch {
+	case err != nil:
+		return "", cause(err)
+	case !utf8.Valid(data):
+		return "", errors.New("it is no UTF-8 text")
+	}
+	return string(data), nil
+}
+
+func entries(root *os.Root, name string) string {
+	list, err := fs.ReadDir(root.FS(), name)
+	if err != nil || len(list) == 0 {
+		return "nothing in it"
+	}
+	var names []string
+	for i, entry := range list {
+		if i == maxNames {
+			names = append(names, "...")
+			break
+		}
+		if n := entry.Name(); entry.IsDir() {
+			names = append(names, n+"/")
+		} else {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// lines is a part of a text, with a note about what follows it.
+func lines(text string, offset, limit int) string {
+	all := strings.SplitAfter(text, "\n")
+	if all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	if offset > len(all) {
+		return fmt.Sprintf("[the file has %d lines]", len(all))
+	}
+	part := all[offset-1 : min(len(all), offset-1+min(limit, len(all)))]
+	out := strings.Join(part, "")
+	if end := offset - 1 + len(part); end < len(all) {
+		out += fmt.Sprintf("[lines %d to %d of %d; read on with offset %d]", offset, end, len(all), end+1)
+	}
+	return out
+}
+
+func kindOf(err error) calls.Kind {
+	if errors.Is(err, fs.ErrNotExist) {
+		return calls.NotFound
+	}
+	return calls.Invalid
+}
+
+// cause is an error of a file without the path, which may lie outside of what the
+// model knows.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	return err
+}
