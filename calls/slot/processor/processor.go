@@ -8,6 +8,7 @@
 package processor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,14 +128,18 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	var rejected []Rejection
 	for key, member := range answer.Map().All() {
 		tokens, err := p.tokens(key)
-		if err == nil && len(tokens) == 0 && member.Kind() == value.Object {
+		switch {
+		case err != nil:
+		case len(tokens) > 0:
+			data, err = p.put(data, nil, tokens, copied(member), nil)
+		case member.Kind() == value.Object:
 			for name, inner := range member.Map().All() {
 				data.Map().Set(name, copied(inner))
 			}
-			continue
-		}
-		if err == nil {
-			data, err = p.put(data, nil, tokens, copied(member), nil)
+		case answer.Map().Len() == 1:
+			return copied(member), nil
+		default:
+			err = errors.New("the whole is no object, and there are members beside it")
 		}
 		if err != nil {
 			rejected = append(rejected, Rejection{key, member, err.Error()})
@@ -179,7 +184,7 @@ func split(pointer string) ([]string, error) {
 		return nil, nil
 	}
 	if pointer[0] != '/' {
-		return nil, fmt.Errorf("a JSON pointer begins with /")
+		return nil, errors.New("a JSON pointer begins with /")
 	}
 	tokens := strings.Split(pointer[1:], "/")
 	if len(tokens) > maxTokens {
@@ -188,7 +193,7 @@ func split(pointer string) ([]string, error) {
 	for i, token := range tokens {
 		for j := strings.IndexByte(token, '~'); j >= 0; {
 			if j+1 == len(token) || token[j+1] != '0' && token[j+1] != '1' {
-				return nil, fmt.Errorf("in a JSON pointer ~ is written ~0, and / inside a name ~1")
+				return nil, errors.New("in a JSON pointer ~ is written ~0, and / inside a name ~1")
 			}
 			next := strings.IndexByte(token[j+2:], '~')
 			if next < 0 {
