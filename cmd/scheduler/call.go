@@ -14,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
@@ -48,7 +49,11 @@ Exit code 0 when every line was answered, errors included.`,
 			if !ok {
 				return usageError(fmt.Errorf("there is no call %q%s", args[0], didYouMean(args[0], registry.CallNames())))
 			}
-			runner := &callRunner{app: a, def: def, functions: registry}
+			client, err := guard.NewClient(a.config.HTTP.AllowHosts)
+			if err != nil {
+				return err
+			}
+			runner := &callRunner{app: a, def: def, registry: registry, client: client}
 			if jsonl != "" {
 				if with != "" {
 					return usageError(errors.New("--with and --jsonl exclude each other"))
@@ -73,17 +78,36 @@ func (a *app) readFile(path string) ([]byte, error) {
 
 // callRunner runs one call outside of flows.
 type callRunner struct {
-	app       *app
-	def       calls.Definition
-	functions calls.Functions
+	app      *app
+	def      calls.Definition
+	registry *calls.Registry
+	client   calls.HTTP
 }
 
 func (r *callRunner) env() *calls.Env {
 	env := calls.NewEnv()
-	env.Functions = r.functions
+	env.Functions = r.registry
 	env.MediaRoots = r.app.config.Media
 	env.Tokens = tokens.For("")
+	env.HTTP = r.client
+	env.Calls = plainCalls{r.registry, env}
 	return env
+}
+
+// plainCalls runs calls without a flow around them.
+type plainCalls struct {
+	registry *calls.Registry
+	env      *calls.Env
+}
+
+func (c plainCalls) Find(name string) (calls.Definition, bool) { return c.registry.Call(name) }
+
+func (c plainCalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
+	def, ok := c.registry.Call(name)
+	if !ok {
+		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
+	}
+	return scheduler.Invoke(ctx, def, params, c.env)
 }
 
 // single runs the call once and prints its output.

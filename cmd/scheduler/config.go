@@ -14,17 +14,24 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
+	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // Config is the settings. configs/scheduler.yaml documents each of them.
 type Config struct {
-	Language string    `mapstructure:"language"`
-	Secrets  []string  `mapstructure:"secrets"`
-	LLM      LLMConfig `mapstructure:"llm"`
-	Media    []string  `mapstructure:"media_roots"`
-	Run      RunConfig `mapstructure:"run"`
+	Language string     `mapstructure:"language"`
+	Secrets  []string   `mapstructure:"secrets"`
+	LLM      LLMConfig  `mapstructure:"llm"`
+	Media    []string   `mapstructure:"media_roots"`
+	HTTP     HTTPConfig `mapstructure:"http"`
+	Run      RunConfig  `mapstructure:"run"`
+}
+
+// HTTPConfig is what the call http may reach beside the public Internet.
+type HTTPConfig struct {
+	AllowHosts []string `mapstructure:"allow_hosts"`
 }
 
 // LLMConfig is the settings of model providers.
@@ -144,6 +151,9 @@ func (c *Config) check(path string) error {
 	modes := []string{"auto", "live", "record", "replay"}
 	if !slices.Contains(modes, c.LLM.Mode) {
 		return usageError(fmt.Errorf("in the settings %s: llm.mode is %q, want one of %s", path, c.LLM.Mode, strings.Join(modes, ", ")))
+	}
+	if _, err := guard.NewClient(c.HTTP.AllowHosts); err != nil {
+		return usageError(fmt.Errorf("in the settings %s: http.allow_hosts: %w", path, err))
 	}
 	seen := map[string]bool{"echo": true}
 	for i, p := range c.LLM.Providers {

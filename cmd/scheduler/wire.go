@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/openai"
 	"github.com/callnode/scheduler/llm/replay"
@@ -83,6 +84,9 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	env := calls.NewEnv()
 	env.Functions = registry
 	env.MediaRoots = a.config.Media
+	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
+		return nil, err
+	}
 	env.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if !now.IsZero() {
 		env.Clock = func() time.Time { return now }

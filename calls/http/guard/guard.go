@@ -8,6 +8,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -94,8 +95,13 @@ type rule struct {
 	port   string // "" is any
 }
 
+var errPattern = errors.New("write a name, *.domain, an address or a network, without a scheme or a path")
+
 func parseRule(pattern string) (rule, error) {
 	host, port := strings.ToLower(strings.TrimSpace(pattern)), ""
+	if strings.Contains(host, "://") {
+		return rule{}, errPattern
+	}
 	if h, p, err := net.SplitHostPort(host); err == nil {
 		if host, port = h, p; port == "*" {
 			port = ""
@@ -113,7 +119,7 @@ func parseRule(pattern string) (rule, error) {
 	}
 	name, below := strings.CutPrefix(strings.TrimSuffix(host, "."), "*.")
 	if name == "" || strings.ContainsAny(name, "*/:@ ") {
-		return rule{}, fmt.Errorf("write a name, *.domain, an address or a network, without a scheme or a path")
+		return rule{}, errPattern
 	}
 	return rule{name: name, below: below, port: port}, nil
 }
