@@ -74,7 +74,7 @@ func (b blobs) encodeEvent(ev *scheduler.Event) ([]byte, error) {
 // pack replaces what is big in a value, from the leaves up, and says how big the
 // rest is, about. The same value always gives the same references.
 func (b blobs) pack(v value.Value) (packed value.Value, size int) {
-	switch v.Kind() { //nolint:exhaustive // the others are small
+	switch v.Kind() {
 	case value.String:
 		s, _ := v.Str()
 		if v, size = b.packText(s); size < bigPayload {
@@ -185,7 +185,7 @@ func (d *decoder) decodeEvent(stored []byte) (*scheduler.Event, error) {
 }
 
 func (d *decoder) unpack(v value.Value) (value.Value, error) {
-	switch v.Kind() { //nolint:exhaustive // the others hold no references
+	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
@@ -225,6 +225,15 @@ func (d *decoder) unpackObject(m *value.Map) (value.Value, error) {
 	return value.OfMap(full), nil
 }
 
+// load reads a blob and makes sure that it is what was stored.
+func (d *decoder) load(sum digest) ([]byte, error) {
+	data, err := d.get(sum)
+	if err == nil && sha256.Sum256(data) != sum {
+		return nil, fmt.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
+	}
+	return data, err
+}
+
 // blob reads the value that a reference stands for.
 func (d *decoder) blob(ref value.Value) (value.Value, error) {
 	text, _ := ref.Str()
@@ -235,7 +244,7 @@ func (d *decoder) blob(ref value.Value) (value.Value, error) {
 	if v, ok := d.seen[sum]; ok {
 		return v, nil
 	}
-	stored, err := d.get(sum)
+	stored, err := d.load(sum)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -257,7 +266,7 @@ func (d *decoder) media(parts []value.Value) (value.Value, error) {
 		if i%2 == 0 {
 			text, _ := part.Str()
 			if !d.clear && i+1 < len(parts) {
-				text = text[:len(text)-len(base64Mark)]
+				text = text[:max(0, len(text)-len(base64Mark))]
 			}
 			b.WriteString(text)
 			continue
@@ -282,7 +291,7 @@ func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 		fmt.Fprintf(b, ";sha256=%s;size=%s", sum, size)
 		return nil
 	}
-	data, err := d.get(sum)
+	data, err := d.load(sum)
 	if err != nil {
 		return err
 	}
@@ -351,11 +360,11 @@ func base64Len(s string) int {
 	for n < len(s) {
 		next := s[n:]
 		line := strings.TrimLeft(next, "\r\n")
-		if more := run(line); len(line) == len(next) || more < longLine {
+		more := run(line)
+		if len(line) == len(next) || more < longLine {
 			break
-		} else {
-			n += len(next) - len(line) + more
 		}
+		n += len(next) - len(line) + more
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -273,7 +274,7 @@ func (l *sqliteLog) lost(tx *tx) error {
 		}
 		return err
 	}
-	if string(r.lease) == string(l.lease) {
+	if bytes.Equal(r.lease, l.lease) {
 		return calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
 	}
 	return r.held()

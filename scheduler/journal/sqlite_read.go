@@ -145,17 +145,17 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*scheduler.
 	if h.Options, err = decoder.decode(options); err != nil {
 		return nil, err
 	}
-	h.Text, err = readText(decoder.get, source, files)
+	h.Text, err = decoder.text(source, files)
 	return h, err
 }
 
-// readText puts the text of a flow together.
-func readText(get func(digest) ([]byte, error), source, files []byte) (text scheduler.FlowText, err error) {
+// text puts the text of a flow together.
+func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error) {
 	var sum digest
 	if copy(sum[:], source) != len(sum) {
 		return text, errors.New("the text of the flow is lost")
 	}
-	if text.Source, err = get(sum); err != nil {
+	if text.Source, err = d.load(sum); err != nil {
 		return text, err
 	}
 	paths, err := value.ParseJSON(files)
@@ -169,7 +169,7 @@ func readText(get func(digest) ([]byte, error), source, files []byte) (text sche
 		if !ok {
 			return text, fmt.Errorf("the file %s of the flow is lost", path)
 		}
-		if text.Files[path], err = get(sum); err != nil {
+		if text.Files[path], err = d.load(sum); err != nil {
 			return text, err
 		}
 	}

@@ -282,7 +282,7 @@ func TestLockedFile(t *testing.T) {
 	j := open(t, t.TempDir(), journal.Options{BusyTimeout: 30 * time.Millisecond, Heartbeat: 5 * time.Millisecond})
 	log := begin(t, j, "r")
 	ctx := t.Context()
-	db, err := sql.Open("sqlite", j.File())
+	db, err := sql.Open("sqlite", "file:"+j.File()+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,6 +398,7 @@ func TestDamage(t *testing.T) {
 		"an event in the middle": {"DELETE FROM event WHERE seq = 3", "event 3 of the run r is missing"},
 		"the last events":        {"DELETE FROM event WHERE seq > 1", "event 2 of the run r is missing"},
 		"a payload":              {"PRAGMA foreign_keys = 0; DELETE FROM blob WHERE length(data) > 9000", "payload"},
+		"another payload":        {"UPDATE blob SET data = '\"z\"' WHERE length(data) > 9000", "not what was stored"},
 		"half an event":          {"UPDATE event SET body = substr(body, 1, 20) WHERE seq = 2", "event 2 of the run r"},
 		"a reference":            {`UPDATE event SET body = '{"data":{"output":{"$blob":"12"}}}' WHERE seq = 2`, "no reference to a payload"},
 		"an image":               {`UPDATE event SET body = '{"data":{"text":{"$media":["data:x;base64,",{}]}}}' WHERE seq = 2`, "no reference to an image"},

@@ -34,7 +34,7 @@ type tx struct {
 
 // exec runs a statement, which stays prepared, and says how many rows it changed.
 func (t *tx) exec(query string, args ...any) (int64, error) {
-	stmt, err := t.prepare(query)
+	stmt, err := t.prepare(query) //nolint:sqlclosecheck // it stays prepared until the writer ends
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 
 // row reads one row.
 func (t *tx) row(query string, args ...any) rowScanner {
-	stmt, err := t.prepare(query)
+	stmt, err := t.prepare(query) //nolint:sqlclosecheck // it stays prepared until the writer ends
 	if err != nil {
 		return badRow{err}
 	}
