@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -103,7 +104,7 @@ type Use struct {
 
 // Definition describes the call.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "agent",
 		Summary: calls.Text{
 			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",
@@ -123,6 +124,8 @@ max_rounds: 5
 			},
 		}},
 	})
+	def.Lint = lint
+	return def
 }
 
 // Validate checks what the parameters' schema cannot say.
@@ -133,18 +136,39 @@ func (p Params) Validate() error {
 	if _, err := p.timeout(); err != nil {
 		return err
 	}
+	if problems := p.toolProblems(); len(problems) > 0 {
+		return calls.Errorf(calls.Invalid, "%s: %s", problems[0].Pointer[1:], problems[0].Message).WithHint("%s", problems[0].Hint)
+	}
+	return nil
+}
+
+// toolProblems is what is wrong with the tools, whatever else the parameters are.
+func (p Params) toolProblems() (problems []schema.Problem) {
 	var names []string
 	for _, t := range p.plans() {
-		if err := t.check(); err != nil {
-			return calls.Errorf(calls.Invalid, "%s: %w", t.place, err).WithHint("%s", calls.HintOf(err))
-		}
+		err := t.check()
 		reserved := t.name == readFile && p.Workspace != "" || t.name == readSkill && (p.Workspace != "" || p.BuiltinSkills != "")
-		if slices.Contains(names, t.name) || reserved {
-			return calls.Errorf(calls.Invalid, "%s: there are two tools called %s", t.place, t.name).WithHint("give one of them another name")
+		if err == nil && (slices.Contains(names, t.name) || reserved) {
+			err = calls.Errorf(calls.Invalid, "there are two tools called %s", t.name).WithHint("give one of them another name")
+		}
+		if err != nil {
+			problems = append(problems, schema.Problem{Pointer: "/" + t.place, Message: err.Error(), Hint: calls.HintOf(err)})
 		}
 		names = append(names, t.name)
 	}
-	return nil
+	return problems
+}
+
+// lint checks the tools; null is what is known only later.
+func lint(params value.Value, _ calls.Functions) []schema.Problem {
+	var p Params
+	if value.Decode(params, &p) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(p.toolProblems(), func(problem schema.Problem) bool {
+		name, given := params.At(problem.Pointer + "/name")
+		return given && name.IsNull()
+	})
 }
 
 // timeout is 0 where there is none.

@@ -465,6 +465,21 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
+func TestLint(t *testing.T) {
+	for with, want := range map[string]string{
+		"{prompt: null, tools: {calls: [{call: flow}, {call: a}, {call: a}], http: [{name: null, with: {url: null}}, {with: {query: {}}, name: x}]}}": "/tools/calls/0: a model must not choose any flow (list the flow under tools.flows); " +
+			"/tools/calls/2: there are two tools called a (give one of them another name); " +
+			"/tools/http/1: a model must not choose any address (fix url, or openapi and operation, under with)",
+		"{tools: {flows: [{path: null, name: x}]}}": "",
+		"{tools: 5}":    "",
+		"{tools: null}": "",
+	} {
+		if got := schema.Problems(agent.Definition().Lint(parse(t, with), nil)).Error(); got != want {
+			t.Errorf("%s: %s", with, got)
+		}
+	}
+}
+
 func desk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

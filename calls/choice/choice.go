@@ -61,7 +61,7 @@ const (
 
 // Definition describes the call.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "choice",
 		Summary: calls.Text{
 			En: "Pick one of several branches, by conditions or by a model.",
@@ -90,27 +90,54 @@ choices:
 			},
 		},
 	})
+	def.Lint = lint
+	return def
 }
 
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
-	var names []string
-	fallback := ""
 	for i, c := range p.Choices {
-		switch {
-		case slices.Contains(names, c.Branch):
-			return calls.Errorf(calls.Invalid, "choices/%d: the branch %q stands twice", i, c.Branch)
-		case c.Default && fallback != "":
-			return calls.Errorf(calls.Invalid, "choices/%d: %q and %q are both the default", i, fallback, c.Branch)
-		case c.Default:
-			fallback = c.Branch
-		case p.by() == byConditions && c.When == nil:
-			return calls.Errorf(calls.Invalid, "choices/%d: the branch %q has no condition", i, c.Branch).
-				WithHint("give it when, or make it the default: default: true")
+		if err := p.check(i, c); err != nil {
+			return calls.Errorf(calls.Invalid, "choices/%d: %w", i, err)
 		}
-		names = append(names, c.Branch)
 	}
 	return nil
+}
+
+// check looks at one choice and at those before it.
+func (p Params) check(i int, c Choice) error {
+	before := p.Choices[:i]
+	fallback := slices.IndexFunc(before, func(b Choice) bool { return b.Default })
+	switch {
+	case slices.ContainsFunc(before, func(b Choice) bool { return b.Branch == c.Branch && b.Branch != "" }):
+		return fmt.Errorf("the branch %q stands twice", c.Branch)
+	case c.Default && fallback >= 0:
+		return fmt.Errorf("%q and %q are both the default", before[fallback].Branch, c.Branch)
+	case p.by() == byConditions && c.When == nil && !c.Default:
+		return calls.Errorf(calls.Invalid, "the branch %q has no condition", c.Branch).
+			WithHint("give it when, or make it the default: default: true")
+	}
+	return nil
+}
+
+// lint does the same where conditions, which are known only later, are null.
+func lint(params value.Value, _ calls.Functions) (problems []schema.Problem) {
+	var p Params
+	if by, given := params.Get("by"); given && by.IsNull() || value.Decode(params, &p) != nil {
+		return nil
+	}
+	given, _ := params.Get("choices")
+	for i, c := range given.List() {
+		if _, conditional := c.Get("when"); conditional {
+			p.Choices[i].When = new(bool)
+		}
+	}
+	for i, c := range p.Choices {
+		if err := p.check(i, c); err != nil {
+			problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/choices/%d", i), Message: err.Error(), Hint: calls.HintOf(err)})
+		}
+	}
+	return problems
 }
 
 // by is who picks.

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/choice"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -73,6 +74,25 @@ func TestInvalid(t *testing.T) {
 		var own *calls.Error
 		if errors.As(err, &own) && own.Kind != calls.Invalid {
 			t.Errorf("%s: kind %s", with, own.Kind)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	for with, want := range map[string]string{
+		"choices: [{branch: a, when: null}, {branch: b}, {branch: a, when: true}]": `/choices/1: the branch "b" has no condition (give it when, or make it the default: default: true); /choices/2: the branch "a" stands twice`,
+		"choices: [{branch: null, default: true}, {branch: null, default: true}]":  `/choices/1: "" and "" are both the default`,
+		"choices: [{branch: null, when: null}, {branch: null, when: null}]":        "",
+		"{by: null, choices: [{branch: a, when: null}, {branch: b}]}":              "",
+		"choices: [{branch: 5}]": "",
+		"choices: null":          "",
+	} {
+		params, err := yaml.ParseValue([]byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schema.Problems(choice.Definition().Lint(params, nil)).Error(); got != want {
+			t.Errorf("%s: %s", with, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -59,8 +60,12 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.ParamsFor = paramsFor
+	def.Lint = lint
 	return def
 }
+
+// usualTimeout is the default of timeout.
+const usualTimeout = "30s"
 
 // ownHeaders are made by the program, of the URL and the body.
 var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
@@ -84,6 +89,27 @@ func (p Params) Validate() error {
 	if p.OpenAPI.Kind() == value.Object {
 		_, err := p.operation(nil)
 		return err
+	}
+	return nil
+}
+
+// lint checks what is known already; null is what is known only later, and url may
+// still be filled in.
+func lint(params value.Value, _ calls.Functions) []schema.Problem {
+	var p Params
+	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
+		if v, given := params.Get(name); given && v.IsNull() {
+			return nil
+		}
+	}
+	if value.Decode(params, &p) != nil || p.URL == "" && p.Operation == "" {
+		return nil
+	}
+	if p.Timeout == "" {
+		p.Timeout = usualTimeout
+	}
+	if err := p.Validate(); err != nil {
+		return []schema.Problem{{Message: err.Error(), Hint: calls.HintOf(err)}}
 	}
 	return nil
 }

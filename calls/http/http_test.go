@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/callstest"
 	httpcall "github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -154,6 +155,25 @@ func TestInvalid(t *testing.T) {
 		var own *calls.Error
 		if errors.As(err, &own) && own.Kind != calls.Invalid && own.Kind != calls.Missing && own.Kind != calls.NotFound {
 			t.Errorf("%s: kind %s", with, own.Kind)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	for with, want := range map[string]string{
+		"{url: http://h, query: null, headers: {Host: null}}":    "the header Host is made by the program (take it out)",
+		"{openapi: {openapi: 3.1.0}, operation: x, query: null}": `openapi: there is no operation "x": the document has none`,
+		"{url: http://h, timeout: 5y}":                           `timeout: "5y" is no duration (write a number and a unit, as 500ms or 30s)`,
+		"{openapi: x.yaml, operation: x, query: null}":           "",
+		"{query: {}}":             "",
+		"{url: null}":             "",
+		"{url: 5}":                "",
+		"{operation: x}":          "openapi and operation go together: one of them is missing",
+		"{url: http://h}":         "",
+		"{timeout: null, url: x}": "",
+	} {
+		if got := schema.Problems(httpcall.Definition().Lint(params(t, with), nil)).Error(); got != want {
+			t.Errorf("%s: %s", with, got)
 		}
 	}
 }
