@@ -3,7 +3,6 @@ package journal_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,71 +49,6 @@ func begin(t *testing.T, j scheduler.Journal, id string) scheduler.RunLog {
 
 func event(run string, seq int64) *scheduler.Event {
 	return &scheduler.Event{Seq: seq, Time: time.Unix(1_770_000_000, 0), Run: run, Type: scheduler.StepDelta, Step: "s", Data: &scheduler.Data{Text: "x"}}
-}
-
-// dead never renews its leases of 4 s, as if its process had died.
-var dead = -time.Second
-
-func TestLeaseOfADeadProcessRunsOut(t *testing.T) {
-	c, dir := newClock(), t.TempDir()
-	first := begin(t, open(t, dir, journal.Options{Clock: c.time, Heartbeat: dead}), "r")
-	j := open(t, dir, journal.Options{Clock: c.time, Heartbeat: dead})
-	watched, stop := first.Watch(t.Context())
-	defer stop()
-	for _, d := range []time.Duration{0, 3 * time.Second, 900 * time.Millisecond} {
-		c.pass(d)
-		if _, err := j.Reopen(t.Context(), "r"); err == nil {
-			t.Fatal("the run was taken from a process that may be alive")
-		}
-	}
-	c.pass(200 * time.Millisecond)
-	if info, err := j.Run(t.Context(), "r"); err != nil || !info.Interrupted() {
-		t.Errorf("the run is %+v, %v", info, err)
-	}
-	second, err := j.Reopen(t.Context(), "r")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var held *scheduler.HeldError
-	if err := first.Append(t.Context(), event("r", 2)); !errors.As(err, &held) || held.Holder == nil {
-		t.Errorf("writing without the lease: %v", err)
-	}
-	if cause := context.Cause(watched); !errors.As(cause, &held) {
-		t.Errorf("the first is told %v", cause)
-	}
-	if err := first.Revise(t.Context(), scheduler.FlowText{}); !errors.As(err, &held) {
-		t.Errorf("revising without the lease: %v", err)
-	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := second.Append(t.Context(), event("r", 2)); err != nil {
-		t.Errorf("the second cannot write: %v", err)
-	}
-}
-
-// A process that was only slow may go on as long as nobody took the run.
-func TestLeaseThatRanOutButWasNotTaken(t *testing.T) {
-	c := newClock()
-	log := begin(t, open(t, t.TempDir(), journal.Options{Clock: c.time, Heartbeat: dead}), "r")
-	c.pass(time.Hour)
-	if err := log.Append(t.Context(), event("r", 2)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestCancelAfterTheLeaseStopsTheHolder(t *testing.T) {
-	c, dir := newClock(), t.TempDir()
-	log := begin(t, open(t, dir, journal.Options{Clock: c.time, Heartbeat: dead}), "r")
-	c.pass(time.Minute)
-	if err := open(t, dir, journal.Options{Clock: c.time}).Cancel(t.Context(), "r"); err != nil {
-		t.Fatal(err)
-	}
-	var held *scheduler.HeldError
-	err := log.Append(t.Context(), event("r", 2))
-	if !errors.As(err, &held) || held.Holder != nil || !strings.Contains(err.Error(), "does not belong to this process") {
-		t.Errorf("the holder goes on: %v", err)
-	}
 }
 
 func TestLeaseIsRenewed(t *testing.T) {

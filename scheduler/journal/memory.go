@@ -16,6 +16,7 @@ import (
 // holds a run is the one that has the journal.
 type Memory struct {
 	clock func() time.Time
+	self  process
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
@@ -41,7 +42,7 @@ func NewMemory(clock func() time.Time) *Memory {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Memory{clock: clock, runs: map[string]*memoryRun{}, blobs: blobs{}}
+	return &Memory{clock: clock, self: thisProcess(), runs: map[string]*memoryRun{}, blobs: blobs{}}
 }
 
 // Begin records a new run.
@@ -138,7 +139,7 @@ func (m *Memory) append(r *memoryRun, events []*scheduler.Event) error {
 func (r *memoryRun) stands() scheduler.RunInfo {
 	info := r.info
 	if r.holder != nil {
-		self := thisProcess()
+		self := &r.holder.journal.self
 		info.Holder = &scheduler.Holder{PID: self.pid, Host: self.host}
 	}
 	return info

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -12,9 +11,9 @@ import (
 func TestMemory(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Open {
 		var m *journal.Memory
-		return func(clock func() time.Time) (scheduler.Journal, error) {
+		return func(o journaltest.Options) (scheduler.Journal, error) {
 			if m == nil {
-				m = journal.NewMemory(clock)
+				m = journal.NewMemory(o.Clock)
 			}
 			return m, nil
 		}

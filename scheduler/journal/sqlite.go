@@ -30,9 +30,9 @@ type Options struct {
 	// Clock dates leases and cancellations; nil is the machine's. Processes that
 	// share a journal must agree on the time.
 	Clock func() time.Time
-	// Heartbeat is how often a lease is renewed; 0 is once a second. It runs out
-	// after four times as long. A negative one never renews, as if the process were
-	// dead.
+	// Heartbeat is how often a lease is renewed; 0 is once a second. A lease runs out
+	// after four times as long. A negative one has leases of that length and never
+	// renews them, as if the process had died.
 	Heartbeat time.Duration
 	// BusyTimeout is how long a locked file is waited for; 0 is 10 s.
 	BusyTimeout time.Duration

@@ -21,13 +21,21 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
 )
 
-func TestSQLite(t *testing.T) {
-	journaltest.Run(t, func(t *testing.T) journaltest.Open {
-		dir := t.TempDir()
-		return func(clock func() time.Time) (scheduler.Journal, error) {
-			return journal.Open(t.Context(), dir, journal.Options{Clock: clock, Heartbeat: 20 * time.Millisecond})
+// newStore gives what opens a journal in a directory of its own.
+func newStore(t *testing.T) journaltest.Open {
+	dir := t.TempDir()
+	return func(o journaltest.Options) (scheduler.Journal, error) {
+		options := journal.Options{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
+		if o.Dead {
+			options.Heartbeat = -time.Second
 		}
-	})
+		return journal.Open(t.Context(), dir, options)
+	}
+}
+
+func TestSQLite(t *testing.T) {
+	journaltest.Run(t, newStore)
+	journaltest.RunShared(t, newStore)
 }
 
 func TestOpen(t *testing.T) {
@@ -166,6 +174,35 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 	}
 	if bytes.Contains(file, []byte(encoded[:100])) {
 		t.Error("the image is in the file as it was in the event")
+	}
+}
+
+func TestPruneShrinksTheFile(t *testing.T) {
+	j := open(t, t.TempDir(), journal.Options{})
+	log := begin(t, j, "r")
+	for seq := range int64(50) {
+		ev := event("r", seq+2)
+		ev.Data.Text = strings.Repeat(fmt.Sprint(seq), 30_000)
+		if err := log.Append(t.Context(), ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := event("r", 52)
+	end.Type = scheduler.FlowFinished
+	if err := errors.Join(log.Append(t.Context(), end), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	done, err := j.Prune(t.Context(), scheduler.Prune{})
+	if err != nil || done.Bytes < 2_000_000 {
+		t.Errorf("pruning gave back %+v, %v", done, err)
+	}
+	for _, file := range []string{j.File(), j.File() + "-wal"} {
+		if info, err := os.Stat(file); err != nil || info.Size() > 200_000 {
+			t.Errorf("%s has %d bytes, %v", file, info.Size(), err)
+		}
+	}
+	if err := j.Check(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

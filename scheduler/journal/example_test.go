@@ -1,0 +1,63 @@
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// A run is recorded, its process ends, and another one finds out what is left to
+// do.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "journal")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	j, err := journal.Open(ctx, dir, journal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer j.Close()
+
+	log, err := j.Begin(ctx, &scheduler.RunHeader{ID: "r1", Flow: "weather", StartedAt: time.Now()})
+	if err != nil {
+		panic(err)
+	}
+	output := value.OfMap(value.Pairs("text", "It rains."))
+	err = log.Append(ctx,
+		&scheduler.Event{Seq: 1, Run: "r1", Type: scheduler.FlowStarted},
+		&scheduler.Event{Seq: 2, Run: "r1", Type: scheduler.StepFinished, Step: "recall", Data: &scheduler.Data{Output: &output}},
+		&scheduler.Event{Seq: 3, Run: "r1", Type: scheduler.StepStarted, Step: "answer", Data: &scheduler.Data{Call: "chat"}},
+	)
+	if err != nil {
+		panic(err)
+	}
+	if err := log.Close(); err != nil {
+		panic(err)
+	}
+
+	log, err = j.Reopen(ctx, "r1")
+	if err != nil {
+		panic(err)
+	}
+	defer log.Close()
+	state, err := scheduler.Fold(log.Events(ctx, 1))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(state.State, "up to event", state.LastSeq)
+	for _, step := range state.Steps {
+		fmt.Println(step.ID, step.State, step.Output)
+	}
+	// Output:
+	// running up to event 3
+	// recall finished {"text":"It rains."}
+	// answer running null
+}

@@ -1,0 +1,211 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func testStates(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	for _, step := range []struct {
+		event scheduler.EventType
+		want  scheduler.RunStatus
+	}{
+		{scheduler.FlowStarted, scheduler.RunRunning},
+		{scheduler.StepStarted, scheduler.RunRunning},
+		{scheduler.StepWaiting, scheduler.RunRunning},
+		{scheduler.FlowWaiting, scheduler.RunWaiting},
+		{scheduler.StepAnswered, scheduler.RunWaiting},
+		{scheduler.FlowResumed, scheduler.RunRunning},
+		{scheduler.StepFailed, scheduler.RunRunning},
+		{scheduler.FlowFailed, scheduler.RunFailed},
+		{scheduler.FlowResumed, scheduler.RunRunning},
+		{scheduler.FlowCancelled, scheduler.RunCancelled},
+		{scheduler.StepStarted, scheduler.RunRunning},
+		{scheduler.FlowFinished, scheduler.RunFinished},
+	} {
+		b.pass(time.Second)
+		s.add(step.event)
+		info := b.info(t, "r1")
+		if info.State != step.want || info.LastSeq != s.seq || !info.UpdatedAt.Equal(b.clock()) {
+			t.Errorf("after %s the run is %s at event %d of %s, want %s", step.event, info.State, info.LastSeq, info.UpdatedAt, step.want)
+		}
+	}
+	wantKind(t, "an event after the end", s.Append(b.ctx, s.event(scheduler.StepStarted, "one", nil)), calls.Internal)
+}
+
+func testSeq(t *testing.T, b *bench) {
+	for name, seqs := range map[string][]int64{
+		"a gap":             {1, 2, 4},
+		"a duplicate":       {1, 2, 2},
+		"the wrong order":   {2, 1},
+		"a start at 0":      {0, 1},
+		"a gap at the head": {2},
+	} {
+		id := strings.ReplaceAll(name, " ", "-")
+		s := b.begin(t, id)
+		var events []*scheduler.Event
+		for _, seq := range seqs {
+			ev := s.event(scheduler.StepReady, "one", nil)
+			ev.Seq = seq
+			events = append(events, ev)
+		}
+		wantKind(t, name, s.Append(b.ctx, events...), calls.Internal)
+		if n := len(b.events(t, id, 1)); n != 0 {
+			t.Errorf("%s: %d events of the batch were stored", name, n)
+		}
+	}
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted, scheduler.StepReady)
+	if err := s.Append(b.ctx); err != nil {
+		t.Errorf("no events: %v", err)
+	}
+	ev := s.event(scheduler.StepStarted, "one", nil)
+	ev.Run = "r2"
+	wantKind(t, "an event of another run", s.Append(b.ctx, ev), calls.Internal)
+}
+
+func testFailedWrite(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	bad := s.event(scheduler.StepReady, "one", nil)
+	bad.Seq = 7
+	first := s.Append(b.ctx, bad)
+	bad.Seq = 2
+	if second := s.Append(b.ctx, bad); first == nil || !errors.Is(second, first) {
+		t.Errorf("after the error %v comes %v", first, second)
+	}
+	s.close()
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Append(b.ctx, bad); err != nil {
+		t.Errorf("the run cannot go on: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	wantKind(t, "a closed log", log.Append(b.ctx, bad), calls.Internal)
+	wantKind(t, "a closed log", log.Revise(b.ctx, scheduler.FlowText{}), calls.Internal)
+	if err := log.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+func testEventsFrom(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	const n = 1200
+	for range n / 100 {
+		events := make([]*scheduler.Event, 100)
+		for i := range events {
+			events[i] = s.event(scheduler.StepDelta, "one", &scheduler.Data{Text: fmt.Sprint(s.seq)})
+		}
+		s.append(events...)
+	}
+	for from, want := range map[int64]int64{-3: 1, 0: 1, 1: 1, 2: 2, 700: 700, n: n, n + 1: 0} {
+		all := b.events(t, "r1", from)
+		if want == 0 {
+			if len(all) != 0 {
+				t.Errorf("from %d: %d events", from, len(all))
+			}
+			continue
+		}
+		if int64(len(all)) != n-want+1 || all[0].Seq != want || all[len(all)-1].Seq != n {
+			t.Errorf("from %d: %d events", from, len(all))
+		}
+	}
+	for ev, err := range b.Events(b.ctx, "r1", 1) {
+		if err != nil || ev.Seq != 1 {
+			t.Errorf("the first event is %v, %v", ev, err)
+		}
+		break
+	}
+}
+
+func testContexts(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	wantCanceled := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after the end of the context: %v", what, err)
+		}
+	}
+	_, err := b.Begin(ended, b.header("r2"))
+	wantCanceled("Begin", err)
+	_, err = b.Reopen(ended, "r1")
+	wantCanceled("Reopen", err)
+	_, err = b.Run(ended, "r1")
+	wantCanceled("Run", err)
+	_, err = b.Header(ended, "r1")
+	wantCanceled("Header", err)
+	_, err = b.Prune(ended, scheduler.Prune{})
+	wantCanceled("Prune", err)
+	wantCanceled("Cancel", b.Cancel(ended, "r1"))
+	wantCanceled("Revise", s.Revise(ended, scheduler.FlowText{}))
+	for _, err := range b.Events(ended, "r1", 1) {
+		wantCanceled("Events", err)
+	}
+	for _, err := range b.Runs(ended, scheduler.RunFilter{}) {
+		wantCanceled("Runs", err)
+	}
+	ev := s.event(scheduler.StepReady, "one", nil)
+	wantCanceled("Append", s.Append(ended, ev))
+	wantCanceled("Enqueue", s.Enqueue(ended, ev))
+	s.append(ev) // an append that did not begin is no failed write
+	if n := len(b.events(t, "r1", 1)); n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func testConcurrent(t *testing.T, b *bench) {
+	const runs, batches = 8, 25
+	var wg sync.WaitGroup
+	for i := range runs {
+		s := b.begin(t, fmt.Sprintf("r%d", i))
+		wg.Go(func() {
+			for k := range batches {
+				payload := value.OfMap(value.Pairs("text", strings.Repeat("shared ", 1000), "k", k))
+				if err := s.Enqueue(b.ctx, s.event(scheduler.StepDelta, "one", nil)); err != nil {
+					t.Error(err)
+				}
+				if err := s.Append(b.ctx, s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &payload})); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() { // somebody reads along
+			last := int64(0)
+			for last < 2*batches && b.ctx.Err() == nil {
+				for ev, err := range b.Events(b.ctx, fmt.Sprintf("r%d", i), last+1) {
+					if err != nil || ev.Seq != last+1 {
+						t.Errorf("after event %d comes %v, %v", last, ev, err)
+						return
+					}
+					last = ev.Seq
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range runs {
+		if all := b.events(t, fmt.Sprintf("r%d", i), 1); len(all) != 2*batches {
+			t.Errorf("run %d has %d events", i, len(all))
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// dead starts a run in a journal that does not renew its leases.
+func (b *bench) dead(t *testing.T, id string) *script {
+	t.Helper()
+	s := b.beginIn(t, b.openWith(t, Options{Clock: b.clock, Dead: true}), id)
+	s.add(scheduler.FlowStarted)
+	return s
+}
+
+// refused wants err to say that somebody else holds the run, or nobody.
+func refused(t *testing.T, what string, err error, held bool) {
+	t.Helper()
+	var e *scheduler.HeldError
+	if !errors.As(err, &e) || (e.Holder != nil) != held {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func testDeadHolder(t *testing.T, b *bench) {
+	first := b.dead(t, "r1")
+	watched, stop := first.Watch(b.ctx)
+	defer stop()
+	for range 3 {
+		_, err := b.Reopen(b.ctx, "r1")
+		refused(t, "taking the run from a process that may be alive", err, true)
+		b.pass(time.Second)
+	}
+	b.pass(2 * time.Second) // 5 s are promised
+	if info := b.info(t, "r1"); !info.Interrupted() {
+		t.Errorf("the run is %+v", info)
+	}
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
+	refused(t, "writing without the lease", first.Append(b.ctx, first.event(scheduler.StepReady, "one", nil)), true)
+	refused(t, "revising without the lease", first.Revise(b.ctx, scheduler.FlowText{}), true)
+	refused(t, "what the first is told", context.Cause(watched), true)
+	first.close()
+	second.add(scheduler.FlowResumed)
+}
+
+// A process that was only slow may go on as long as nobody took the run.
+func testLateHolder(t *testing.T, b *bench) {
+	s := b.dead(t, "r1")
+	b.pass(time.Hour)
+	s.add(scheduler.StepReady)
+}
+
+func testCancelLate(t *testing.T, b *bench) {
+	s := b.dead(t, "r1")
+	b.pass(time.Hour)
+	if err := b.Cancel(b.ctx, "r1"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "going on after the run was cancelled", s.Append(b.ctx, s.event(scheduler.StepReady, "one", nil)), false)
+	if info := b.info(t, "r1"); info.State != scheduler.RunCancelled {
+		t.Errorf("the run is %+v", info)
+	}
+}
