@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 	"text/template"
@@ -59,7 +60,8 @@ var ErrNoAnswer = errors.New("the model gave no usable answer")
 const trials = 3
 
 // JSON asks the model for a JSON document that fits s, and tells it what was wrong
-// with an answer that does not. The error is the provider's own, or [ErrNoAnswer]
+// with an answer that does not. A server that refuses a schema is asked without: the
+// prompt should say what the answer looks like. The error is the provider's own, or [ErrNoAnswer]
 // of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema) (value.Value, error) {
 	asked := *req
@@ -67,6 +69,10 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 	var fault error
 	for range trials {
 		answer, err := llm.Collect(env.LLM.Chat(ctx, &asked))
+		if err != nil && refused(err) {
+			asked.ResponseSchema = nil
+			answer, err = llm.Collect(env.LLM.Chat(ctx, &asked))
+		}
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -84,6 +90,12 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 	}
 	return value.Value{}, calls.Errorf(calls.Provider, "%w in %d trials: %w", ErrNoAnswer, trials, fault).
 		WithHint("let the step retry, or ask another model")
+}
+
+// refused says that a server did not like the request itself.
+func refused(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
 // Text streams the text of an answer without the thoughts that some models write

@@ -84,6 +84,16 @@ func TestJSON(t *testing.T) {
 		t.Error("the request was changed, or the schema is not in it")
 	}
 
+	refuses := scripted.Answer{Error: &llm.Error{Status: 400, Message: "response_format is not supported"}}
+	p = scripted.New(refuses, scripted.Answer{Text: "hm"}, scripted.Answer{Text: `{"n":1}`})
+	env.LLM = p
+	if v, err = ask.JSON(t.Context(), env, req, order(t)); err != nil || v.JSON() != `{"n":1}` || p.Requests()[1].ResponseSchema != nil || p.Requests()[2].ResponseSchema != nil {
+		t.Errorf("a server without schemas: %s, %v", v, err)
+	}
+	env.LLM = scripted.New(refuses, refuses)
+	if _, err = ask.JSON(t.Context(), env, req, order(t)); !errors.Is(err, refuses.Error) {
+		t.Errorf("a server that refuses: %v", err)
+	}
 	env.LLM = scripted.Texts("a", "b", "c", `{"n":1}`)
 	if _, err = ask.JSON(t.Context(), env, req, order(t)); calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" || !errors.Is(err, ask.ErrNoAnswer) {
 		t.Errorf("got %v", err)

@@ -28,7 +28,7 @@ type Params struct {
 	Question    *string    `json:"question,omitempty" doc:"What the model decides about. Default: the question of the run."`
 	Values      *value.Map `json:"values,omitempty" doc:"What the model may know beside the question."`
 	Model       string     `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses. Default: 0."`
+	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given."`
 }
 
 // Choice is one branch.
@@ -260,11 +260,7 @@ func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, 
 	if err != nil {
 		return nil, err
 	}
-	temperature := p.Temperature
-	if temperature == nil {
-		temperature = new(float64)
-	}
-	return &llm.Request{Model: p.Model, Temperature: temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
 }
 
 // answerSchema has the reason first: a model that gives reasons before it decides

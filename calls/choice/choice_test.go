@@ -151,7 +151,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("got %+v", req)
 	}
 	req = p.Requests()[1]
-	if text := string(req.Messages[0]); *req.Temperature != 0 || !strings.Contains(text, "mine") || strings.Contains(text, "summary") || strings.Contains(text, "values") {
+	if text := string(req.Messages[0]); req.Temperature != nil || !strings.Contains(text, "mine") || strings.Contains(text, "summary") || strings.Contains(text, "values") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -27,7 +27,7 @@ type Params struct {
 	Limit       int      `json:"limit,omitempty" default:"20" min:"1" max:"200" doc:"How many new facts at the most."`
 	Domains     []string `json:"domains,omitempty" doc:"The domains that a conversation may belong to. Without them the model names its own."`
 	Model       string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words. Default: 0."`
+	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words; the provider's setting where it is not given."`
 }
 
 // Input is what is read.
@@ -141,11 +141,7 @@ func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	temperature := p.Temperature
-	if temperature == nil {
-		temperature = new(float64)
-	}
-	return &llm.Request{Model: p.Model, Temperature: temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
 }
 
 // answerSchema is what the model fills in. How many facts there are is bounded

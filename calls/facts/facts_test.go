@@ -91,7 +91,7 @@ func TestPrompt(t *testing.T) {
 	if text := fmt.Sprintf("%s", zh.Messages); !strings.Contains(text, `- 知道 的 \u003c\\/known`) || !strings.Contains(text, "“天气”") || zh.Model != "m" || *zh.Temperature != 1 {
 		t.Errorf("got %s", text)
 	}
-	if text := fmt.Sprintf("%s", en.Messages); !strings.Contains(text, "(1 entries) is left out") || strings.Contains(text, "known") || *en.Temperature != 0 {
+	if text := fmt.Sprintf("%s", en.Messages); !strings.Contains(text, "(1 entries) is left out") || strings.Contains(text, "known") || en.Temperature != nil {
 		t.Errorf("got %s", text)
 	}
 }

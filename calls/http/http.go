@@ -28,6 +28,7 @@ type Params struct {
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
 	MaxBytes     int         `json:"max_bytes,omitempty" default:"1048576" min:"1" max:"67108864" doc:"The longest body of an answer, in bytes; a longer one is an error."`
 	FailOnStatus bool        `json:"fail_on_status,omitempty" doc:"Makes a status of 400 and more an error; without it, it is an answer like any other."`
+	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once."`
 }
 
 // Input is the request as the parameters say it; an operation is looked up later.
@@ -59,7 +60,9 @@ func Definition() calls.Definition {
 		Literal:  []string{"openapi"},
 		Examples: examples(),
 	})
-	def.ParamsFor = paramsFor
+	def.ParamsFor = func(_ context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
+		return narrowed(def.Info.Params, env, params)
+	}
 	def.Lint = lint
 	return def
 }
@@ -149,6 +152,9 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	req, err := in.request(within, op)
 	if err != nil {
 		return nil, err
+	}
+	if key := env.IdempotencyKey(); p.KeyHeader != "" && key != "" {
+		req.Header.Set(p.KeyHeader, key)
 	}
 	what := req.Method + " " + req.URL.Host // no path, no query: they may hold secrets
 	resp, err := env.HTTP.Do(req)

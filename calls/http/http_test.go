@@ -113,6 +113,18 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+func TestIdempotencyKey(t *testing.T) {
+	const with = "{url: http://h, idempotency_header: x-key}"
+	e := env(t, nil)
+	if got, err := sent(t, e, with); err != nil || got != "GET http://h" {
+		t.Errorf("outside of a flow: %q, %v", got, err)
+	}
+	e.Path, e.Vars = "step[3]", &calls.Vars{Run: calls.Run{ID: "r1"}}
+	if got, err := sent(t, e, with); err != nil || got != "GET http://h\nX-Key: r1/step[3]" {
+		t.Errorf("in a flow: %q, %v", got, err)
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	for with, want := range map[string]string{
 		"{}":                                                            "nowhere to send",

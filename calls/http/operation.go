@@ -1,7 +1,6 @@
 package http
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -87,22 +86,21 @@ func readFile(dir, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1)) // what is longer, the parser refuses
 }
 
-// paramsFor is the schema of the parameters with those of the operation in it.
-func paramsFor(_ context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
-	def := Definition()
+// narrowed is the schema of the parameters with those of the operation in it.
+func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	var p Params
 	if err := value.Decode(params, &p); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "parameters of http: %w", err)
 	}
 	if p.Operation == "" || p.OpenAPI.IsNull() {
-		return def.Info.Params, nil
+		return all, nil
 	}
 	op, err := p.operation(env)
 	if err != nil {
 		return nil, err
 	}
 	arguments := op.Arguments()
-	properties, _ := def.Info.Params.Doc().Get("properties")
+	properties, _ := all.Doc().Get("properties")
 	merged := properties.Map().Clone()
 	own, _ := arguments.Get("properties")
 	for _, name := range []string{"path", "query", "headers", "body"} {
@@ -110,7 +108,7 @@ func paramsFor(_ context.Context, env *calls.Env, params value.Value) (*schema.S
 			merged.Set(name, s)
 		}
 	}
-	doc := def.Info.Params.Doc().Map().Clone()
+	doc := all.Doc().Map().Clone()
 	doc.Set("properties", value.OfMap(merged))
 	if op.Summary != "" {
 		doc.Set("description", value.OfString(op.Summary))
