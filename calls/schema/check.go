@@ -62,7 +62,7 @@ func (s *Schema) Check(v value.Value) Problems {
 	if s.err != nil {
 		return Problems{{Message: s.err.Error()}}
 	}
-	if s.everyday && fits(s.compiled, v, 0) {
+	if s.everyday && fits(s.compiled, v) {
 		return nil
 	}
 	return s.explain(v)
@@ -83,7 +83,18 @@ type problem struct {
 	sub *jsonschema.Schema
 }
 
-// ask has the library check v. The problems are sorted by pointer, then message.
+// sorted puts problems in order: by pointer, then message.
+func sorted(problems []problem) []problem {
+	slices.SortStableFunc(problems, func(a, b problem) int {
+		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Message, b.Message)
+	})
+	return problems
+}
+
+// ask has the library check v.
 func (s *Schema) ask(v value.Value) (problems []problem) {
 	alone := func(p Problem) []problem { return []problem{{p, nil}} }
 	x, nodes, p := plain(v)
@@ -109,13 +120,7 @@ func (s *Schema) ask(v value.Value) (problems []problem) {
 	for _, cause := range invalid.Causes {
 		problems = append(problems, s.problems(cause, v)...)
 	}
-	slices.SortStableFunc(problems, func(a, b problem) int {
-		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Message, b.Message)
-	})
-	return problems
+	return sorted(problems)
 }
 
 // problems flattens the library's tree of errors. root is the whole value.
@@ -185,12 +190,15 @@ func underPropertyNames(location string) bool {
 	return false
 }
 
+// unescaper undoes the escapes of RFC 6901.
+var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+
 func cutLast(pointer string) (parent, token string) {
 	i := strings.LastIndexByte(pointer, '/')
 	if i < 0 {
 		return "", pointer
 	}
-	return pointer[:i], strings.NewReplacer("~1", "/", "~0", "~").Replace(pointer[i+1:])
+	return pointer[:i], unescaper.Replace(pointer[i+1:])
 }
 
 // unescape undoes the percent-encoding that the library lays over JSON pointers.

@@ -26,11 +26,17 @@ func (s *Schema) Faults(v value.Value) []Fault {
 	if s.err != nil {
 		return []Fault{{Problem{Message: s.err.Error()}, object()}}
 	}
-	if s.everyday && fits(s.compiled, v, 0) {
-		return nil
+	var problems []problem
+	certain := false
+	if s.everyday {
+		problems, certain = lacking(s.compiled, v)
+		problems = sorted(problems)
+	}
+	if !certain {
+		problems = s.ask(v)
 	}
 	var faults []Fault
-	for _, p := range s.ask(v) {
+	for _, p := range problems {
 		f := Fault{p.Problem, s.source(p.sub)}
 		if p.Keyword == "required" {
 			f.Schema = s.wanted(p)
@@ -74,13 +80,12 @@ func (s *Schema) source(sub *jsonschema.Schema) value.Value {
 	if sub == nil {
 		return object()
 	}
-	pointer, local := strings.CutPrefix(sub.Location, location+"#")
-	if !local {
-		return s.doc
-	}
+	base, pointer, _ := strings.Cut(sub.Location, "#")
+	id, _ := s.doc.Get("$id")
+	root, _ := id.Str()
 	doc, ok := s.doc.At(unescape(pointer))
-	if !ok {
-		return object()
+	if !ok || base != location && base != strings.TrimSuffix(root, "#") {
+		return object() // inside a document of its own, by another $id
 	}
 	return doc
 }
@@ -109,7 +114,7 @@ func (s *Schema) Describe(pointer string) Place {
 	here, known := []*jsonschema.Schema{s.compiled}, true
 	if pointer != "" {
 		for token := range strings.SplitSeq(pointer[1:], "/") {
-			next, ok := step(expand(here), strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
+			next, ok := descend(expand(here), unescaper.Replace(token))
 			here, known = next, known && ok
 		}
 	}
@@ -146,9 +151,9 @@ func expand(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// step goes from subschemas of an object or an array to those of a member. known
+// descend goes from subschemas of an object or an array to those of a member. known
 // is false where they name their members and this is none.
-func step(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
+func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
 	add := func(sub *jsonschema.Schema) {
 		known = true
 		if !slices.Contains(next, sub) {
@@ -166,11 +171,9 @@ func step(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, k
 			matched = true
 			add(property)
 		}
-		for pattern, property := range sub.PatternProperties {
-			if pattern.MatchString(token) {
-				matched = true
-				add(property)
-			}
+		for _, property := range patterned(sub, token) {
+			matched = true
+			add(property)
 		}
 		known = known || slices.Contains(sub.Required, token)
 		named = named || len(sub.Properties)+len(sub.PatternProperties) > 0
@@ -191,6 +194,17 @@ func step(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, k
 		}
 	}
 	return next, known || !named
+}
+
+// patterned is the subschemas whose patterns match a name, in a stable order.
+func patterned(sub *jsonschema.Schema, name string) (all []*jsonschema.Schema) {
+	for pattern, property := range sub.PatternProperties {
+		if pattern.MatchString(name) {
+			all = append(all, property)
+		}
+	}
+	slices.SortFunc(all, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
+	return all
 }
 
 // itemOf is the subschema of an item of an array, if there is one. ok is false

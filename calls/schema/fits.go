@@ -2,6 +2,8 @@ package schema
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -25,11 +27,36 @@ func everyday(s *jsonschema.Schema) bool {
 }
 
 // fits says that v certainly fits s, all of whose subschemas are everyday ones.
-func fits(s *jsonschema.Schema, v value.Value, depth int) bool {
+func fits(s *jsonschema.Schema, v value.Value) bool {
+	var w walker
+	return w.fits(s, v) && len(w.missing) == 0
+}
+
+// lacking lists the properties that are required and missing, where v certainly
+// fits s but for them. ok is false where that is not certain.
+func lacking(s *jsonschema.Schema, v value.Value) (missing []problem, ok bool) {
+	var w walker
+	ok = w.fits(s, v)
+	return w.missing, ok
+}
+
+// walker goes through a value and its schema.
+type walker struct {
+	path    []step // from the root
+	missing []problem
+}
+
+// step is a property or, where it has no name, an item.
+type step struct {
+	name  string
+	index int
+}
+
+func (w *walker) fits(s *jsonschema.Schema, v value.Value) bool {
 	switch {
 	case s.Always != nil:
 		return *s.Always
-	case depth > maxInstanceDepth:
+	case len(w.path) > maxInstanceDepth:
 		return false
 	case len(s.Types) > 0 && !slices.ContainsFunc(s.Types, func(t string) bool { return isA(v.Kind(), t) }):
 		return false
@@ -54,24 +81,45 @@ func fits(s *jsonschema.Schema, v value.Value, depth int) bool {
 		if !between(len(v.List()), s.MinItems, s.MaxItems) {
 			return false
 		}
-		for _, item := range v.List() {
-			if items != nil && !fits(items, item, depth+1) {
+		for i, item := range v.List() {
+			if items != nil && !w.below(items, item, step{index: i}) {
 				return false
 			}
 		}
 	case value.Object:
-		return fitsObject(s, v.Map(), depth)
+		return w.fitsObject(s, v.Map())
 	}
 	return true
 }
 
-func fitsObject(s *jsonschema.Schema, m *value.Map, depth int) bool {
+func (w *walker) below(s *jsonschema.Schema, v value.Value, at step) bool {
+	w.path = append(w.path, at)
+	ok := w.fits(s, v)
+	w.path = w.path[:len(w.path)-1]
+	return ok
+}
+
+// pointer is that of a property of the present object.
+func (w *walker) pointer(name string) string {
+	var b strings.Builder
+	for _, at := range w.path {
+		b.WriteByte('/')
+		if at.name == "" {
+			b.WriteString(strconv.Itoa(at.index))
+			continue
+		}
+		b.WriteString(value.Escape(at.name))
+	}
+	return b.String() + "/" + value.Escape(name)
+}
+
+func (w *walker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 	if !between(m.Len(), s.MinProperties, s.MaxProperties) {
 		return false
 	}
 	for _, name := range s.Required {
 		if _, has := m.Get(name); !has {
-			return false
+			w.missing = append(w.missing, problem{missing(w.pointer(name), name), s})
 		}
 	}
 	for i := range m.Len() {
@@ -90,7 +138,7 @@ func fitsObject(s *jsonschema.Schema, m *value.Map, depth int) bool {
 				continue
 			}
 		}
-		if !fits(sub, member, depth+1) {
+		if name == "" || !w.below(sub, member, step{name: name}) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -18,13 +19,25 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 			t.Skip("two equal values in an enum")
 		}
 		v := drawValue(t, 2)
-		quick := s.everyday && fits(s.compiled, v, 0)
+		quick := s.everyday && fits(s.compiled, v)
 		problems := s.explain(v)
 		if quick && problems != nil {
 			t.Fatalf("%s\n%s was waved through, but: %v", doc, v, problems)
 		}
 		if quick {
 			waved++
+		}
+		// What is said to be missing must be all that the library finds.
+		if s.everyday {
+			if found, certain := lacking(s.compiled, v); certain {
+				var quickly Problems
+				for _, f := range sorted(found) {
+					quickly = append(quickly, f.Problem)
+				}
+				if diff := cmp.Diff(problems, quickly); diff != "" {
+					t.Fatalf("%s\n%s: (-library +quick)\n%s", doc, v, diff)
+				}
+			}
 		}
 	})
 	if waved == 0 {

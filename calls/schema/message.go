@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,10 +27,7 @@ type failure struct {
 func (f *failure) missing(pointer string) (all []problem) {
 	for _, name := range f.sub.Required {
 		if _, has := f.have.Get(name); !has {
-			all = append(all, problem{Problem{
-				Pointer: pointer + "/" + value.Escape(name), Keyword: "required",
-				Message: fmt.Sprintf("the required property %q is missing", name),
-			}, f.sub})
+			all = append(all, problem{missing(pointer+"/"+value.Escape(name), name), f.sub})
 		}
 	}
 	return all
@@ -37,6 +35,10 @@ func (f *failure) missing(pointer string) (all []problem) {
 
 // maxHints bounds the hints for one object: each compares with all names.
 const maxHints = 20
+
+func missing(pointer, name string) Problem {
+	return Problem{Pointer: pointer, Keyword: "required", Message: "the required property " + strconv.Quote(name) + " is missing"}
+}
 
 // unknown makes a problem for each property that a closed object does not have.
 func (f *failure) unknown(pointer string) (all []problem) {

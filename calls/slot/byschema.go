@@ -66,18 +66,15 @@ func answerSchema(flat value.Value) value.Value {
 	return value.OfMap(m)
 }
 
+// orNull is a schema that takes null as well.
 func orNull(sub value.Value) value.Value {
-	_, isType := sub.Get("type")
-	for _, keyword := range []string{"enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not", "if"} {
-		if _, ok := sub.Get(keyword); ok || !isType {
-			return value.OfMap(value.Pairs("anyOf", []any{sub, value.Pairs("type", "null")}))
+	typeName, _ := sub.Get("type")
+	_, listed := sub.Get("enum")
+	_, fixed := sub.Get("const")
+	if typeName.Kind() == value.String && !listed && !fixed {
+		if nullable := processor.AddNullToBasicTypes(sub); !value.Equal(nullable, sub) {
+			return nullable
 		}
 	}
-	types, _ := sub.Get("type")
-	if name, ok := types.Str(); ok && (name == "object" || name == "array") {
-		m := sub.Map().Clone()
-		m.Set("type", value.Must([]string{name, "null"}))
-		return value.OfMap(m)
-	}
-	return processor.AddNullToBasicTypes(sub)
+	return value.OfMap(value.Pairs("anyOf", []any{sub, value.Pairs("type", "null")}))
 }

@@ -88,16 +88,17 @@ func (r *reader) clock() bool {
 func (r *reader) halved(half string) bool {
 	rest := *r
 	rest.skip()
-	if m := digital.FindStringSubmatch(rest.rest); m != nil && m[5] == "" {
-		rest.rest = rest.rest[len(m[0]):]
-		*r = rest
-		return r.time(half, numeral(m[1]), numeral(m[2]), numeral("0"+m[3]), 0)
-	}
-	if hourOnly.MatchString(rest.rest) {
+	m := digital.FindStringSubmatch(rest.rest)
+	switch {
+	case m == nil && !hourOnly.MatchString(rest.rest):
+		return false
+	case m == nil || m[5] != "": // the time says itself which half it means
 		*r = rest
 		return r.clock()
 	}
-	return false
+	rest.rest = rest.rest[len(m[0]):]
+	*r = rest
+	return r.time(half, numeral(m[1]), numeral(m[2]), numeral("0"+m[3]), 0)
 }
 
 // time takes a time of the day; half says which half of it is meant.

@@ -115,7 +115,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzDate(f *testing.F) {
 	for _, seed := range []string{"明天下午3点", "next Friday at 6:45 pm", "2024年5月1日", "in 3 days", "1714521600", "二〇二四年", "9999年后", "上上周日", "1 hour ago", "2024-05-01T00:00:00Z", "2024-02-31"} {
 		f.Add(seed)
 	}

@@ -50,7 +50,7 @@ var forms = []form{
 		r.rest = strings.TrimPrefix(m[0], m[1]) + r.rest
 		return true
 	}},
-	{match(`(?:tonight)\b`), func(r *reader, m []string) bool {
+	{match(`tonight\b`), func(r *reader, _ []string) bool {
 		r.on(0)
 		r.rest = "evening" + r.rest
 		return true

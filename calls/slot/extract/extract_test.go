@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func FuzzFind(f *testing.F) {
+func FuzzExtract(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, "```json\n{'a': [1,}\n```", "<think>{</think>[{\"a\":1,}]", `{{"a":NaN}}`, "{\"a\": \"\\u00", "[[[[", `{a:'`} {
 		f.Add(seed)
 	}

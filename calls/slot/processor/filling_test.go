@@ -1,6 +1,7 @@
 package processor_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,8 @@ func TestRemaining(t *testing.T) {
 			`{"type":"object","properties":{"/a":{"$ref":"#/definitions/root.properties.b-1"}},"required":["/a"],"definitions":{` +
 				`"root.properties.b-1":{"type":"object","properties":{"up":{"$ref":"#/definitions/root"}}},` +
 				`"root":{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/definitions/root.properties.b-1"},"b/":{"type":"object","properties":{"up":{"$ref":"#/definitions/root"}}}}}}}`},
+		{"references by name", `{"$id":"http://x/s","definitions":{"A":{"$id":"#a","type":"string"},"B":{}},"type":"object","required":["a","b"],"properties":{"a":{"$ref":"#a"},"b":{"$ref":"http://x/s#/definitions/B"}}}`, `{}`,
+			`{"$id":"http://x/s","type":"object","properties":{"/a":{"$ref":"#a"},"/b":{"$ref":"http://x/s#/definitions/B"}},"required":["/a","/b"],"definitions":{"A":{"$id":"#a","type":"string"},"B":{}}}`},
 		{"true and false", `{"type":"object","required":["t"],"properties":{"t":true,"f":false}}`, `{"f":1}`,
 			`{"type":"object","properties":{"/t":{},"/f":{"not":{}}},"required":["/t","/f"]}`},
 		{"types of ours", `{"type":"object","required":["d"],"properties":{"d":{"type":"date","description":"day"}}}`, `{}`,
@@ -231,6 +234,44 @@ func TestFormats(t *testing.T) {
 	}
 	if got := p.Fill(parse(t, `{"x":3}`), thursday).Data().JSON(); got != `{"x":4}` {
 		t.Errorf("an added format gives %s", got)
+	}
+}
+
+// What strangers send is bounded: many faults with large schemas, and answers of
+// many pieces.
+func TestBounds(t *testing.T) {
+	wide := value.NewMap(0)
+	for i := range 2000 {
+		wide.Set(fmt.Sprintf("p%d", i), value.OfMap(value.Pairs("type", "string", "description", strings.Repeat("x", 50))))
+	}
+	doc := value.OfMap(value.Pairs("type", "object", "properties", value.Pairs("list", value.Pairs("type", "array", "items", value.Pairs("type", "object", "properties", wide)))))
+	p, err := processor.New(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := make([]int, 3000)
+	f := p.Fill(value.OfMap(value.Pairs("list", numbers)), thursday)
+	if n := len(f.Remaining().JSON()); n > 4<<20 {
+		t.Errorf("the flat schema has %d bytes", n)
+	}
+	answer := value.NewMap(0)
+	for i := range 5000 {
+		answer.Set(fmt.Sprintf("/list/%d/p%d", i%3000, i%7), value.OfString("x"))
+	}
+	if n := f.Take(value.OfMap(answer), model); n == 0 || n > 2000 {
+		t.Errorf("%d pieces were taken", n)
+	}
+	if n := len(f.Rejected()); n > 200 {
+		t.Errorf("%d rejections", n)
+	}
+	deep := value.OfString("x")
+	for range 500 {
+		deep = value.OfList(deep)
+	}
+	free := compile(t, `{"type":"object","properties":{"x":{},"d":{"type":"date"}},"additionalProperties":true}`).Fill(value.OfMap(nil), thursday)
+	free.Take(value.OfMap(value.Pairs("x", deep, strings.Repeat("/x", 500), 1)), model)
+	if len(free.Rejected()) == 0 {
+		t.Error("nothing is too deep")
 	}
 }
 
@@ -364,7 +405,7 @@ func TestConvertSetsWhatItNames(t *testing.T) {
 	})
 }
 
-func FuzzTake(f *testing.F) {
+func FuzzFilling(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"items":[{"sku":"a"}]}`, `{"/items/0/n":1}`}, {`{"to":{"phone":"x"}}`, `{"/to":{"email":"e"}}`}, {`[]`, `{"":{}}`}, {`{"items":[]}`, `{"/items/-/-/-":[1],"/items/-1":0}`},
 		{`{"items":5}`, `{"/items/99999999999999999999":{}}`}, {`{"tags":["a","a"]}`, `{"tags":["a","b"],"/tags/1":"c"}`}, {`{"bad":1}`, `{"/":{},"/~":1,"//":2}`},

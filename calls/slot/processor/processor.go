@@ -178,6 +178,9 @@ func (p *Processor) declares(name string) bool {
 	return false
 }
 
+// unescaper undoes the escapes of RFC 6901.
+var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+
 // split reads an RFC 6901 pointer.
 func split(pointer string) ([]string, error) {
 	if pointer == "" {
@@ -201,7 +204,7 @@ func split(pointer string) ([]string, error) {
 			}
 			j += 2 + next
 		}
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		tokens[i] = unescaper.Replace(token)
 	}
 	return tokens, nil
 }
