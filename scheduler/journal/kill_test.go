@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,18 +20,75 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// childEnv names the directory of the journal that a child process fills.
-const childEnv = "JOURNAL_TEST_CHILD"
+// childEnv names the directory of the journal that a child process fills, and
+// childRun the run that it is content with.
+const (
+	childEnv = "JOURNAL_TEST_CHILD"
+	childRun = "JOURNAL_TEST_RUN"
+)
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		if err := fill(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	dir, run := os.Getenv(childEnv), os.Getenv(childRun)
+	if dir == "" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	do := fill
+	if run != "" {
+		do = func(dir string) error { return share(dir, run) }
+	}
+	if err := do(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// shared is how many events each process writes of those that share a journal.
+const shared = 150
+
+// share records one run, beside other processes.
+func share(dir, id string) error {
+	ctx := context.Background()
+	j, err := journal.Open(ctx, dir, journal.Options{})
+	if err != nil {
+		return err
+	}
+	log, err := j.Begin(ctx, &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
+	if err != nil {
+		return err
+	}
+	for seq := range int64(shared) {
+		if err := log.Append(ctx, victimEvent(id, seq+1)); err != nil {
+			return err
+		}
+	}
+	return j.Close()
+}
+
+func TestProcessesShareAJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	var wg sync.WaitGroup
+	const processes = 4
+	for i := range processes {
+		wg.Go(func() {
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), childEnv+"="+dir, childRun+"=r"+strconv.Itoa(i))
+			if out, err := child.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	j := open(t, dir, journal.Options{})
+	if err := j.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i := range processes {
+		id := "r" + strconv.Itoa(i)
+		if info, err := j.Run(t.Context(), id); err != nil || info.LastSeq != shared || info.Holder != nil {
+			t.Errorf("the run is %+v, %v", info, err)
+		}
+		compare(t, j, id, 1)
+	}
 }
 
 // victims are how many runs the child writes to at a time.
