@@ -6,12 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
@@ -38,6 +40,9 @@ func env(t *testing.T, d calls.HTTP) *calls.Env {
 
 func params(t *testing.T, with string) value.Value {
 	t.Helper()
+	if v, err := value.ParseJSON([]byte(with)); err == nil {
+		return v
+	}
 	v, err := yaml.ParseValue([]byte(with))
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +116,38 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s\ngot  %q, %v\nwant %q", with, got, err, want)
 		}
 	}
+}
+
+// Whatever a value is, it stays in its place: the host, the other segments and the
+// other parameters are those of the flow.
+func TestValuesStayInPlace(t *testing.T) {
+	e := env(t, nil)
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[./\\?#&=%@:;{}a]{1,8}`)).Draw(rt, "text")
+		with := value.OfMap(value.Pairs("url", "http://h/a/{x}/b?q=1", "path", value.Pairs("x", text), "query", value.Pairs("p", text)))
+		got, err := sent(t, e, with.JSON())
+		if text == "" || text == "." || text == ".." {
+			if err == nil {
+				rt.Errorf("%q was sent: %s", text, got)
+			}
+			return
+		}
+		if err != nil {
+			rt.Fatal(err)
+		}
+		u, err := url.Parse(strings.TrimPrefix(got, "GET "))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		segments := strings.Split(u.EscapedPath(), "/")
+		plain, err := url.PathUnescape(segments[2])
+		if u.Host != "h" || len(segments) != 4 || err != nil || plain != text {
+			rt.Errorf("%q gives %s", text, got)
+		}
+		if q := u.Query(); len(q) != 2 || q.Get("q") != "1" || q.Get("p") != text {
+			rt.Errorf("%q gives %s", text, got)
+		}
+	})
 }
 
 func TestIdempotencyKey(t *testing.T) {

@@ -181,3 +181,14 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("a body: %v", err)
 	}
 }
+
+func FuzzPattern(f *testing.F) {
+	for _, seed := range []string{"127.0.0.1:*", "*.corp.example", "[::1]:80", "10.0.0.0/8:443", "a:b:c", "[", "::ffff:1.2.3.4"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, pattern string) {
+		if c, err := guard.NewClient([]string{pattern}); (c == nil) == (err == nil) {
+			t.Errorf("%q: %v, %v", pattern, c, err)
+		}
+	})
+}
