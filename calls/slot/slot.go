@@ -26,8 +26,9 @@ type Params struct {
 	Summary       string      `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
 	Facts         []string    `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
 	StepNum       int         `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string    `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema. [] only checks."`
+	Stages        []string    `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks."`
 	Answers       *value.Map  `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
+	Sources       *value.Map  `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
 	HistoryTokens int         `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
 }
 
@@ -100,6 +101,7 @@ func (p Params) start(now time.Time) (*processor.Filling, error) {
 		data = value.OfMap(nil)
 	}
 	filling := proc.Fill(data, now)
+	filling.From(p.Sources)
 	if p.Answers.Len() > 0 {
 		filling.Take(value.OfMap(p.Answers), processor.User)
 	}
@@ -137,16 +139,17 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		w := &work{env: env, in: in, filling: filling, historyTokens: p.HistoryTokens}
-		for _, stage := range p.Stages {
+		stages := p.Stages
+		if len(stages) > 0 {
+			stages = append(slices.Clip(stages), "default")
+		}
+		for _, stage := range stages {
 			if filling.Done() {
 				break
 			}
 			if err := w.run(ctx, stage); err != nil {
 				return nil, err
 			}
-		}
-		if len(p.Stages) > 0 {
-			filling.ApplyDefaults()
 		}
 		return Output{
 			SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),

@@ -125,6 +125,8 @@ func TestStages(t *testing.T) {
 			want:    `{"slot_data":{"city":"x"},"remaining_schema":{},"sources":{"/city":"function"}}`},
 		{name: "somebody answered", params: `{"data":{"city":"x"},"answers":{"/city":"上海","/date":"明天"},"current_schema":` + trip + `}`,
 			want: `{"slot_data":{"city":"上海","date":"2026-03-06"},"remaining_schema":{},"sources":{"/city":"user","/date":"user"}}`},
+		{name: "after waiting", params: `{"stages":["default"],"data":{"city":"x","unit":"C"},"sources":{"/city":"model","/gone":"model"},"answers":{"/date":"明天"},"current_schema":` + strings.Replace(trip, `"date"],`, `"date","days"],`, 1) + `}`,
+			want: `{"slot_data":{"city":"x","unit":"C","date":"2026-03-06","days":3},"remaining_schema":{},"sources":{"/city":"model","/unit":"known","/date":"user","/days":"default"}}`},
 		{name: "somebody answered wrong", params: `{"stages":[],"data":{"city":"x"},"answers":{"/date":"soon"},"current_schema":` + trip + `}`, rejected: 1,
 			want: `{"slot_data":{"city":"x"},"remaining_schema":{"type":"object","properties":{"/date":{"type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$","format":"date"}},"required":["/date"]},"sources":{"/city":"known"}}`},
 		{name: "no schema", params: `{"data":{"a":1}}`, want: `{"slot_data":{"a":1},"remaining_schema":{},"sources":{"/a":"known"}}`},

@@ -20,7 +20,15 @@ func strategies() map[string]strategy {
 	return map[string]strategy{
 		"llm":      fillByText,
 		"function": fillBySchema,
+		"default":  fillByDefault,
 	}
+}
+
+// fillByDefault takes the defaults of the schema. Where there is any stage it is
+// the last one, named or not.
+func fillByDefault(_ context.Context, w *work) error {
+	w.filling.ApplyDefaults()
+	return nil
 }
 
 // The sources of values that the strategies find.

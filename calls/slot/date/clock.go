@@ -88,17 +88,17 @@ func (r *reader) clock() bool {
 func (r *reader) halved(half string) bool {
 	rest := *r
 	rest.skip()
-	m := digital.FindStringSubmatch(rest.rest)
-	switch {
-	case m == nil && !hourOnly.MatchString(rest.rest):
+	if !digital.MatchString(rest.rest) && !hourOnly.MatchString(rest.rest) {
 		return false
-	case m == nil || m[5] != "": // the time says itself which half it means
-		*r = rest
-		return r.clock()
 	}
-	rest.rest = rest.rest[len(m[0]):]
 	*r = rest
-	return r.time(half, numeral(m[1]), numeral(m[2]), numeral("0"+m[3]), 0)
+	if !r.clock() {
+		return false
+	}
+	if half != "" && r.hour < 12 {
+		r.hour += 12
+	}
+	return true
 }
 
 // time takes a time of the day; half says which half of it is meant.

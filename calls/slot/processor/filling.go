@@ -45,6 +45,17 @@ func (p *Processor) Fill(known value.Value, now time.Time) *Filling {
 	return f
 }
 
+// From says where the data comes from, as [Filling.Sources] of an earlier filling
+// does.
+func (f *Filling) From(sources *value.Map) {
+	for pointer, source := range sources.All() {
+		name, _ := source.Str()
+		if _, there := f.data.At(pointer); there && name != "" {
+			f.sources[pointer] = Source(name)
+		}
+	}
+}
+
 // Data is what is there by now.
 func (f *Filling) Data() value.Value { return copied(f.data) }
 

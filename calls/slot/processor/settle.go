@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,8 @@ func (t *take) settle() int {
 // replace tries, for a faulty object that was answered as a whole and is still
 // faulty with both together, the answer alone: another branch of a union.
 func (t *take) replace() {
-	for pointer, v := range t.whole {
+	for _, pointer := range slices.Sorted(maps.Keys(t.whole)) {
+		v := t.whole[pointer]
 		wrong := func() bool {
 			for _, f := range t.faults {
 				if within(f.Pointer, pointer) {
