@@ -25,6 +25,11 @@ const (
 	Internal Kind = "internal" // a fault of the program or of a call, a panic for one
 )
 
+// ErrWaiting is in the error of [Flows] and [Calls] when what they ran waits for
+// values that somebody has to give. The step around it waits too, so a call that
+// gets it should end and pass it on.
+var ErrWaiting = errors.New("values are waited for")
+
 // Error is the one error type of calls. The engine adds where it happened.
 type Error struct {
 	Kind Kind

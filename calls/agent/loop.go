@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -60,8 +61,10 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 		broke := l.params.MaxTokens > 0 && l.spent >= l.params.MaxTokens
-		fresh := l.use(ctx, answer.ToolCalls, broke)
+		fresh, err := l.use(ctx, answer.ToolCalls, broke)
 		switch {
+		case err != nil:
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case broke:
@@ -173,8 +176,9 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 // use runs the tools of the last round and adds their results; fresh says that at
 // least one of them was not merely a repetition. Where there is no money left they
 // are not run, but still get their answers: a call without one is refused by
-// providers when the conversation goes on.
-func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool) {
+// providers when the conversation goes on. The error is that of a tool that waits for
+// values: then the agent waits too.
+func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
 	round := &l.out.Rounds[len(l.out.Rounds)-1]
 	for i, c := range toolCalls {
 		var result string
@@ -193,13 +197,16 @@ func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (f
 			l.used[key]++
 			result, err = l.box.use(ctx, c)
 		}
+		if errors.Is(err, calls.ErrWaiting) {
+			return fresh, err
+		}
 		u := &round.ToolCalls[i]
 		if u.Result = cut(result, l.params.MaxResultBytes); err != nil {
 			u.Result, u.Error = cut(told(err), l.params.MaxResultBytes), string(calls.KindOf(err))
 		}
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", c.Name, "content", u.Result))
 	}
-	return fresh
+	return fresh, nil
 }
 
 // canonical makes arguments comparable.
