@@ -21,7 +21,7 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	Data          value.Value `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
+	Data          known       `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
 	CurrentSchema *value.Map  `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
 	Summary       string      `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
 	Facts         []string    `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
@@ -31,6 +31,21 @@ type Params struct {
 	Sources       *value.Map  `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
 	HistoryTokens int         `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
 }
+
+// known is data of any kind. Null that is given is told from nothing given.
+type known struct {
+	value.Value
+	given bool
+}
+
+// DecodeValue takes any value.
+func (k *known) DecodeValue(v value.Value) error {
+	*k = known{v, true}
+	return nil
+}
+
+// JSONSchema takes anything.
+func (known) JSONSchema() value.Value { return value.OfMap(nil) }
 
 // Input is what the model gets to see.
 type Input struct {
@@ -96,9 +111,9 @@ func (p Params) start(now time.Time) (*processor.Filling, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := p.Data
-	if data.IsNull() {
-		data = value.OfMap(nil)
+	data := p.Data.Value
+	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
+		data = value.OfMap(nil) // null is nothing known, where it is not to be checked as it stands
 	}
 	filling := proc.Fill(data, now)
 	filling.From(p.Sources)

@@ -129,6 +129,9 @@ func TestStages(t *testing.T) {
 			want: `{"slot_data":{"city":"x","unit":"C","date":"2026-03-06","days":3},"remaining_schema":{},"sources":{"/city":"model","/unit":"known","/date":"user","/days":"default"}}`},
 		{name: "somebody answered wrong", params: `{"stages":[],"data":{"city":"x"},"answers":{"/date":"soon"},"current_schema":` + trip + `}`, rejected: 1,
 			want: `{"slot_data":{"city":"x"},"remaining_schema":{"type":"object","properties":{"/date":{"type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$","format":"date"}},"required":["/date"]},"sources":{"/city":"known"}}`},
+		{name: "null as it stands", params: `{"stages":[],"data":null,"current_schema":{"type":"object"}}`,
+			want: `{"slot_data":null,"remaining_schema":{"type":"object","properties":{"":{"type":"object"}},"required":[""]},"sources":{"":"known"}}`},
+		{name: "null to be filled", params: `{"stages":["default"],"data":null,"current_schema":{"type":"object"}}`, want: `{"slot_data":{},"remaining_schema":{},"sources":{}}`},
 		{name: "no schema", params: `{"data":{"a":1}}`, want: `{"slot_data":{"a":1},"remaining_schema":{},"sources":{"/a":"known"}}`},
 	}
 	for _, tt := range tests {
