@@ -99,7 +99,7 @@ func (w *work) prompt(ctx context.Context, nullable bool) (string, error) {
 func (w *work) retry(ctx context.Context, rejected []processor.Rejection) (string, error) {
 	list := make([]*value.Map, len(rejected))
 	for i, r := range rejected {
-		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "value", guard(r.Value.JSON()), "reason", line(r.Reason))
+		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", line(r.Reason))
 	}
 	return w.render(ctx, "retry.txt", value.Pairs("rejected", list, "schema", guard(w.filling.Remaining().JSON())))
 }

@@ -21,15 +21,15 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	Data          known       `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
-	CurrentSchema *value.Map  `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
-	Summary       string      `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
-	Facts         []string    `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
-	StepNum       int         `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string    `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks."`
-	Answers       *value.Map  `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
-	Sources       *value.Map  `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
-	HistoryTokens int         `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
+	Data          known      `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
+	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
+	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
+	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
+	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
+	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks."`
+	Answers       *value.Map `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
+	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
+	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
 }
 
 // known is data of any kind. Null that is given is told from nothing given.

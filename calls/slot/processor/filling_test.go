@@ -110,6 +110,10 @@ func TestTake(t *testing.T) {
 
 		{name: "a user's answer wins", schema: weather, known: `{"city":"杭州"}`, source: processor.User, answer: `{"/city":"上海","/date":"明天","/unit":"K"}`,
 			want: `{"city":"上海","date":"2026-03-06"}`, rejected: "/unit", sources: `{"/city":"user","/date":"user"}`},
+		{name: "a user's answer below a scalar", schema: weather, known: `{"city":"杭州","date":"2026-03-06"}`, source: processor.User, answer: `{"/city/x":7}`,
+			want: `{"city":"杭州","date":"2026-03-06"}`, rejected: "/city"},
+		{name: "an answer below a wrong scalar", schema: weather, known: `{"city":5,"date":"2026-03-06"}`, answer: `{"/city/x":7}`,
+			want: `{"city":5,"date":"2026-03-06"}`, missing: "/city", rejected: "/city"},
 		{name: "a user's wrong answer", schema: weather, known: `{"city":"杭州","date":"2026-03-06"}`, source: processor.User, answer: `{"/city":7}`,
 			want: `{"city":"杭州","date":"2026-03-06"}`, rejected: "/city", sources: `{"/city":"known","/date":"known"}`},
 	}
@@ -306,6 +310,13 @@ func TestLawsOfMerging(t *testing.T) {
 			}
 			if now, has := after.Get(name); ok && (!has || !covers(now, member)) {
 				r.Fatalf("%s was known and valid, and is %s\nknown %s\nafter %s", member, now, before, after)
+			}
+		}
+		user := p.Fill(known, thursday)
+		user.Take(drawObject(r, "of the user"), processor.User)
+		for _, problem := range s.Check(user.Data()) {
+			if len(wrong) == 0 && problem.Keyword != "required" {
+				r.Fatalf("a user spoilt valid data: %v\n%s\n%s", problem, before, user.Data())
 			}
 		}
 		if len(wrong) == 0 && len(problems) > 0 {

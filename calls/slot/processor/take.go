@@ -157,13 +157,17 @@ func (t *take) place(tokens []string, v value.Value, asked bool) {
 }
 
 // resolve writes the index for every -, and tells how many tokens lead to the
-// topmost value that is new when something is put there.
+// topmost value that changes when something is put there: one that is new, or one
+// that is no container and goes.
 func (t *take) resolve(tokens []string) (resolved []string, made int) {
 	resolved = slices.Clone(tokens)
 	at, exists := t.data, true
 	for i, token := range resolved {
 		if token == "-" && (!exists || at.Kind() == value.List) {
 			resolved[i] = strconv.Itoa(len(at.List()))
+		}
+		if exists && at.Kind() != value.Object && at.Kind() != value.List {
+			exists = false
 		}
 		if exists {
 			made = i + 1
