@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -312,25 +313,30 @@ func TestManyToolsAtOnce(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	// The tool ends the agent's time itself: it waits for it.
-	w := &world{t: t, does: func(ctx context.Context) { <-ctx.Done() }}
-	r := run(t.Context(), t, w, scripted.New(uses("wait", "weather", `{"city":"a"}`, "weather", `{"city":"b"}`)), strings.Replace(weather, "{", "{timeout: 20ms, ", 1))
-	if r.err != nil || r.FinishReason != "timeout" || r.Text != "wait" || len(w.ran) != 1 || r.Rounds[0].ToolCalls[1].Error != "timeout" {
-		t.Errorf("got %+v", r)
-	}
-	paired(t, r.Messages)
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, does: func(ctx context.Context) { <-ctx.Done() }}
+		answer := uses("wait", "weather", `{"city":"a"}`, "weather", `{"city":"b"}`)
+		r := run(t.Context(), t, w, scripted.New(answer), strings.Replace(weather, "{", "{timeout: 5m, ", 1))
+		if r.err != nil || r.FinishReason != "timeout" || r.Text != "wait" || len(w.ran) != 1 || r.Rounds[0].ToolCalls[1].Error != "timeout" {
+			t.Errorf("in a tool: %+v", r)
+		}
+		paired(t, r.Messages)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		blocks := scripted.Answer{Before: func(ctx context.Context, _ *llm.Request) error { <-ctx.Done(); return ctx.Err() }}
+		r := run(t.Context(), t, &world{t: t}, scripted.New(blocks), "{prompt: x, timeout: 90s}")
+		if r.err != nil || r.FinishReason != "timeout" {
+			t.Errorf("in the model: %+v", r)
+		}
+	})
+}
 
-	blocks := scripted.Answer{Before: func(ctx context.Context, _ *llm.Request) error { <-ctx.Done(); return ctx.Err() }}
-	r = run(t.Context(), t, &world{t: t}, scripted.New(blocks), "{prompt: x, timeout: 20ms}")
-	if r.err != nil || r.FinishReason != "timeout" {
-		t.Errorf("got %+v", r)
-	}
-
+func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w = &world{t: t, does: func(context.Context) { cancel() }}
-	r = run(ctx, t, w, scripted.New(uses("", "weather", `{"city":"a"}`), says("never")), weather)
+	w := &world{t: t, does: func(context.Context) { cancel() }}
+	r := run(ctx, t, w, scripted.New(uses("", "weather", `{"city":"a"}`), says("never")), weather)
 	if calls.KindOf(r.err) != calls.Canceled {
-		t.Errorf("cancelled: %v", r.err)
+		t.Errorf("got %v", r.err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -86,33 +87,43 @@ func readFile(dir, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1)) // what is longer, the parser refuses
 }
 
-// narrowed is the schema of the parameters with those of the operation in it.
+// narrowed is the schema of what may still be found out: path, query and body, with
+// an operation as that describes them, and its headers. Where a request goes and how
+// is for whoever writes the flow to say: of the other parameters only those are in
+// it that are given, and url where nothing else says where to.
 func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	var p Params
 	if err := value.Decode(params, &p); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "parameters of http: %w", err)
 	}
-	if p.Operation == "" || p.OpenAPI.IsNull() {
-		return all, nil
+	open := []string{"path", "query", "body"}
+	var arguments value.Value
+	doc := value.Pairs("type", "object")
+	if p.Operation != "" && !p.OpenAPI.IsNull() {
+		op, err := p.operation(env)
+		if err != nil {
+			return nil, err
+		}
+		if op.Summary != "" {
+			doc.Set("description", value.OfString(op.Summary))
+		}
+		arguments, open = op.Arguments(), nil
+	} else if p.URL == "" {
+		open = append(open, "url")
+		doc.Set("required", value.OfList(value.OfString("url")))
 	}
-	op, err := p.operation(env)
-	if err != nil {
-		return nil, err
-	}
-	arguments := op.Arguments()
-	properties, _ := all.Doc().Get("properties")
-	merged := properties.Map().Clone()
 	own, _ := arguments.Get("properties")
-	for _, name := range []string{"path", "query", "headers", "body"} {
-		if s, has := own.Get(name); has {
-			merged.Set(name, s)
+	properties := value.NewMap(8)
+	for name, s := range member(all.Doc(), "properties").Map().All() {
+		given, isGiven := params.Get(name)
+		if narrow, has := own.Get(name); has {
+			properties.Set(name, onlyWith(narrow, name, given))
+		} else if isGiven || slices.Contains(open, name) {
+			properties.Set(name, s)
 		}
 	}
-	doc := all.Doc().Map().Clone()
-	doc.Set("properties", value.OfMap(merged))
-	if op.Summary != "" {
-		doc.Set("description", value.OfString(op.Summary))
-	}
+	doc.Set("properties", value.OfMap(properties))
+	doc.Set("additionalProperties", value.OfBool(false))
 	for _, name := range []string{"required", "definitions"} {
 		if v, has := arguments.Get(name); has {
 			doc.Set(name, v)
@@ -123,6 +134,29 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 		return nil, calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", p.Operation, err)
 	}
 	return s, nil
+}
+
+// onlyWith closes the schema of path, query or headers. What is given beside the
+// operation's own parameters, a key for one, stays allowed.
+func onlyWith(s value.Value, name string, given value.Value) value.Value {
+	if name == "body" {
+		return s
+	}
+	known := member(s, "properties").Map().Clone()
+	for key := range given.Map().All() {
+		if _, has := known.Get(key); !has {
+			known.Set(key, value.OfMap(nil))
+		}
+	}
+	m := s.Map().Clone()
+	m.Set("properties", value.OfMap(known))
+	m.Set("additionalProperties", value.OfBool(false))
+	return value.OfMap(m)
+}
+
+func member(v value.Value, key string) value.Value {
+	m, _ := v.Get(key)
+	return m
 }
 
 // check holds the request against the operation.
