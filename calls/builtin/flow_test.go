@@ -114,7 +114,7 @@ func TestInAFlow(t *testing.T) {
 	for _, m := range requests[3].Messages[2:] {
 		told = append(told, string(m))
 	}
-	for i, want := range []string{`\"degrees\":18`, "Ordered tea.", `"item\"`, "Hi Ann!"} {
+	for i, want := range []string{`\"degrees\":18`, "Ordered tea.", "the required property", "Hi Ann!"} {
 		if i >= len(told) || !strings.Contains(told[i], want) {
 			t.Errorf("result %d: want %s in %q", i, want, told)
 		}
