@@ -49,8 +49,21 @@ type Env struct {
 	// Languages holds texts of calls in further languages, or instead of the
 	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
 	Languages fs.FS
+	// Path is where in the run the call is: step, step[3] for an item, outer/inner in
+	// a sub-flow. "" outside of a flow.
+	Path string
 	// Vars is what the step sees, the same as Init got.
 	Vars *Vars
+}
+
+// IdempotencyKey names this use of the call in this run. It is the same when the
+// step is tried again, by the same process or by one that resumes the run: a
+// service that knows such keys does the work once. "" outside of a flow.
+func (e *Env) IdempotencyKey() string {
+	if e.Path == "" {
+		return ""
+	}
+	return e.Vars.Run.ID + "/" + e.Path
 }
 
 // Memory is what calls need of a memory store; calls/memory has the whole.

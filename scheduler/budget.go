@@ -27,6 +27,13 @@ func (m *meter) add(u llm.Usage) {
 	}
 }
 
+// preset counts what was spent before.
+func (m *meter) preset(u llm.Usage) {
+	m.input.Store(int64(u.InputTokens))
+	m.output.Store(int64(u.OutputTokens))
+	m.cached.Store(int64(u.CachedTokens))
+}
+
 // room says whether extra more tokens fit into every budget around; limit is that
 // of the first that they do not fit into.
 func (m *meter) room(extra int64) (limit int64, ok bool) {

@@ -273,7 +273,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 	for _, ref := range t.Refs() {
 		*uses = append(*uses, use{ref, within, n})
 	}
-	return &Param{Pos: pos, Text: t}
+	return &Param{Pos: pos, Text: t, source: n.Value}
 }
 
 func (u *unit) badTemplate(err error, pos Position) *Param {

@@ -63,10 +63,14 @@ const (
 
 // Run runs the flow and yields every event in order. The inputs are an object; they
 // get the defaults of the flow's schema. When the run fails, the error comes
-// last, after flow.failed or flow.cancelled, as a *[Failure]; an error before
-// the first event says that nothing was started: the inputs are wrong. Ending ctx
-// or breaking out of the loop cancels the run, and waits for its steps at most
-// CancelGrace.
+// last, after flow.failed or flow.cancelled, as a *[Failure]; when it waits for
+// values, a *[Waiting] after flow.waiting. An error before the first event says
+// that nothing was started: the inputs are wrong, or the journal refuses the run.
+// Ending ctx or breaking out of the loop cancels the run, and waits for its steps
+// at most CancelGrace.
+//
+// With a Journal every event is in it before it is yielded; that a step has ended
+// is safe before any step begins that needs it. A journal that fails ends the run.
 func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		r, err := e.newRun(ctx, flow, inputs)
@@ -74,14 +78,7 @@ func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) 
 			yield(nil, err)
 			return
 		}
-		defer r.shutdown()
-		r.start()
-		if !r.stream.drain(yield) {
-			return
-		}
-		if r.failure != nil {
-			yield(nil, r.failure)
-		}
+		r.play(yield)
 	}
 }
 
@@ -149,7 +146,7 @@ func Collect(events iter.Seq2[*Event, error]) (*Result, error) {
 			r.Outputs = *ev.Data.Outputs
 		case FlowFailed:
 			r.Reply = ev.Data.Text
-		case FlowCancelled:
+		case FlowCancelled, FlowWaiting:
 		default:
 			continue
 		}

@@ -20,12 +20,13 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -101,7 +102,27 @@ func runGolden(t *testing.T, a *txtar.Archive) string {
 	if inputs := content(a, "inputs.json"); inputs != nil {
 		options = append(options, schedulertest.Inputs(string(inputs)))
 	}
+	resumes := content(a, "resume")
+	if resumes != nil {
+		options = append(options, journaled)
+	}
 	r := schedulertest.Run(t, string(txtar.Format(a)), options...)
+	log := goldenLog(r)
+	for line := range bytes.Lines(resumes) {
+		r = r.Resume(scheduler.Resumption{}, strings.Fields(string(line))...)
+		log += "> resume " + string(line) + goldenLog(r)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(log, dir+"/", "")
+}
+
+// journaled keeps runs in memory.
+var journaled = schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = journal.NewMemory(e.Env.Clock) })
+
+func goldenLog(r *schedulertest.Result) string {
 	log := r.Log()
 	if r.Err != nil {
 		log += "error: " + r.Err.Error() + "\n"
@@ -163,8 +184,14 @@ func testCalls() []calls.Definition {
 		schedulertest.Do("summary", echo),
 		schedulertest.Do("facts", echo),
 		schedulertest.Do("seen", seen),
+		schedulertest.Do("unlock", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {
+			if key, _ := params.Get("key"); key.JSON() != `"s3cret"` {
+				return nil, calls.Errorf(calls.Invalid, "%s is not the key", key)
+			}
+			return params, nil
+		}),
 		panicking(),
-		slot(),
+		slot.Definition(),
 		schedulertest.Do("flow", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 			path, _ := params.Get("path")
 			file, _ := path.Str()
@@ -243,24 +270,6 @@ func seen(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 		"history": ids, "summary": v.Summary(), "facts": v.Facts(), "question": v.Question, "language": v.Language,
 		"resolved": v.Resolved, "scope": v.Scope, "step": v.Step.ID, "now": v.Now, "dir": env.Dir,
 	}, nil
-}
-
-// slot fills what has a default, and tells what is missing.
-func slot() calls.Definition {
-	return schedulertest.Do("slot", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {
-		data, _ := params.Get("data")
-		current, _ := params.Get("current_schema")
-		s, err := schema.Parse(current)
-		if err != nil {
-			return nil, err
-		}
-		filled := s.ApplyDefaults(data)
-		missing := value.NewMap(0)
-		for _, problem := range s.Check(filled) {
-			missing.Set(problem.Pointer, value.OfMap(nil))
-		}
-		return map[string]any{"slot_data": filled, "remaining_schema": map[string]any{"properties": missing}}, nil
-	})
 }
 
 // panicking panics where it is told.

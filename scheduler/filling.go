@@ -2,44 +2,53 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// fillingCall is the call that finds values for parameters that are missing.
-const fillingCall = "slot"
+// What a step does whose values stay unknown.
+const (
+	missingFail   = "fail"
+	missingReturn = "return"
+)
 
-// fill lets the call slot complete the parameters.
+// suspension stops a step until somebody gives the values that are missing.
+type suspension struct {
+	// output is what the call slot has found so far.
+	output, remaining value.Value
+}
+
+func (*suspension) Error() string { return "the step waits for values" }
+
+// fill lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fill(ctx context.Context) error {
-	def, ok := t.run.exec.Registry.Call(fillingCall)
+	def, ok := t.run.exec.Registry.Call(callSlot)
 	if !ok {
-		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", fillingCall).
+		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", callSlot).
 			WithHint("give all parameters of the step, and leave enable_filling out")
 	}
-	facts, err := value.Of(t.vars.Facts())
+	wanted := t.step.Def.Info.Params
+	if narrow := t.step.Def.ParamsFor; narrow != nil {
+		var err error
+		if wanted, err = narrow(ctx, &t.env, t.params); err != nil {
+			return err
+		}
+	}
+	params, err := t.answered(value.OfMap(value.Pairs(
+		"data", t.params, "current_schema", overlaid(wanted.Doc(), t.step.OverrideInput),
+	)))
 	if err != nil {
 		return err
 	}
-	var f fold
-	output, err := f.run(ctx, def, value.OfMap(value.Pairs(
-		"data", t.params,
-		"current_schema", overlaid(t.step.Def.Info.Params.Doc(), t.step.OverrideInput),
-		"summary", t.vars.Summary(),
-		"facts", facts,
-	)), &t.env)
+	output, err := t.within(ctx, def, params)
 	if err != nil {
 		return err
 	}
 	t.params, _ = output.Get("slot_data")
-	remaining, _ := output.Get("remaining_schema")
-	properties, _ := remaining.Get("properties")
-	if missing := properties.Map().Keys(); len(missing) > 0 {
-		return calls.Errorf(calls.Missing, "parameters of the call %s are not known: %s", t.step.Call, strings.Join(missing, ", ")).
-			WithHint("give them under with, or say more in the question")
-	}
-	return nil
+	return t.remains(output)
 }
 
 // overlaid is the schema with some of its properties replaced.
@@ -48,11 +57,80 @@ func overlaid(schema, override value.Value) value.Value {
 		return schema
 	}
 	properties, _ := schema.Get("properties")
-	p := properties.Map().Clone()
+	p := value.NewMap(properties.Map().Len())
+	for name, property := range properties.Map().All() {
+		p.Set(name, property)
+	}
 	for name, property := range override.Map().All() {
 		p.Set(name, property)
 	}
 	s := schema.Map().Clone()
 	s.Set("properties", value.OfMap(p))
 	return value.OfMap(s)
+}
+
+// remains decides what to do about values that slot could not find.
+func (t *task) remains(output value.Value) error {
+	remaining, _ := output.Get("remaining_schema")
+	w := WaitingFor{t.path(), remaining}
+	if len(w.Pointers()) == 0 {
+		return nil
+	}
+	switch t.step.OnMissing {
+	case missingReturn:
+		return nil
+	case missingFail:
+		return t.missing(strings.Join(w.Pointers(), ", "))
+	}
+	return &suspension{output, remaining}
+}
+
+func (t *task) missing(what string) error {
+	return calls.Errorf(calls.Missing, "values of the call %s are not known: %s", t.step.Call, what).
+		WithHint("give them under with, say more in the question, or let the run wait for them with on_missing: ask")
+}
+
+// answered is the parameters of slot for a step that has waited: what was known
+// then, with the answers since. No model is asked again.
+func (t *task) answered(params value.Value) (value.Value, error) {
+	was := t.recorded()
+	if was == nil || was.found.IsNull() {
+		return params, nil
+	}
+	data, _ := was.found.Get("slot_data")
+	given, _ := params.Get("data")
+	data, err := t.run.secrets.restore(data, given, was.lost)
+	if err != nil {
+		return value.Value{}, err
+	}
+	m := params.Map().Clone()
+	m.Set("data", data)
+	own, _ := m.Get("answers")
+	answers := value.NewMap(was.Answers.Map().Len())
+	for _, from := range []value.Value{own, was.Answers} {
+		for pointer, v := range from.Map().All() {
+			answers.Set(pointer, v)
+		}
+	}
+	if answers.Len() > 0 {
+		m.Set("answers", value.OfMap(answers))
+	}
+	if sources, ok := was.found.Get("sources"); ok {
+		m.Set("sources", sources)
+	}
+	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
+		m.Set("stages", value.OfList(value.OfString("default")))
+	}
+	return value.OfMap(m), nil
+}
+
+// waits is the outcome of a task that waits for values.
+func (t *task) waits(s *suspension) outcome {
+	n := t.notes.end.of(StepWaiting)
+	output, masked := t.run.secrets.masking(s.output)
+	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
+	n.input = t.run.secrets.mask(s.remaining)
+	n.data.RemainingSchema = &n.input
+	n.cost(&t.meter)
+	return outcome{status: statusWaiting, note: n}
 }

@@ -168,7 +168,7 @@ type Param struct {
 	List    []*Param
 	Literal value.Value
 
-	source string // of an expression, without its braces; for pictures
+	source string // of a template, of an expression without its braces
 }
 
 // Member is a member of a map.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -15,8 +16,10 @@ type each struct {
 	inputs   []value.Value
 	outputs  []value.Value
 	resolved map[string]value.Value
-	next     int // the first item that is not queued yet
-	left     int // items that are not over
+	kept     []bool   // the items that an earlier process finished; nil without any
+	masked   []string // what was masked in them: see run.masked
+	next     int      // the first item that is not queued yet
+	left     int      // items that are not over
 	meter    meter
 	started  time.Time
 }
@@ -24,7 +27,11 @@ type each struct {
 // fanOut evaluates the list of items.
 func (t *task) fanOut(ctx context.Context) outcome {
 	s := t.scope(ctx)
-	list, err := t.step.ForEach.Render(ctx, s)
+	list, known := t.listed()
+	var err error
+	if !known {
+		list, err = t.step.ForEach.Render(ctx, s)
+	}
 	if err == nil && list.Kind() != value.List {
 		err = &placedError{t.step.ForEach.Pos, calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
 	}
@@ -39,6 +46,10 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		t.input = value.OfList()
 		return t.finished(value.OfList())
 	}
+	n := &t.notes.input
+	n.input, n.data.Masked = t.run.secrets.masking(list)
+	n.data.Input = &n.input
+	t.emit(n.of(StepInput))
 	e := &each{
 		items: items, left: len(items), resolved: t.vars.Resolved, started: t.vars.Now,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
@@ -47,34 +58,77 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	return outcome{fan: e}
 }
 
-// begin queues the first items.
-func (e *each) begin(r *run, t *task) {
+// listed is the list that an earlier process had begun with.
+func (t *task) listed() (list value.Value, ok bool) {
+	was := t.recorded()
+	if was == nil || len(was.hidden) > 0 {
+		return value.Value{}, false
+	}
+	return was.Input, was.Input.Kind() == value.List
+}
+
+// restore takes over what earlier processes finished.
+func (e *each) restore(r *run, t *task) {
+	if t.recorded() == nil {
+		return
+	}
+	e.kept = make([]bool, len(e.items))
+	for i := range e.items {
+		was := r.recorded.Step(stepPath(t.id, &i))
+		if was == nil || was.State != StepStatusFinished {
+			continue
+		}
+		e.kept[i] = true
+		e.inputs[i], e.outputs[i] = was.Input, was.Output
+		e.masked = append(e.masked, was.maskedBelow("/"+strconv.Itoa(i))...)
+		e.left--
+	}
+}
+
+// begin queues the first items. Those that an earlier process finished stay as
+// they are.
+func (e *each) begin(r *run, t *task, now time.Time) {
+	e.restore(r, t)
+	if e.left == 0 {
+		e.finish(r, t, now)
+		return
+	}
 	limit := t.step.MaxParallel
 	if limit <= 0 {
 		limit = len(e.items)
 	}
 	for range min(limit, len(e.items)) {
-		e.queue(r, t.step.Index)
+		e.proceed(r, t.step.Index)
 	}
 }
 
-func (e *each) queue(r *run, step int) {
-	r.ready.push(job{step, e.next})
-	e.next++
+// proceed queues the next item, if there is one.
+func (e *each) proceed(r *run, step int) {
+	for ; e.next < len(e.items); e.next++ {
+		if e.kept == nil || !e.kept[e.next] {
+			r.ready.push(job{step, e.next})
+			e.next++
+			return
+		}
+	}
 }
 
 // settle records the end of an item, and of the step with its last item.
 func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
-	if e.next < len(e.items) {
-		e.queue(r, t.step.Index)
+	e.proceed(r, t.step.Index)
+	if e.left--; e.left == 0 {
+		e.finish(r, t, now)
 	}
-	if e.left--; e.left > 0 {
-		return
-	}
-	output := value.OfList(e.outputs...)
+}
+
+// finish ends the step.
+func (e *each) finish(r *run, t *task, now time.Time) {
 	n := newNote(StepFinished)
-	n.gave(r.secrets.mask(output))
+	output := value.OfList(e.outputs...)
+	masked, hidden := r.secrets.masking(output)
+	n.gave(masked, append(hidden, e.masked...))
+	r.hide(t.step.Index, e.masked)
 	n.cost(&e.meter)
 	n.took(now.Sub(e.started))
 	r.tell(n, t.id, -1, now)

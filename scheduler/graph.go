@@ -112,7 +112,7 @@ func (f *Flow) excerpt(p *Param) string {
 	if v, static := p.Static(); static {
 		return clipText(v.JSON())
 	}
-	if p.source == "" {
+	if p.Expr == nil {
 		return "..."
 	}
 	return clipText(p.source)

@@ -63,6 +63,9 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 // LoadText is Load of a flow as a journal keeps it: no file is read.
 func (l *Loader) LoadText(file string, text FlowText) (*Flow, Problems) {
 	kept := *l
+	if kept.Root != "" {
+		kept.Root = absolute(kept.Root)
+	}
 	kept.ReadFile = func(path string) ([]byte, error) {
 		if content, ok := text.Files[path]; ok {
 			return content, nil

@@ -2,9 +2,11 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -39,6 +41,13 @@ type task struct {
 	input    value.Value
 	shown    bool // step.input was pushed
 	mute     bool // left behind: guarded by the stream's lock
+	// around is the step that runs this one inside itself; inside counts those that
+	// this one runs, filled how many of them are for its parameters.
+	around *task
+	inside atomic.Int64
+	filled int64
+	// suspended: a flow that the call runs waits for values.
+	suspended atomic.Bool
 }
 
 // taskNotes are the events that nearly every task has. Each is used once, if at
@@ -104,14 +113,21 @@ func (t *task) open() {
 	t.past = past{t.run, t.step.Index}
 	t.vars.Upstream = &t.past
 	t.env = t.run.env
-	t.metered = metered{t.env.LLM, t}
+	t.use()
+	t.names.run, t.names.vars = t.run, &t.vars
+}
+
+// use gives the task an Env of its own.
+func (t *task) use() {
+	t.metered = metered{t.run.env.LLM, t}
 	t.env.LLM = &t.metered
 	t.random = source{seed: t.run.exec.Seed, task: t}
 	t.rand = *rand.New(&t.random)
 	t.env.Rand = &t.rand
 	t.env.Flows = subflows{t}
+	t.env.Calls = subcalls{t}
+	t.env.Path = t.path()
 	t.env.Vars = &t.vars
-	t.names.run, t.names.vars = t.run, &t.vars
 }
 
 // scope is what the step's templates see.
@@ -139,7 +155,13 @@ func (t *task) perform() (o outcome) {
 		}
 	}
 	output, err := t.attempts(t.run.ctx)
-	if err != nil {
+	var wait *suspension
+	switch {
+	case errors.As(err, &wait):
+		return t.waits(wait)
+	case t.suspended.Load():
+		return outcome{status: statusWaiting}
+	case err != nil:
 		return t.failed(err)
 	}
 	return t.finished(output)
@@ -148,7 +170,7 @@ func (t *task) perform() (o outcome) {
 // decide asks the step's condition and its list of items; done says that the step
 // does not go on as a single task.
 func (t *task) decide(ctx context.Context) (o outcome, done bool) {
-	if t.step.When != nil {
+	if t.step.When != nil && !t.begun() {
 		v, err := t.step.When.Render(ctx, t.scope(ctx))
 		if err != nil {
 			return t.failed(err), true
@@ -178,11 +200,16 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		t.prepared = true
 	}
 	t.fold = fold{task: t}
+	t.inside.Store(t.filled)
 	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
+		return output, err
 	}
-	return output, err
+	if t.step.Call == callSlot && t.around == nil {
+		return output, t.remains(output)
+	}
+	return output, nil
 }
 
 // showInput keeps the input for the history. Only the first attempt shows it: the
@@ -190,12 +217,13 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 func (t *task) showInput(input value.Value) {
 	n := &t.notes.input
 	if !t.shown {
-		n.params, n.input = t.run.secrets.mask(t.params), t.run.secrets.mask(input)
+		n.params, n.data.Masked = t.run.secrets.masking(t.params)
+		n.input = t.run.secrets.mask(input)
 	}
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
-	if t.mute {
+	if t.muted() {
 		return
 	}
 	if t.input = input; !t.shown {
@@ -205,8 +233,12 @@ func (t *task) showInput(input value.Value) {
 	}
 }
 
-// prepare resolves variables, renders the parameters, fills and checks them.
+// prepare finds the parameters: those that an earlier process had begun with, or
+// else it resolves variables, renders, fills and checks them.
 func (t *task) prepare(ctx context.Context) error {
+	if taken, err := t.takeUp(); taken {
+		return err
+	}
 	if len(t.step.Resolve) > 0 {
 		if err := t.scope(ctx).resolve(ctx); err != nil {
 			return err
@@ -223,18 +255,28 @@ func (t *task) prepare(ctx context.Context) error {
 	if t.params.IsNull() {
 		t.params = emptyObject
 	}
-	if t.step.EnableFilling {
+	switch {
+	case t.step.EnableFilling:
 		if err := t.fill(ctx); err != nil {
 			return err
 		}
-	}
-	if isStatic && !t.step.EnableFilling {
+		t.filled = t.inside.Load()
+	case t.step.Call == callSlot:
+		var err error
+		if t.params, err = t.answered(t.params); err != nil {
+			return err
+		}
+	case isStatic:
 		return nil // lint has checked them
 	}
-	if problems := t.step.Def.Info.Params.Check(t.params); problems != nil {
-		return t.misfit(problems)
+	problems := t.step.Def.Info.Params.Check(t.params)
+	switch {
+	case problems == nil:
+		return nil
+	case t.step.EnableFilling && t.step.OnMissing == missingReturn:
+		return t.missing(problems.Error())
 	}
-	return nil
+	return t.misfit(problems)
 }
 
 // misfit places what is wrong with the parameters where the flow gives them.
@@ -257,15 +299,20 @@ func (t *task) emit(n *note) {
 
 // tell is emit with the stream locked. Nobody hears what was left behind.
 func (t *task) tell(n *note) {
-	if !t.mute && !t.run.ending {
+	if !t.muted() && !t.run.ending {
 		t.run.tell(n, t.id, t.item, t.run.stream.clock())
 	}
+}
+
+// muted says that the task, or one around it, was left behind. The stream is locked.
+func (t *task) muted() bool {
+	return t.mute || t.around != nil && t.around.muted()
 }
 
 // finished is the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(StepFinished)
-	n.gave(t.run.secrets.mask(output))
+	n.gave(t.run.secrets.masking(output))
 	n.cost(&t.meter)
 	return outcome{status: statusFinished, note: n, input: t.input, output: output}
 }

@@ -23,13 +23,21 @@ type run struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	parent  context.Context
-	unwatch func() bool
+	unwatch context.CancelFunc // of the journal; nil without one
+	ignore  func() bool        // ends the watch over parent
 	env     calls.Env
 	vars    calls.Vars
 	meter   meter
 	secrets *secrets
 
-	stream  *stream
+	stream *stream
+	// recorded is what earlier processes did; nil for a new run, and for a sub-flow
+	// whose inputs are others than then.
+	recorded *RunState
+	// masked are the places in the outputs of earlier processes that secrets were
+	// taken out of, by step.
+	masked  map[int][]string
+	answers []*note // what a resumed run begins with
 	states  []state
 	ready   queue
 	workers int
@@ -38,6 +46,11 @@ type run struct {
 	tasks   slab[task]
 	notes   slab[taskNotes]
 	failure *Failure
+	// unsafe counts the steps whose end the journal does not have yet.
+	unsafe int
+	// suspended: a step waits for values.
+	suspended bool
+	waiting   *Waiting // what the whole run ended with
 	// stopping: no further step starts. ending: the last worker is at the end of
 	// the flow. over: done is closed.
 	stopping, ending, over bool
@@ -72,10 +85,29 @@ const (
 	statusSkipped
 	statusFailed
 	statusFinished
+	statusWaiting
 )
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
 func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
+	r := e.bareRun(ctx, flow)
+	r.vars.Run = calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: r.env.Clock()}
+	if err := r.prepare(inputs); err != nil {
+		return nil, err
+	}
+	if e.Journal == nil {
+		return r, nil
+	}
+	log, err := e.Journal.Begin(ctx, r.header(inputs))
+	if err != nil {
+		return nil, r.failureOf(err, Position{})
+	}
+	r.record(log)
+	return r, nil
+}
+
+// bareRun is a run with what the executor has for it.
+func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
 	env := e.Env
 	if env == nil {
 		env = calls.NewEnv()
@@ -83,11 +115,8 @@ func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Valu
 	r := &run{
 		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock), secrets: &secrets{}, patience: e.grace(),
 	}
-	r.vars = calls.Vars{
-		Run:      calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: env.Clock()},
-		Language: e.Language,
-	}
-	return r, r.prepare(inputs)
+	r.vars.Language = e.Language
+	return r
 }
 
 // newSubRun prepares the run of a flow inside the step t.
@@ -100,10 +129,14 @@ func (t *task) newSubRun(ctx context.Context, flow *Flow, inputs value.Value) (*
 	}
 	r.meter.outer = &t.meter
 	r.vars.Run.Flow = flow.Name
+	if was := t.recorded(); was != nil && value.Equal(was.Input, r.secrets.mask(t.input)) {
+		r.recorded = o.recorded
+	}
 	return r, r.prepare(inputs)
 }
 
 func (r *run) prepare(inputs value.Value) error {
+	r.learnSecrets()
 	checked, err := r.flow.checkInputs(inputs)
 	if err != nil {
 		return err
@@ -125,7 +158,6 @@ func (r *run) prepare(inputs value.Value) error {
 		return err
 	}
 	r.done = make(chan struct{})
-	r.ctx, r.cancel = context.WithCancelCause(r.parent)
 	return nil
 }
 
@@ -149,15 +181,20 @@ func (r *run) scopeOfMemory() error {
 
 // start begins the run in goroutines of its own.
 func (r *run) start() {
+	r.ctx, r.cancel = context.WithCancelCause(r.parent)
 	r.stream.acquire()
 	defer r.stream.Unlock()
-	r.unwatch = context.AfterFunc(r.parent, func() {
+	r.ignore = context.AfterFunc(r.parent, func() {
 		r.stream.Lock()
 		defer r.stream.Unlock()
 		r.stop()
 	})
 	now := r.stream.clock()
-	if r.outer == nil {
+	switch {
+	case r.outer != nil:
+	case r.recorded != nil:
+		r.resume(now)
+	default:
 		n := newNote(FlowStarted)
 		n.input = r.secrets.mask(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
@@ -166,8 +203,14 @@ func (r *run) start() {
 	r.states = make([]state, len(r.flow.Steps))
 	for i, step := range r.flow.Steps {
 		r.states[i].pending = int32(len(step.Needs))
-		if len(step.Needs) == 0 {
-			r.enqueue(i, now)
+	}
+	if r.recorded != nil {
+		r.restore(now)
+	} else {
+		for i, step := range r.flow.Steps {
+			if len(step.Needs) == 0 {
+				r.enqueue(i, now)
+			}
 		}
 	}
 	r.spawn()
@@ -212,7 +255,8 @@ func (r *run) giveUp() {
 
 // end renders the outputs, or the reply to a failure, and says how the run ended.
 func (r *run) end() {
-	if r.failure == nil && !r.cancelled {
+	waits := r.suspended && r.failure == nil && !r.cancelled
+	if r.failure == nil && !r.cancelled && !waits {
 		r.outputs, r.failure = r.render()
 		r.cancelled = r.failure != nil && r.parent.Err() != nil
 	}
@@ -225,11 +269,13 @@ func (r *run) end() {
 		n = newNote(FlowFailed)
 		n.fault(&r.failure.Info)
 		n.data.Text = r.reply()
+	case waits:
+		n = newNote(FlowWaiting)
 	default:
 		n.params = r.secrets.mask(r.outputs)
 		n.data.Outputs = &n.params
 	}
-	r.unwatch()
+	r.ignore()
 	r.cancel(nil)
 	r.stream.acquire()
 	defer r.stream.Unlock()
@@ -238,6 +284,10 @@ func (r *run) end() {
 	}
 	if r.outer == nil {
 		now := r.stream.clock()
+		if waits {
+			r.waiting = &Waiting{Run: r.vars.Run.ID, For: r.stream.waits}
+			n.data.Waiting = r.stream.waits
+		}
 		n.usage = r.meter.usage()
 		n.data.Usage = &n.usage
 		n.took(now.Sub(r.vars.Run.StartedAt))
@@ -248,11 +298,34 @@ func (r *run) end() {
 	close(r.done)
 }
 
-// shutdown waits until the run is over, after it has cancelled what still runs.
+// shutdown waits until the run is over, after it has cancelled what still runs,
+// and until the journal has all of it.
 func (r *run) shutdown() {
 	r.stream.Lock()
 	r.stream.deafen()
 	r.stop()
 	r.stream.Unlock()
 	<-r.done
+	if r.stream.record != nil {
+		r.stream.record.close()
+		r.unwatch()
+	}
+}
+
+// play runs the prepared run and yields its events.
+func (r *run) play(yield func(*Event, error) bool) {
+	defer r.shutdown()
+	r.start()
+	if !r.stream.drain(yield) {
+		return
+	}
+	rec := r.stream.record
+	switch {
+	case r.failure != nil:
+		yield(nil, r.failure)
+	case rec != nil && rec.err != nil:
+		yield(nil, rec.failure())
+	case r.waiting != nil:
+		yield(nil, r.waiting)
+	}
 }

@@ -79,7 +79,7 @@ func (r *run) turn(t *task, o outcome) *task {
 		return next
 	}
 	r.workers--
-	last := len(r.active) == 0 && !r.ending && !r.over
+	last := len(r.active) == 0 && r.unsafe == 0 && !r.ending && !r.over
 	r.ending = r.ending || last
 	r.stream.Unlock()
 	if last {
@@ -112,13 +112,23 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	}
 	r.drop(t)
 	if o.note != nil {
-		if o.status != statusSkipped {
+		if o.status != statusSkipped && o.status != statusWaiting {
 			o.note.took(now.Sub(t.vars.Now))
 		}
 		r.tell(o.note, t.id, t.item, now)
+		if o.status == statusWaiting {
+			r.stream.waits = append(r.stream.waits, WaitingFor{t.path(), *o.note.data.RemainingSchema})
+		}
 	}
 	st := &r.states[t.step.Index]
 	switch {
+	case o.status == statusWaiting:
+		r.suspended = true
+		if t.item >= 0 {
+			st.each.proceed(r, t.step.Index)
+		} else {
+			st.status = statusWaiting
+		}
 	case o.status == statusFailed:
 		if t.item >= 0 && st.status == statusRunning {
 			n := newNote(StepFailed) // the step fails with its first item that does
@@ -130,7 +140,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		r.fail(o.failure)
 	case o.fan != nil:
 		st.each = o.fan
-		o.fan.begin(r, t)
+		o.fan.begin(r, t, now)
 		return
 	case t.item >= 0:
 		st.each.settle(r, t, o, now)
@@ -149,33 +159,52 @@ func (r *run) drop(t *task) {
 }
 
 // complete records the end of a step that did not fail, and goes on to those that
-// need it. The stream is locked.
+// need it as soon as that is safe. The stream is locked.
 func (r *run) complete(step int, o outcome, now time.Time) {
 	st := &r.states[step]
 	st.status, st.input, st.output, st.reason = o.status, o.input, o.output, o.reason
+	if rec := r.stream.record; rec != nil && o.status == statusFinished {
+		rec.release(r, step)
+		return
+	}
+	r.release(step, now)
+}
+
+// release makes ready or skips what has waited for a step that is over. The stream
+// is locked.
+func (r *run) release(step int, now time.Time) {
 	for skippedNow := []int(nil); ; {
 		ran := r.states[step].status == statusFinished
 		for _, n := range r.flow.Steps[step].Next {
-			next, ns := r.flow.Steps[n], &r.states[n]
-			ns.ran = ns.ran || ran || next.Implicit
-			if ns.pending--; ns.pending > 0 {
+			ns := &r.states[n]
+			ns.ran = ns.ran || ran || r.flow.Steps[n].Implicit
+			if ns.pending--; ns.pending > 0 || ns.status != statusPending {
 				continue
 			}
-			if ns.ran {
-				r.enqueue(n, now)
-				continue
+			if r.begin(n, now) {
+				skippedNow = append(skippedNow, n)
 			}
-			ns.status, ns.reason = statusSkipped, "every step that it needs was skipped"
-			skip := newNote(StepSkipped)
-			skip.data.Reason = ns.reason
-			r.tell(skip, r.prefix+next.ID, -1, now)
-			skippedNow = append(skippedNow, n)
 		}
 		if len(skippedNow) == 0 {
 			return
 		}
 		step, skippedNow = skippedNow[0], skippedNow[1:]
 	}
+}
+
+// begin makes a step ready whose needs are all over, or skips it when they were
+// all skipped. The stream is locked.
+func (r *run) begin(n int, now time.Time) (skipped bool) {
+	step, st := r.flow.Steps[n], &r.states[n]
+	if st.ran || len(step.Needs) == 0 {
+		r.enqueue(n, now)
+		return false
+	}
+	st.status, st.reason = statusSkipped, "every step that it needs was skipped"
+	skip := newNote(StepSkipped)
+	skip.data.Reason = st.reason
+	r.tell(skip, r.prefix+step.ID, -1, now)
+	return true
 }
 
 // fail ends the run because of a step. The stream is locked.

@@ -2,10 +2,13 @@ package scheduler
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -78,6 +81,103 @@ func (s *secrets) mask(v value.Value) value.Value {
 		return value.OfMap(m)
 	}
 	return v
+}
+
+// masking is mask, and the JSON pointers of what it changed.
+func (s *secrets) masking(v value.Value) (clear value.Value, changed []string) {
+	if s.known.Load() == nil {
+		return v, nil
+	}
+	clear = s.mask(v)
+	return clear, changes(nil, v, clear, "")
+}
+
+// changes appends the places where clear, the masked v, differs from it. A key
+// that was masked is a change of its object.
+func changes(found []string, v, clear value.Value, pointer string) []string {
+	switch v.Kind() {
+	case value.List:
+		for i, item := range v.List() {
+			found = changes(found, item, clear.List()[i], pointer+"/"+strconv.Itoa(i))
+		}
+	case value.Object:
+		if !slices.Equal(v.Map().Keys(), clear.Map().Keys()) {
+			return append(found, pointer)
+		}
+		for k, member := range v.Map().All() {
+			other, _ := clear.Get(k)
+			found = changes(found, member, other, pointer+"/"+value.Escape(k))
+		}
+	case value.String:
+		if !value.Equal(v, clear) {
+			return append(found, pointer)
+		}
+	}
+	return found
+}
+
+// restore puts back what was masked in v at the pointers hidden, from a value that
+// is known again.
+func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, error) {
+	if len(hidden) == 0 {
+		return v, nil
+	}
+	full := s.unmask(v, from)
+	if _, found := s.masking(full); len(found) < len(hidden) {
+		return value.Value{}, calls.Errorf(calls.Invalid, "a secret stood in what was known, and the journal does not keep secrets").
+			WithHint("run the flow anew")
+	}
+	return full, nil
+}
+
+// unmask takes from where that is what v is the masked form of.
+func (s *secrets) unmask(v, from value.Value) value.Value {
+	if value.Equal(s.mask(from), v) {
+		return from
+	}
+	switch v.Kind() {
+	case value.List:
+		items := slices.Clone(v.List())
+		for i := range min(len(items), len(from.List())) {
+			items[i] = s.unmask(items[i], from.List()[i])
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := v.Map().Clone()
+		for k, member := range v.Map().All() {
+			if other, ok := from.Get(k); ok {
+				m.Set(k, s.unmask(member, other))
+			}
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// learnSecrets makes secrets of all that the flow mentions, before anything of it
+// gets into an event.
+func (r *run) learnSecrets() {
+	lookup := r.exec.Secrets
+	if lookup == nil {
+		return
+	}
+	learn := func(params ...*Param) {
+		for _, p := range params {
+			p.eachRef(func(ref prompt.Ref) {
+				if len(ref.Path) < 2 || ref.Path[0] != "secrets" {
+					return
+				}
+				if secret, ok := lookup(ref.Path[1]); ok {
+					r.secrets.add(secret)
+				}
+			})
+		}
+	}
+	f := r.flow
+	learn(f.User, f.Session, f.Outputs, f.OnError)
+	for _, step := range f.Steps {
+		learn(step.When, step.ForEach, step.With)
+	}
 }
 
 // textMask masks text that comes in pieces: a piece that ends in what may be the

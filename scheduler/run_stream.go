@@ -54,10 +54,10 @@ func (n *note) took(d time.Duration) {
 	n.data.DurationMS = &n.duration
 }
 
-// gave sets the output of a step.
-func (n *note) gave(output value.Value) {
+// gave sets the output of a step, masked, and what was masked.
+func (n *note) gave(output value.Value, masked []string) {
 	n.params = output
-	n.data.Output = &n.params
+	n.data.Output, n.data.Masked = &n.params, masked
 }
 
 // cost sets the usage where there was any.
@@ -75,19 +75,25 @@ func (n *note) fault(info *ErrorInfo) { n.data.Error = info }
 const maxBacklog = 4096
 
 // stream carries the events of a run, and of its sub-flows, from the goroutines
-// of steps to the one that reads. Its lock guards the state of the runs as well:
-// an event and the change that it tells of happen at once.
+// of steps to the one that reads, through the journal where there is one. Its lock
+// guards the state of the runs as well: an event and the change that it tells of
+// happen at once.
 type stream struct {
 	sync.Mutex
 	clock func() time.Time
 	seq   int64
 	queue []*Event
 	spare []*Event
+	// record takes the events before the reader does; nil without a journal.
+	record *recorder
+	// waits are the steps that wait for values.
+	waits []WaitingFor
 	// arrived wakes the reader, room the steps that wait for it.
 	arrived, room sync.Cond
-	// closed: there will be no more events. deaf: nobody reads.
-	closed, deaf bool
-	waiting      bool
+	// closed: there will be no more events. over: nor will any more get into the
+	// queue. deaf: nobody reads.
+	closed, over, deaf bool
+	waiting, full      bool
 }
 
 func newStream(clock func() time.Time) *stream {
@@ -99,19 +105,36 @@ func newStream(clock func() time.Time) *stream {
 // acquire locks the stream once it has room.
 func (s *stream) acquire() {
 	s.Lock()
-	for len(s.queue) >= maxBacklog && !s.deaf && !s.closed {
+	for s.crowded() && !s.deaf && !s.closed {
+		s.full = true
 		s.room.Wait()
 	}
 }
 
+func (s *stream) crowded() bool {
+	return len(s.queue) >= maxBacklog || s.record != nil && s.record.backlog() >= maxBacklog
+}
+
 // push adds an event. The stream is locked.
 func (s *stream) push(ev *Event, now time.Time) {
-	if s.closed || s.deaf {
+	if s.closed || s.deaf && s.record == nil {
 		return
 	}
 	s.seq++
 	ev.Seq, ev.Time = s.seq, now
-	s.queue = append(s.queue, ev)
+	if s.record != nil {
+		s.record.add(ev)
+		return
+	}
+	s.deliver(ev)
+}
+
+// deliver hands events to the reader. The stream is locked.
+func (s *stream) deliver(events ...*Event) {
+	if s.deaf {
+		return
+	}
+	s.queue = append(s.queue, events...)
 	if s.waiting {
 		s.waiting = false
 		s.arrived.Signal()
@@ -121,23 +144,39 @@ func (s *stream) push(ev *Event, now time.Time) {
 // close says that the last event was pushed. The stream is locked.
 func (s *stream) close() {
 	s.closed = true
-	s.arrived.Signal()
 	s.room.Broadcast()
+	if s.record != nil {
+		s.record.arrived.Signal()
+		return
+	}
+	s.end()
+}
+
+// end says that the reader has all there is. The stream is locked.
+func (s *stream) end() {
+	s.over = true
+	s.arrived.Signal()
+}
+
+// relieve wakes the steps that waited for room. The stream is locked.
+func (s *stream) relieve() {
+	if s.full && !s.crowded() {
+		s.full = false
+		s.room.Broadcast()
+	}
 }
 
 // next takes the events that have arrived; none at the end of the run.
 func (s *stream) next() []*Event {
 	s.Lock()
 	defer s.Unlock()
-	for len(s.queue) == 0 && !s.closed {
+	for len(s.queue) == 0 && !s.over {
 		s.waiting = true
 		s.arrived.Wait()
 	}
 	batch := s.queue
 	s.queue, s.spare = s.spare[:0], batch
-	if len(batch) >= maxBacklog {
-		s.room.Broadcast()
-	}
+	s.relieve()
 	return batch
 }
 
@@ -157,7 +196,8 @@ func (s *stream) drain(yield func(*Event, error) bool) bool {
 	}
 }
 
-// deafen drops all further events. The stream is locked.
+// deafen drops all further events; the journal still gets them. The stream is
+// locked.
 func (s *stream) deafen() {
 	s.deaf = true
 	s.queue = nil

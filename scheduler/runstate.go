@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -77,6 +76,8 @@ type RunState struct {
 	LastSeq int64 `json:"-"`
 
 	byID map[string]*StepState
+	// inside is what was spent in each step: see spentIn.
+	inside map[string]llm.Usage
 }
 
 // StepState is one step, or one item of a for_each step, rebuilt from events.
@@ -97,13 +98,22 @@ type StepState struct {
 
 	// StartedAt is when the last attempt began.
 	StartedAt time.Time `json:"-"`
-	// Input and Output are as events show them.
+	// Params, Input and Output are as events show them.
+	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
 	// Remaining is the remaining schema of a step that waits, Answers what users
 	// gave it so far, by pointer; null where there are none.
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
+
+	// found is what slot had put out when the step came to wait.
+	found value.Value
+	// What secrets were taken out of: hidden in Params or in the list of a for_each
+	// step, lost in found, masked in Output.
+	hidden, lost, masked []string
+	// fresh: there are answers that the step has not seen yet.
+	fresh bool
 }
 
 // WaitingFor is a step, or an item of one, that waits for its parameters.
@@ -165,10 +175,7 @@ func (s *RunState) stopWaiting(id string) {
 
 // step finds the step or item of an event, or makes it.
 func (s *RunState) step(ev *Event) *StepState {
-	id := ev.Step
-	if ev.Index != nil {
-		id = fmt.Sprintf("%s[%d]", ev.Step, *ev.Index)
-	}
+	id := stepPath(ev.Step, ev.Index)
 	st := s.byID[id]
 	if st != nil {
 		return st
@@ -195,8 +202,15 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
-			if st.State == StepStatusRunning {
+			if st.State == StepStatusRunning || st.State == StepStatusParam && st.found.IsNull() {
 				st.State = StepStatusPending
+			}
+		}
+	case FlowWaiting:
+		// What still runs has steps or items inside that wait.
+		for _, st := range s.byID {
+			if st.State == StepStatusRunning {
+				st.State = StepStatusParam
 			}
 		}
 	case FlowFailed:
@@ -232,9 +246,13 @@ func (st *StepState) add(ev *Event, data *Data) {
 		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
 		st.Attempts++
 	case StepInput:
+		if data.Params != nil {
+			st.Params = *data.Params
+		}
 		if data.Input != nil {
 			st.Input = *data.Input
 		}
+		st.hidden = data.Masked
 	case StepRetrying:
 		st.Attempts++
 	case StepWaiting:
@@ -242,7 +260,13 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.RemainingSchema != nil {
 			st.Remaining = *data.RemainingSchema
 		}
+		if data.Output != nil {
+			st.found = *data.Output
+		}
+		st.lost, st.fresh = data.Masked, false
+		st.spent(data)
 	case StepAnswered:
+		st.fresh = true
 		if data.Answers != nil {
 			st.answer(*data.Answers)
 		}
@@ -259,6 +283,7 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Output != nil {
 			st.Output = *data.Output
 		}
+		st.masked = data.Masked
 		st.spent(data)
 	}
 }

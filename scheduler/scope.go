@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -77,20 +78,48 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 		v, err := value.Of(s.failure.Info)
 		return v, true, err
 	}
-	v, ok := s.run.outputOf(name)
+	v, hidden, ok := s.run.outputOf(name)
+	if hidden != nil {
+		if err := s.mentions(name, hidden); err != nil {
+			return value.Value{}, false, err
+		}
+	}
 	return v, ok, nil
 }
 
-// outputOf is the output of a finished step.
-func (r *run) outputOf(id string) (value.Value, bool) {
+// outputOf is the output of a finished step; hidden are the places in it that
+// secrets were taken out of.
+func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool) {
 	step, ok := r.flow.Step(id)
 	if !ok || r.states == nil {
-		return value.Value{}, false
+		return value.Value{}, nil, false
 	}
 	r.stream.Lock()
 	defer r.stream.Unlock()
 	st := &r.states[step.Index]
-	return st.output, st.status == statusFinished
+	return st.output, r.masked[step.Index], st.status == statusFinished
+}
+
+// mentions is an error where the templates mention what the journal does not have.
+func (s *scope) mentions(name string, hidden []string) (err error) {
+	for _, p := range s.params {
+		p.eachRef(func(ref prompt.Ref) {
+			if ref.Path[0] != name {
+				return
+			}
+			mentioned := ""
+			for _, token := range ref.Path[1:] {
+				mentioned += "/" + value.Escape(token)
+			}
+			for _, pointer := range hidden {
+				if strings.HasPrefix(pointer+"/", mentioned+"/") || strings.HasPrefix(mentioned+"/", pointer+"/") {
+					err = calls.Errorf(calls.Invalid, "a secret stood in the output of the step %s at %q, and the journal does not keep secrets", name, pointer).
+						WithHint("run the flow anew; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
+				}
+			}
+		})
+	}
+	return err
 }
 
 // Absent says that the name is that of a step that was skipped: its members may

@@ -15,13 +15,22 @@ const maxDepth = 16
 // subflows runs flows inside a step.
 type subflows struct{ task *task }
 
-var _ calls.Flows = subflows{}
+var (
+	_ calls.Flows         = subflows{}
+	_ calls.FlowDescriber = subflows{}
+)
 
 // RunFlow runs the flow file at path, relative to the flow of the step. Its steps
-// appear in the events of the run as STEP/INNER, its tokens count for the step.
+// appear in the events of the run as STEP/INNER, its tokens count for the step. A
+// call other than flow may run several: each is a pseudo-step of its own.
 func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
-	r := s.task.run
-	if r.depth+1 >= maxDepth {
+	t := s.task
+	if t.step.Call != callFlow {
+		if def, ok := t.run.exec.Registry.Call(callFlow); ok {
+			return t.within(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
+		}
+	}
+	if t.run.depth+1 >= maxDepth {
 		return value.Value{}, calls.Errorf(calls.Invalid, "flows run %d deep inside each other", maxDepth).
 			WithHint("does %s run itself without an end?", path)
 	}
@@ -29,16 +38,31 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 	if err != nil {
 		return value.Value{}, err
 	}
-	sub, err := s.task.newSubRun(ctx, flow, inputs)
+	sub, err := t.newSubRun(ctx, flow, inputs)
 	if err != nil {
 		return value.Value{}, err
 	}
 	sub.start()
 	<-sub.done // at most its patience after ctx ends
-	if sub.failure != nil {
+	switch {
+	case sub.failure != nil:
 		return value.Value{}, sub.failure
+	case sub.suspended:
+		for around := t; around != nil; around = around.around {
+			around.suspended.Store(true)
+		}
+		return value.Value{}, calls.Errorf(calls.Missing, "running the flow %s: %w", path, calls.ErrWaiting)
 	}
 	return sub.outputs, nil
+}
+
+// DescribeFlow reads the flow file at path.
+func (s subflows) DescribeFlow(ctx context.Context, path string) (calls.FlowInfo, error) {
+	flow, err := s.load(ctx, path)
+	if err != nil {
+		return calls.FlowInfo{}, err
+	}
+	return calls.FlowInfo{Name: flow.Name, Description: flow.Description, Inputs: flow.Inputs}, nil
 }
 
 func (s subflows) load(ctx context.Context, path string) (*Flow, error) {

@@ -226,7 +226,7 @@ func beside(flat, place value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// key names the waiting step of an event: the step, or an item of it.
+// stepPath names a step, or an item of it: step[3].
 func stepPath(step string, index *int) string {
 	if index == nil {
 		return step

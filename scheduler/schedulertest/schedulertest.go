@@ -14,7 +14,9 @@ package schedulertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +48,10 @@ type Result struct {
 	Err error
 	// Slept are the waits before further attempts, in order.
 	Slept []time.Duration
+
+	setup   *setup
+	slept   func() []time.Duration
+	waiting []scheduler.WaitingFor
 }
 
 // Option changes how a flow is run.
@@ -125,11 +131,40 @@ func Run(t testing.TB, flow string, options ...Option) *Result {
 	if s.err != nil {
 		t.Fatalf("the inputs: %v", s.err)
 	}
-	slept := s.finish(t)
-	r := &Result{Flow: s.load(t, archive.Comment)}
-	r.Result, r.Err = scheduler.Collect(s.exec.Run(s.ctx, r.Flow, s.inputs))
-	r.Slept = slept()
+	r := &Result{setup: s, slept: s.finish(t)}
+	r.Flow = s.load(t, archive.Comment)
+	r.collect(s.exec.Run(s.ctx, r.Flow, s.inputs))
 	return r
+}
+
+func (r *Result) collect(events iter.Seq2[*scheduler.Event, error]) {
+	before := len(r.slept())
+	r.Result, r.Err = scheduler.Collect(events)
+	r.Slept = r.slept()[before:]
+	var w *scheduler.Waiting
+	if errors.As(r.Err, &w) {
+		r.waiting = w.For
+	} else if len(r.Events) > 0 {
+		r.waiting = nil
+	}
+}
+
+// Resume goes on with a run that has a journal, by the same executor. Answers are
+// STEP:/pointer=value, for the steps that the run waits for; one that cannot be
+// read is the error of the result.
+func (r *Result) Resume(with scheduler.Resumption, answers ...string) *Result {
+	next := *r
+	next.Result, next.Slept, next.Err = &scheduler.Result{}, nil, nil
+	for _, text := range answers {
+		answer, err := scheduler.ParseAnswer(text, r.waiting)
+		if err != nil {
+			next.Err = err
+			return &next
+		}
+		with.Answers = append(with.Answers, answer)
+	}
+	next.collect(r.setup.exec.Resume(r.setup.ctx, "run-1", with))
+	return &next
 }
 
 // Load loads a flow with the fakes; one that does not load ends the test.
@@ -175,6 +210,7 @@ func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
 			t.Fatal(err)
 		}
 	}
+	s.exec.Parse = s.loader.LoadText
 	s.loader.Registry, s.exec.Registry, s.exec.Env.Functions = registry, registry, registry
 	var mu sync.Mutex
 	var waits []time.Duration
@@ -240,10 +276,22 @@ func Line(ev *scheduler.Event) string {
 	if d == nil {
 		return strings.Join(parts, " ")
 	}
-	for _, v := range []*value.Value{d.Inputs, d.Params, d.Output, d.Outputs} {
+	for _, v := range []*value.Value{d.Inputs, d.Params, d.Output, d.Outputs, d.Answers} {
 		if v != nil {
 			parts = append(parts, v.JSON())
 		}
+	}
+	if d.Params == nil && d.Input != nil {
+		parts = append(parts, d.Input.JSON())
+	}
+	if d.RemainingSchema != nil {
+		parts = append(parts, "for "+d.RemainingSchema.JSON())
+	}
+	for _, w := range d.Waiting {
+		parts = append(parts, w.String())
+	}
+	for _, pointer := range d.Masked {
+		parts = append(parts, "masked "+pointer)
 	}
 	if d.Attempt > 0 {
 		parts = append(parts, fmt.Sprintf("attempt %d, next in %s", d.Attempt, time.Duration(d.DelayMS)*time.Millisecond))

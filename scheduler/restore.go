@@ -1,0 +1,244 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// recorded is what earlier processes left of the task; nil where they did nothing.
+func (t *task) recorded() *StepState {
+	if t.run.recorded == nil {
+		return nil
+	}
+	return t.run.recorded.Step(t.path())
+}
+
+// begun says that an earlier process has started the step: its condition was true.
+func (t *task) begun() bool {
+	was := t.recorded()
+	return was != nil && was.Attempts > 0
+}
+
+// takeUp takes the parameters with which an earlier process had begun, so that work
+// which was cut short is done again with the same idempotency key and the same
+// parameters. Those of a step that failed are found anew: they may be why.
+func (t *task) takeUp() (taken bool, err error) {
+	was := t.recorded()
+	if was == nil || was.State == StepStatusFailed || was.Params.IsNull() || len(was.hidden) > 0 {
+		return false, nil
+	}
+	t.params = was.Params
+	if t.step.Call == callSlot {
+		t.params, err = t.answered(t.params)
+	}
+	return true, err
+}
+
+// restore takes over the steps that earlier processes finished or skipped, and
+// makes ready what comes next. The stream is locked.
+func (r *run) restore(now time.Time) {
+	r.meter.preset(r.recorded.spentIn(strings.TrimSuffix(r.prefix, "/")))
+	for i, step := range r.flow.Steps {
+		was := r.recorded.Step(r.prefix + step.ID)
+		if was == nil {
+			continue
+		}
+		st := &r.states[i]
+		switch was.State {
+		case StepStatusFinished:
+			st.status, st.input, st.output = statusFinished, was.Input, was.Output
+			if step.ForEach != nil {
+				st.input = r.recorded.inputsOf(was)
+			}
+			r.hide(i, was.masked)
+		case StepStatusSkipped:
+			st.status, st.reason = statusSkipped, was.Reason
+		default:
+		}
+	}
+	for i := range r.states {
+		if st := &r.states[i]; st.status == statusFinished || st.status == statusSkipped {
+			for _, n := range r.flow.Steps[i].Next {
+				next := &r.states[n]
+				next.pending--
+				next.ran = next.ran || st.status == statusFinished || r.flow.Steps[n].Implicit
+			}
+		}
+	}
+	for i := range r.states {
+		if st := &r.states[i]; st.status == statusPending && st.pending == 0 && r.begin(i, now) {
+			r.release(i, now)
+		}
+	}
+}
+
+// hide notes what the journal does not have of the output of a step. The stream is
+// locked.
+func (r *run) hide(step int, pointers []string) {
+	if len(pointers) == 0 {
+		return
+	}
+	if r.masked == nil {
+		r.masked = map[int][]string{}
+	}
+	r.masked[step] = pointers
+}
+
+// inputsOf lists the inputs of the items of a for_each step.
+func (s *RunState) inputsOf(whole *StepState) value.Value {
+	inputs := make([]value.Value, len(whole.Output.List()))
+	for i := range inputs {
+		if item := s.Step(stepPath(whole.ID, &i)); item != nil {
+			inputs[i] = item.Input
+		}
+	}
+	return value.OfList(inputs...)
+}
+
+// maskedBelow are the masked places of an output that stands at a pointer.
+func (st *StepState) maskedBelow(pointer string) []string {
+	var below []string
+	for _, p := range st.masked {
+		below = append(below, pointer+p)
+	}
+	return below
+}
+
+// spentIn is what all that happened inside a step has cost; "" is the whole run.
+// The journal has it step by step: a process that dies says no more than that.
+func (s *RunState) spentIn(id string) llm.Usage {
+	if s.inside == nil {
+		s.inside = map[string]llm.Usage{}
+		states := make([]*StepState, 0, len(s.byID))
+		for _, st := range s.byID {
+			states = append(states, st)
+		}
+		slices.SortFunc(states, func(a, b *StepState) int { // from the inside out
+			return cmp.Or(cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(a.ID, b.ID))
+		})
+		for _, st := range states {
+			cost := st.Usage
+			if inside := s.inside[st.ID]; inside.Total() > cost.Total() {
+				cost = inside
+			}
+			sum := s.inside[around(st.ID)]
+			sum.Add(cost)
+			s.inside[around(st.ID)] = sum
+		}
+	}
+	return s.inside[id]
+}
+
+// around is the step that another runs in: outer for outer[3] and outer/inner, ""
+// for one of the flow itself.
+func around(id string) string {
+	if strings.HasSuffix(id, "]") {
+		return id[:strings.LastIndexByte(id, '[')]
+	}
+	return id[:max(strings.LastIndexByte(id, '/'), 0)]
+}
+
+// forget drops what is known of a step that has changed, with all inside it.
+func (s *RunState) forget(id string) {
+	gone := func(other string) bool {
+		return other == id || strings.HasPrefix(other, id+"/") || strings.HasPrefix(other, id+"[")
+	}
+	for other, st := range s.byID {
+		if gone(other) {
+			st.State = StepStatusPending
+			delete(s.byID, other)
+		}
+	}
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool { return gone(w.Step) })
+}
+
+// resume says that the run goes on, after the answers that it got. The stream is
+// locked.
+func (r *run) resume(now time.Time) {
+	for _, n := range r.answers {
+		n.input = r.secrets.mask(n.params)
+		n.data.Answers = &n.input
+		r.push(&n.event, now)
+	}
+	n := newNote(FlowResumed)
+	n.data.Flow = r.flow.Name
+	r.tell(n, "", -1, now)
+}
+
+// answerNotes are the events of answers, one per step; params has the answers.
+func answerNotes(answers []Answer) []*note {
+	var notes []*note
+	for _, a := range answers {
+		i := slices.IndexFunc(notes, func(n *note) bool { return stepPath(n.event.Step, n.event.Index) == a.Step })
+		if i < 0 {
+			n := newNote(StepAnswered)
+			n.event.Step, n.event.Index = splitPath(a.Step)
+			n.params = value.OfMap(value.NewMap(1))
+			notes, i = append(notes, n), len(notes)
+		}
+		notes[i].params.Map().Set(a.Pointer, a.Value)
+	}
+	return notes
+}
+
+// checkWhole lets slot look at the answers, with all that is known: it knows more
+// than the schema says.
+func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error {
+	def, ok := e.Registry.Call(callSlot)
+	if !ok {
+		return nil
+	}
+	for _, n := range notes {
+		st := state.Step(stepPath(n.event.Step, n.event.Index))
+		asked := st.Params
+		if inner := state.Step(st.ID + "/" + callSlot + "-1"); inner != nil {
+			asked = inner.Params
+		}
+		wanted, _ := asked.Get("current_schema")
+		known, _ := st.found.Get("slot_data")
+		env := r.env
+		vars := r.vars
+		vars.Now = env.Clock()
+		env.Vars = &vars
+		output, err := Invoke(r.parent, def, value.OfMap(value.Pairs(
+			"data", known, "current_schema", wanted, "answers", n.params, "stages", []string{},
+		)), &env)
+		if err != nil {
+			return err
+		}
+		if err := rejected(st.ID, n.params, output); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejected is an error where slot did not take an answer.
+func rejected(step string, answers, output value.Value) error {
+	list, _ := output.Get("rejected")
+	for _, one := range list.List() {
+		at, _ := one.Get("pointer")
+		why, _ := one.Get("reason")
+		pointer, _ := at.Str()
+		reason, _ := why.Str()
+		for answered := range answers.Map().All() {
+			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
+				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)
+			}
+		}
+	}
+	remaining, _ := output.Get("remaining_schema")
+	still, _ := remaining.Get("properties")
+	for answered := range answers.Map().All() {
+		if _, ok := still.Get(answered); ok {
+			return calls.Errorf(calls.Invalid, "%s:%s: the value does not fit", step, answered)
+		}
+	}
+	return nil
+}
