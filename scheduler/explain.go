@@ -55,7 +55,7 @@ const maxHops = 64
 // to the output they name, templates piece by piece, outputs that say their
 // provenance (parts, trace) part by part. It reads only what the run recorded, so
 // that a run of last week is explained like one of now.
-func Explain(ctx context.Context, flow *Flow, record *Record, step string, counter llm.Counter) (*Explanation, error) {
+func Explain(ctx context.Context, flow *Flow, record *RunState, step string, counter llm.Counter) (*Explanation, error) {
 	id, _, _ := strings.Cut(step, "[")
 	s, ok := flow.Step(id)
 	got := record.Step(step)
@@ -84,7 +84,7 @@ func Explain(ctx context.Context, flow *Flow, record *Record, step string, count
 // LastPrompt is the step whose prompt people want to see when they name none: the
 // last one that asked the model, else the last that put a prompt out; "" where
 // there is none.
-func LastPrompt(flow *Flow, record *Record) string {
+func LastPrompt(flow *Flow, record *RunState) string {
 	prompting := ""
 	for i := len(flow.Steps) - 1; i >= 0; i-- {
 		s := flow.Steps[i]
@@ -123,7 +123,7 @@ const (
 
 // finalPrompt finds the messages in what a step got (a chat) or gave (input,
 // context, in-chat, template).
-func finalPrompt(got *StepRecord) []promptMessage {
+func finalPrompt(got *StepState) []promptMessage {
 	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
 		if _, builds := got.Output.Get("messages"); !builds {
 			return messages(list, ofInput)
@@ -173,13 +173,13 @@ func messages(list value.Value, of side) []promptMessage {
 type explainer struct {
 	ctx     context.Context //nolint:containedctx // lives for one Explain
 	flow    *Flow
-	record  *Record
+	record  *RunState
 	seen    map[int]bool // steps whose left-out parts are listed
 	leftOut []LeftOut
 }
 
 // text explains a text that a step has in its input or output at pointer.
-func (x *explainer) text(s *Step, got *StepRecord, text, pointer string, of side, hops int) []Piece {
+func (x *explainer) text(s *Step, got *StepState, text, pointer string, of side, hops int) []Piece {
 	if hops > maxHops || text == "" {
 		return one(text, s.ID)
 	}
@@ -199,14 +199,14 @@ func (x *explainer) text(s *Step, got *StepRecord, text, pointer string, of side
 }
 
 // made names a step or an item as the maker of a text.
-func made(s *Step, got *StepRecord) string { return got.ID + " (" + s.Call + ")" }
+func made(s *Step, got *StepState) string { return got.ID + " (" + s.Call + ")" }
 
 func one(text string, source ...string) []Piece {
 	return []Piece{{Text: text, Source: source}}
 }
 
 // collect lists what a step left out, once.
-func (x *explainer) collect(s *Step, got *StepRecord) {
+func (x *explainer) collect(s *Step, got *StepState) {
 	if x.seen[s.Index] {
 		return
 	}
@@ -234,7 +234,7 @@ func provenance(output value.Value) []calls.Part {
 
 // parts explains a text by the provenance that the step put out with it. nil
 // means that there is none for this text.
-func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops int) []Piece {
+func (x *explainer) parts(s *Step, got *StepState, text, pointer string, hops int) []Piece {
 	index := -1
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	switch {
@@ -267,7 +267,7 @@ func (x *explainer) parts(s *Step, got *StepRecord, text, pointer string, hops i
 
 // part explains one part: by the parameters that it was taken from, where there
 // are some, and by its own word.
-func (x *explainer) part(s *Step, got *StepRecord, part calls.Part, text string, hops int) []Piece {
+func (x *explainer) part(s *Step, got *StepState, part calls.Part, text string, hops int) []Piece {
 	label := s.ID + ": " + part.Kind
 	if part.Name != "" && part.Name != part.Kind {
 		label += " " + part.Name
@@ -297,7 +297,7 @@ func quotable(text string) bool {
 // quotes splits a text that a call put together at the places where it holds the
 // text of a parameter word for word. The pieces between have no source of their
 // own.
-func (x *explainer) quotes(s *Step, got *StepRecord, text string, hops int) []Piece {
+func (x *explainer) quotes(s *Step, got *StepState, text string, hops int) []Piece {
 	var longest, place string
 	eachText(got.Params, "", func(at, quote string) {
 		if quotable(quote) && len(quote) > len(longest) && strings.Contains(text, quote) {
@@ -456,14 +456,14 @@ func (x *explainer) reference(s *Step, path []string, text, place string, hops i
 
 // scope holds what the run recorded under the names of templates.
 func (x *explainer) scope() prompt.Scope {
-	names := value.NewMap(len(x.record.steps) + 2)
+	names := value.NewMap(len(x.record.Steps) + 2)
 	names.Set("inputs", x.record.Inputs)
 	if q, ok := x.record.Inputs.Get("question"); ok {
 		names.Set("question", q)
 	}
-	for id, s := range x.record.steps {
-		if s.Finished {
-			names.Set(id, s.Output)
+	for _, s := range x.record.Steps {
+		if s.State == StepStatusFinished {
+			names.Set(s.ID, s.Output)
 		}
 	}
 	return prompt.Values{Map: names}

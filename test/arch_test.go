@@ -78,6 +78,7 @@ var doors = map[string][]string{
 	"golang.org/x/sync":                     {"calls", "scheduler", "plugins"},
 	"golang.org/x/term":                     {"cmd"},
 	"github.com/spf13/cobra":                {"cmd"},
+	"github.com/spf13/pflag":                {"cmd"}, // cobra's flags
 	"github.com/spf13/viper":                {"cmd"},
 	"github.com/go-viper/mapstructure":      {"cmd"},
 	"github.com/google/go-cmp":              {"calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest"},

@@ -17,16 +17,20 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
 )
 
 // Config is the settings. configs/scheduler.yaml documents each of them.
 type Config struct {
-	Language string     `mapstructure:"language"`
-	Secrets  []string   `mapstructure:"secrets"`
-	LLM      LLMConfig  `mapstructure:"llm"`
-	Media    []string   `mapstructure:"media_roots"`
-	HTTP     HTTPConfig `mapstructure:"http"`
-	Run      RunConfig  `mapstructure:"run"`
+	Language  string        `mapstructure:"language"`
+	StateDir  string        `mapstructure:"state_dir"`
+	Journal   JournalConfig `mapstructure:"journal"`
+	Languages string        `mapstructure:"languages"`
+	Secrets   []string      `mapstructure:"secrets"`
+	LLM       LLMConfig     `mapstructure:"llm"`
+	Media     []string      `mapstructure:"media_roots"`
+	HTTP      HTTPConfig    `mapstructure:"http"`
+	Run       RunConfig     `mapstructure:"run"`
 }
 
 // HTTPConfig is what the call http may reach beside the public Internet.
@@ -63,6 +67,11 @@ type HeaderConfig struct {
 type ExtraConfig struct {
 	Name  string `mapstructure:"name"`
 	Value any    `mapstructure:"value"`
+}
+
+// JournalConfig says how runs are recorded.
+type JournalConfig struct {
+	Durability string `mapstructure:"durability"`
 }
 
 // RunConfig bounds a run.
@@ -169,6 +178,12 @@ func (c *Config) check(path string) error {
 	}
 	if c.LLM.Default != "" && !seen[c.LLM.Default] {
 		return usageError(fmt.Errorf("in the settings %s: llm.default is %q, which is no provider", path, c.LLM.Default))
+	}
+	if c.StateDir == "" {
+		return usageError(fmt.Errorf("in the settings %s: state_dir is empty", path))
+	}
+	if d := c.Journal.Durability; d != string(scheduler.Sync) && d != string(scheduler.Async) {
+		return usageError(fmt.Errorf("in the settings %s: journal.durability is %q, want sync or async", path, d))
 	}
 	if c.Run.MaxParallel < 1 {
 		return usageError(fmt.Errorf("in the settings %s: run.max_parallel is %d, want at least 1", path, c.Run.MaxParallel))

@@ -11,7 +11,7 @@ import (
 )
 
 // explain prints the final prompt of a step, every piece with its source.
-func (a *app) explain(flow *scheduler.Flow, record *scheduler.Record, step string, counter llm.Counter) error {
+func (a *app) explain(flow *scheduler.Flow, record *scheduler.RunState, step string, counter llm.Counter) error {
 	if step == lastPrompt {
 		if step = scheduler.LastPrompt(flow, record); step == "" {
 			return exitError{exitFailed, fmt.Errorf("--explain: no step of the run built a prompt")}

@@ -23,6 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // the run failed
 	exitUsage       = 2   // the flow, the settings, the inputs or the usage is wrong
+	exitWaiting     = 3   // the run waits for input
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -66,6 +67,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	configPath     string
+	stateDir       string // --state-dir
 	config         *Config
 }
 
@@ -123,12 +125,15 @@ prompt came from.`),
 			if cmd.Name() == "version" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 				return nil
 			}
-			a.config, err = loadConfig(a.configPath)
+			if a.config, err = loadConfig(a.configPath); err == nil && a.stateDir != "" {
+				a.config.StateDir = a.stateDir
+			}
 			return err
 		},
 	}
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default ./scheduler.yaml where there is one)")
+	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal (default the setting state_dir)")
 	root.AddCommand(
-		newRun(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newInit(a), newVersion(a))
+		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newInit(a), newVersion(a))
 	return root
 }

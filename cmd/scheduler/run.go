@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -26,11 +26,24 @@ type runFlags struct {
 	question  string
 	provider  string
 	now       string
-	explain   string
 	seed      uint64
-	json      bool
-	outputs   bool
 	ephemeral bool
+	show      showFlags
+}
+
+// showFlags say what a run shows.
+type showFlags struct {
+	json    bool
+	outputs bool
+	explain string
+}
+
+// register adds the flags to a command.
+func (f *showFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.json, "json", false, "print every event as a JSON line on stdout, and nothing else")
+	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
+	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
+	flags.Lookup("explain").NoOptDefVal = lastPrompt
 }
 
 func newRun(a *app) *cobra.Command {
@@ -41,8 +54,13 @@ func newRun(a *app) *cobra.Command {
 		Long: `Run a flow. The text of its to_user steps streams to stdout, progress goes to
 stderr. Where no step is to_user, stdout gets the outputs as one JSON document.
 
+Runs are recorded in the state directory, so that one that waits, fails or dies can
+be resumed; --ephemeral leaves no record. On a terminal, what a run waits for is
+asked right here.
+
 Exit codes: 0 done, 1 the run failed, 2 the flow, the settings or the inputs are
-wrong (nothing ran), 130 interrupted.`,
+wrong (nothing ran), 3 the run waits for input (the message says for what, and how
+to go on), 130 interrupted.`,
 		Example: strings.Trim(`
   scheduler run flow.yaml --question "What is the weather in Hangzhou?"
   scheduler run flow.yaml -i city=Hangzhou -i days=3 -i notes=@notes.txt
@@ -51,7 +69,7 @@ wrong (nothing ran), 130 interrupted.`,
   scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.place(args)
+			path, err := f.show.place(args)
 			if err != nil {
 				return err
 			}
@@ -63,27 +81,25 @@ wrong (nothing ran), 130 interrupted.`,
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
-	flags.BoolVar(&f.json, "json", false, "print every event as a JSON line on stdout, and nothing else")
-	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
-	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
-	flags.Lookup("explain").NoOptDefVal = lastPrompt
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
+	f.show.register(flags)
 	return cmd
 }
 
 // place sorts out the arguments: pflag gives the step of "--explain STEP" as a
-// second argument.
-func (f *runFlags) place(args []string) (flow string, err error) {
+// second argument, before or after the first.
+func (f *showFlags) place(args []string) (first string, err error) {
+	first = args[0]
 	if len(args) == 2 {
 		if f.explain != lastPrompt {
-			return "", usageError(fmt.Errorf("run takes one flow, got %q and %q", args[0], args[1]))
-		}
-		if _, err := os.Stat(args[0]); err != nil {
-			args[0], args[1] = args[1], args[0]
+			return "", usageError(fmt.Errorf("want one argument, got %q and %q", args[0], args[1]))
 		}
 		f.explain = args[1]
+		if !isFile(args[0]) && isFile(args[1]) {
+			first, f.explain = args[1], args[0]
+		}
 	}
 	if f.json && (f.outputs || f.explain != "") {
 		return "", usageError(errors.New("--json prints events and nothing else: leave out --outputs and --explain"))
@@ -91,7 +107,24 @@ func (f *runFlags) place(args []string) (flow string, err error) {
 	if f.outputs && f.explain != "" {
 		return "", usageError(errors.New("--outputs prints the outputs and nothing else: leave out --explain"))
 	}
-	return args[0], nil
+	return first, nil
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// check holds the step of --explain to the flow.
+func (f *showFlags) check(flow *scheduler.Flow) error {
+	if f.explain == "" || f.explain == lastPrompt {
+		return nil
+	}
+	id, _, _ := strings.Cut(f.explain, "[") // an item of a for_each step is step[3]
+	if _, ok := flow.Step(id); !ok {
+		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
+	}
+	return nil
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {
@@ -107,56 +140,25 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.explain != "" && f.explain != lastPrompt {
-		id, _, _ := strings.Cut(f.explain, "[") // an item of a for_each step is step[3]
-		if _, ok := flow.Step(id); !ok {
-			return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
-		}
+	if err := f.show.check(flow); err != nil {
+		return err
 	}
 	executor, err := a.executor(flow, f.provider, now)
 	if err != nil {
 		return err
 	}
 	executor.Seed = f.seed
-	executor.Language = a.config.language()
-	var out printer = newProgress(a, flow, f.outputs)
-	if f.json {
-		out = newEventPrinter(a.stdout)
-	}
-	record := scheduler.NewRecord()
-	for event, runErr := range executor.Run(ctx, flow, inputs) {
-		if runErr != nil {
-			err = runErr
-			break
+	executor.Options = value.OfMap(value.Pairs("llm", f.provider, "seed", int64(f.seed)))
+	if !f.ephemeral {
+		j, err := a.openJournal(ctx)
+		if err != nil {
+			return err
 		}
-		record.Add(event)
-		if err := out.event(event); err != nil {
-			return exitError{exitFailed, fmt.Errorf("printing: %w", err)}
-		}
+		defer func() { _ = j.Close() }() // every event is in it already
+		executor.Journal = j
 	}
-	if closeErr := out.close(); err == nil && closeErr != nil {
-		err = closeErr
-	}
-	if f.explain != "" {
-		if explainErr := a.explain(flow, record, f.explain, executor.Env.Tokens); err == nil {
-			err = explainErr
-		}
-	}
-	return exitFor(ctx, err, f.json)
-}
-
-// exitFor gives the error of a run its exit code. said means that stdout told the
-// error already.
-func exitFor(ctx context.Context, err error, said bool) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
-		return exitError{exitInterrupted, errors.New("interrupted")}
-	case said:
-		return exitError{code: exitFailed}
-	}
-	return exitError{exitFailed, err}
+	s := a.newSession(executor, flow, f.show)
+	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
 }
 
 // readInputs puts the inputs together from --input, -i and --question, applies

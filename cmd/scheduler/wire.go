@@ -84,6 +84,9 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	env := calls.NewEnv()
 	env.Functions = registry
 	env.MediaRoots = a.config.Media
+	if a.config.Languages != "" {
+		env.Languages = os.DirFS(a.config.Languages)
+	}
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
 		return nil, err
 	}
@@ -97,10 +100,14 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	}
 	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
 	return &scheduler.StepExecutor{
-		Env:         env,
-		Registry:    registry,
-		Load:        a.loadSubFlow,
-		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
+		Env:      env,
+		Registry: registry,
+		Load:     a.loadSubFlow,
+		Provider: func(name string) (llm.Provider, error) { return a.other(chosen, name) },
+		Parse: func(_ string, _ scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
+			return flow, nil // the command has read it already, from the journal
+		},
+		Durability:  scheduler.Durability(a.config.Journal.Durability),
 		MaxParallel: a.config.Run.MaxParallel,
 		CancelGrace: a.config.Run.CancelGrace,
 		Secrets: func(name string) (string, bool) {

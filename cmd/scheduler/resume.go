@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// resumeFlags are the flags of the subcommand resume.
+type resumeFlags struct {
+	set       []string
+	inputFile string
+	flowFile  string
+	now       string
+	show      showFlags
+}
+
+func newResume(a *app) *cobra.Command {
+	var f resumeFlags
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that waits, failed or died",
+		Long: `Go on with a run that waits, failed, was cancelled or died. Steps that finished are
+not run again, and nothing that they asked a model is paid again; a step that was at
+work runs again. RUN is a run's id, the beginning or the end of one, or last.
+
+What a step waits for is given with --set /pointer=value, or STEP:/pointer=value
+where several wait (STEP[3] is an item of a for_each step), or as a JSON object with
+--input. Values are typed and checked by the step's schema; a wrong one is refused
+and the run goes on waiting.`,
+		Example: strings.Trim(`
+  scheduler resume last
+  scheduler resume 0199f0c2 --set /city=Hangzhou --set /days=3
+  scheduler resume last --set 'book[2]:/date=2026-05-01'
+  scheduler resume last --flow fixed.yaml`, "\n"),
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := f.show.place(args)
+			if err != nil {
+				return err
+			}
+			return a.resume(cmd.Context(), run, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "an answer, `[STEP:]/pointer=value`")
+	flags.StringVar(&f.inputFile, "input", "", "answers as a JSON `file`, - for stdin: {\"/pointer\": value}, or {STEP: {...}}")
+	flags.StringVar(&f.flowFile, "flow", "", "go on with an edited flow `file`; steps that finished must be unchanged")
+	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock (default: now)")
+	f.show.register(flags)
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
+	now, err := parseTime(f.now)
+	if err != nil {
+		return err
+	}
+	j, err := a.openJournal(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = j.Close() }() // every event is in it already
+	id, err := findRun(ctx, j, name)
+	if err != nil {
+		return err
+	}
+	header, err := j.Header(ctx, id)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	flow, edited, err := a.resumedFlow(header, f.flowFile)
+	if err != nil {
+		return err
+	}
+	if err := f.show.check(flow); err != nil {
+		return err
+	}
+	state, err := scheduler.Fold(j.Events(ctx, id, 1))
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	answers, err := a.answers(f, state.Waiting)
+	if err != nil {
+		return usageError(err)
+	}
+	provider, seed := runOptions(header.Options)
+	executor, err := a.executor(flow, provider, now)
+	if err != nil {
+		return err
+	}
+	executor.Seed, executor.Journal = seed, j
+	s := a.newSession(executor, flow, f.show)
+	s.state = state
+	if len(answers) == 0 && len(state.Waiting) > 0 { // nothing would change: ask, or say what is wanted
+		return s.finish(ctx, &scheduler.Waiting{Run: id, For: state.Waiting})
+	}
+	err = s.follow(executor.Resume(ctx, id, scheduler.Resumption{Answers: answers, Flow: edited}))
+	var held *scheduler.HeldError
+	if errors.As(err, &held) {
+		return exitError{exitFailed, err}
+	}
+	return s.finish(ctx, err)
+}
+
+// resumedFlow is the flow that the journal kept, or the edited one.
+func (a *app) resumedFlow(h *scheduler.RunHeader, file string) (flow, edited *scheduler.Flow, err error) {
+	if file != "" {
+		edited, err = a.load(file)
+		return edited, edited, err
+	}
+	flow, problems := a.recordedFlow(h)
+	if problems.HasErrors() {
+		return nil, nil, usageError(fmt.Errorf("the flow of the run does not load with this program: %w", problems.Err()))
+	}
+	return flow, nil, nil
+}
+
+// answers reads --input and --set; the latter win.
+func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]scheduler.Answer, error) {
+	var answers []scheduler.Answer
+	if f.inputFile != "" {
+		text, err := a.readFile(f.inputFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading --input: %w", err)
+		}
+		doc, err := value.ParseJSON(text)
+		if err != nil {
+			return nil, fmt.Errorf("--input: %s:%w", f.inputFile, err)
+		}
+		if answers, err = scheduler.AnswersOf(doc, waiting); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range f.set {
+		answer, err := scheduler.ParseAnswer(text, waiting)
+		if err != nil {
+			return nil, err
+		}
+		answers = slices.DeleteFunc(answers, func(other scheduler.Answer) bool {
+			return other.Step == answer.Step && other.Pointer == answer.Pointer
+		})
+		answers = append(answers, answer)
+	}
+	if err := scheduler.CheckAnswers(answers, waiting); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err).WithHint("%s", calls.HintOf(err))
+	}
+	return answers, nil
+}
+
+// runOptions are the flags that the run was started with.
+func runOptions(options value.Value) (provider string, seed uint64) {
+	p, _ := options.Get("llm")
+	provider, _ = p.Str()
+	n, _ := options.Get("seed")
+	i, _ := n.Int()
+	return provider, uint64(i)
+}
