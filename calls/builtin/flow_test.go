@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -90,11 +92,7 @@ func TestInAFlow(t *testing.T) {
 	r := schedulertest.Run(t, weatherFlow, schedulertest.With(builtin.Calls()...), schedulertest.LLM(model),
 		schedulertest.Inputs(`{"question": "How is it?", "hurry": false}`),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Env.HTTP = service
-			e.Load = func(_ context.Context, path string) (*scheduler.Flow, error) {
-				flow, problems := (&scheduler.Loader{Registry: e.Registry}).Load(path)
-				return flow, problems.Err()
-			}
+			e.Env.HTTP, e.Load = service, loader(e)
 		}))
 	if r.Err != nil {
 		t.Fatalf("%v\n%s", r.Err, r.Log())
@@ -118,5 +116,54 @@ func TestInAFlow(t *testing.T) {
 		if i >= len(told) || !strings.Contains(told[i], want) {
 			t.Errorf("result %d: want %s in %q", i, want, told)
 		}
+	}
+}
+
+// An agent whose tool waits for a value waits with it, and goes on without running
+// its other tools again.
+func TestAgentWaits(t *testing.T) {
+	service := &weatherService{}
+	used := scripted.Answer{ToolCalls: []llm.ToolCall{
+		{ID: "1", Name: "look", Arguments: `{"query": {"city": "Paris"}}`},
+		{ID: "2", Name: "order", Arguments: `{}`},
+	}}
+	model := scripted.New(used, used, scripted.Answer{Text: "Ordered."})
+	r := schedulertest.Run(t, `
+name: shop
+steps:
+  - id: work
+    call: agent
+    with:
+      prompt: Order something.
+      tools: {flows: [{path: order.yaml}], http: [{name: look, with: {url: "https://api.example.com/"}}]}
+outputs: {reply: "{{ work.text }}", said: "{{ work.rounds[0].tool_calls[1].result }}"}
+-- order.yaml --
+name: order
+steps:
+  - id: what
+    call: slot
+    with: {stages: [], current_schema: {type: object, required: [item], properties: {item: {type: string}}}}
+outputs: {text: "{{ what.slot_data.item }}"}
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+		e.Env.HTTP, e.Journal, e.Load = service, journal.NewMemory(e.Env.Clock), loader(e)
+	}))
+	var waiting *scheduler.Waiting
+	if !errors.As(r.Err, &waiting) || model.Left() != 2 {
+		t.Fatalf("got %v, %d answers left\n%s", r.Err, model.Left(), r.Log())
+	}
+	r = r.Resume(scheduler.Resumption{}, "/item=tea")
+	if r.Err != nil {
+		t.Fatalf("%v\n%s", r.Err, r.Log())
+	}
+	if got := r.Outputs.JSON(); got != `{"reply":"Ordered.","said":"tea"}` || len(service.asked) != 1 {
+		t.Errorf("got %s after %v", got, service.asked)
+	}
+}
+
+// loader reads sub-flows whose path is known only when their step runs.
+func loader(e *scheduler.StepExecutor) func(context.Context, string) (*scheduler.Flow, error) {
+	return func(_ context.Context, path string) (*scheduler.Flow, error) {
+		flow, problems := (&scheduler.Loader{Registry: e.Registry}).Load(path)
+		return flow, problems.Err()
 	}
 }
