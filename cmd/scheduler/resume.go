@@ -117,7 +117,7 @@ func (a *app) resumedFlow(h *scheduler.RunHeader, file string) (flow, edited *sc
 		edited, err = a.load(file)
 		return edited, edited, err
 	}
-	flow, problems := a.recordedFlow(h)
+	flow, problems := a.parseRecorded(h.File, h.Text)
 	if problems.HasErrors() {
 		return nil, nil, usageError(fmt.Errorf("the flow of the run does not load with this program: %w", problems.Err()))
 	}

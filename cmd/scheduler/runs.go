@@ -171,7 +171,7 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	flow, problems := a.recordedFlow(header)
+	flow, problems := a.parseRecorded(header.File, header.Text)
 	if flow != nil {
 		state.Complete(flow)
 	}
@@ -191,14 +191,14 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 	return a.printRun(info, state)
 }
 
-// recordedFlow reads the flow as the journal kept it.
-func (a *app) recordedFlow(h *scheduler.RunHeader) (*scheduler.Flow, scheduler.Problems) {
+// parseRecorded reads a flow as the journal kept it.
+func (a *app) parseRecorded(file string, text scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
 	loader, err := a.loader()
 	if err != nil {
-		return nil, nil
+		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
-	return loader.LoadText(h.File, h.Text)
+	return loader.LoadText(file, text)
 }
 
 func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error {

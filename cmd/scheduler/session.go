@@ -20,6 +20,7 @@ type session struct {
 	flow     *scheduler.Flow
 	show     showFlags
 	state    *scheduler.RunState
+	run      string // its id, once there was an event
 }
 
 func (a *app) newSession(e *scheduler.StepExecutor, flow *scheduler.Flow, show showFlags) *session {
@@ -42,6 +43,7 @@ func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) 
 			return runErr
 		}
 		s.state.Add(event)
+		s.run = event.Run
 		if err := out.event(event); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -78,7 +80,15 @@ func (s *session) exit(ctx context.Context, err error) error {
 		s.app.tellWaiting(waiting, s.executor.Journal != nil)
 		return exitError{code: exitWaiting}
 	}
-	return exitFor(ctx, err, s.show.json)
+	code := exitFor(ctx, err, s.show.json)
+	if s.executor.Journal != nil && s.run != "" && !s.show.json {
+		s.app.complain(code)
+		fmt.Fprintf(s.app.stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil))
+		var exit exitError
+		errors.As(code, &exit)
+		return exitError{code: exit.code}
+	}
+	return code
 }
 
 // tellWaiting prints what a run waits for and the command that goes on with it.

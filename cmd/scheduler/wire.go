@@ -100,13 +100,11 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	}
 	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
 	return &scheduler.StepExecutor{
-		Env:      env,
-		Registry: registry,
-		Load:     a.loadSubFlow,
-		Provider: func(name string) (llm.Provider, error) { return a.other(chosen, name) },
-		Parse: func(_ string, _ scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
-			return flow, nil // the command has read it already, from the journal
-		},
+		Env:         env,
+		Registry:    registry,
+		Load:        a.loadSubFlow,
+		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
+		Parse:       a.parseRecorded,
 		Durability:  scheduler.Durability(a.config.Journal.Durability),
 		MaxParallel: a.config.Run.MaxParallel,
 		CancelGrace: a.config.Run.CancelGrace,
