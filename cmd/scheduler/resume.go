@@ -92,12 +92,15 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err != nil {
 		return usageError(err)
 	}
-	provider, seed := runOptions(header.Options)
-	executor, err := a.executor(flow, provider, now)
+	var options runOptions
+	if err := value.Decode(header.Options, &options); err != nil {
+		return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
+	}
+	executor, err := a.executor(flow, options.LLM, now)
 	if err != nil {
 		return err
 	}
-	executor.Seed, executor.Journal = seed, j
+	executor.Seed, executor.Language, executor.Journal = uint64(options.Seed), options.Language, j
 	s := a.newSession(executor, flow, f.show)
 	s.state = state
 	if len(answers) == 0 && len(state.Waiting) > 0 { // nothing would change: ask, or say what is wanted
@@ -154,13 +157,4 @@ func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]schedul
 		return nil, calls.Errorf(calls.Invalid, "%w", err).WithHint("%s", calls.HintOf(err))
 	}
 	return answers, nil
-}
-
-// runOptions are the flags that the run was started with.
-func runOptions(options value.Value) (provider string, seed uint64) {
-	p, _ := options.Get("llm")
-	provider, _ = p.Str()
-	n, _ := options.Get("seed")
-	i, _ := n.Int()
-	return provider, uint64(i)
 }

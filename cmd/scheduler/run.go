@@ -88,6 +88,13 @@ to go on), 130 interrupted.`,
 	return cmd
 }
 
+// runOptions are kept with a run, so that it goes on as it began.
+type runOptions struct {
+	LLM      string `json:"llm"`
+	Seed     int64  `json:"seed"`
+	Language string `json:"language"`
+}
+
 // place sorts out the arguments: pflag gives the step of "--explain STEP" as a
 // second argument, before or after the first.
 func (f *showFlags) place(args []string) (first string, err error) {
@@ -147,8 +154,8 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	executor.Seed = f.seed
-	executor.Options = value.OfMap(value.Pairs("llm", f.provider, "seed", int64(f.seed)))
+	executor.Seed, executor.Language = f.seed, a.config.language()
+	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language})
 	if !f.ephemeral {
 		j, err := a.openJournal(ctx)
 		if err != nil {

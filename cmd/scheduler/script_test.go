@@ -2,6 +2,9 @@ package main
 
 import (
 	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +27,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	forecasts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/forecast" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"city": %q, "date": %q, "sky": "light rain", "high": 18, "low": 12}`, r.FormValue("city"), r.FormValue("date"))
+	}))
+	t.Cleanup(forecasts.Close)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../test/scripts",
 		UpdateScripts:       *update,
@@ -31,6 +43,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("FLOWS", flows)
+			e.Setenv("FORECASTS", forecasts.URL)
 			e.Setenv("LANG", "en_US.UTF-8")
 			e.Setenv("TZ", "UTC")
 			return nil
