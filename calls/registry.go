@@ -32,6 +32,11 @@ func NewRegistry(defs ...Definition) (*Registry, error) {
 	return r, nil
 }
 
+// AddCall registers a call. A name that is taken is an error.
+func (r *Registry) AddCall(def Definition) error {
+	return add(r.calls, "call", def.Info.Name, def)
+}
+
 // AddImportance registers an importance function. A name that is taken is an
 // error.
 func (r *Registry) AddImportance(name string, f plugins.Importance) error {

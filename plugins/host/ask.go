@@ -1,0 +1,165 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	pb "google.golang.org/protobuf/proto"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// slot waits until fewer than limits.concurrency requests run.
+func (p *plugin) slot(ctx context.Context) (free func(), err error) {
+	select {
+	case p.slots <- struct{}{}:
+		return func() { <-p.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ready gives the running process and a slot.
+func (p *plugin) ready(ctx context.Context, what string) (proc *process, free func(), err error) {
+	free, err = p.slot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	proc, err = p.acquire(ctx)
+	switch {
+	case err == nil:
+		return proc, free, nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case errors.As(err, new(permanent)):
+		err = p.errorf(calls.Invalid, what, "%w", err)
+	default:
+		err = p.errorf(calls.Plugin, what, "%w", err)
+	}
+	free()
+	return nil, nil, err
+}
+
+// ask sends one request and gives the reply, which is no failure.
+func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, t *ticket) (*proto.Reply, error) {
+	proc, free, err := p.ready(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	if size, limit := pb.Size(req), p.limits.maxMessage(); size > limit {
+		return nil, p.tooLarge(what, "request", size)
+	}
+	timeout := time.Duration(p.limits.Timeout)
+	rctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	token, over := proc.services.issue(rctx, t)
+	defer over()
+	req.Token = token
+	var reply *proto.Reply
+	if proc.session != nil {
+		reply, err = proc.session.ask(rctx, req)
+	} else {
+		reply, err = proc.api.Ask(rctx, req)
+	}
+	if err != nil {
+		return nil, p.broken(ctx, rctx, proc, what, err, proc.session != nil)
+	}
+	if f := reply.GetFailure(); f != nil {
+		p.succeeded()
+		return nil, p.failed(what, f)
+	}
+	return reply, nil
+}
+
+func (p *plugin) tooLarge(what, thing string, size int) error {
+	return p.errorf(calls.Plugin, what, "the %s has %d bytes, more than %d", thing, size, p.limits.maxMessage()).
+		WithHint("raise limits.max_message_mib in plugin.yaml, or pass less")
+}
+
+// exitNotice is how long the end of a process is waited for after its connection
+// broke: it comes a moment later.
+const exitNotice = 500 * time.Millisecond
+
+// broken words what went wrong between host and plugin. outer is what the step
+// allows, inner that with the plugin's own limit. shared says that others used the
+// same stream, which is of no use any more.
+func (p *plugin) broken(outer, inner context.Context, proc *process, what string, err error, shared bool) error {
+	switch {
+	case outer.Err() != nil:
+		if errors.Is(outer.Err(), context.DeadlineExceeded) {
+			p.suspect(proc)
+		}
+		return outer.Err()
+	case errors.Is(inner.Err(), context.DeadlineExceeded):
+		p.suspect(proc)
+		return p.errorf(calls.Timeout, what, "no answer within %s", time.Duration(p.limits.Timeout)).
+			WithHint("limits.timeout in plugin.yaml is the time for one request")
+	case status.Code(err) == codes.ResourceExhausted:
+		if shared {
+			p.drop(proc, errors.New("its answer was too large"))
+		}
+		return p.errorf(calls.Plugin, what, "the answer is larger than %d bytes, or was refused for its size: %s", p.limits.maxMessage(), statusText(err)).
+			WithHint("raise limits.max_message_mib in plugin.yaml, or answer less")
+	}
+	err = fault(proc, err)
+	gone := !proc.alive()
+	if gone {
+		err = withOutput(err, proc.out)
+	}
+	if shared || gone || errors.Is(err, errViolation) {
+		p.drop(proc, err)
+	}
+	return p.errorf(calls.Plugin, what, "%w", err)
+}
+
+// fault waits a moment for the end of a process whose connection broke, and says
+// how it ended; where it lives on, what gRPC says.
+func fault(proc *process, err error) error {
+	if errors.Is(err, errViolation) {
+		return err
+	}
+	if code := status.Code(err); code == codes.Unavailable || code == codes.Unknown || code == codes.Canceled {
+		select {
+		case <-proc.exited:
+		case <-time.After(exitNotice):
+		}
+	}
+	if !proc.alive() {
+		return fmt.Errorf("its process ended: %s", proc.status())
+	}
+	return errors.New(statusText(err))
+}
+
+// statusText is what gRPC says, as one of our errors.
+func statusText(err error) string {
+	s, ok := status.FromError(err)
+	if !ok {
+		return cut(err.Error(), maxText)
+	}
+	return fmt.Sprintf("%s (%s)", cut(s.Message(), maxText), s.Code())
+}
+
+// failed is what a function of the plugin says went wrong.
+func (p *plugin) failed(what string, f *proto.Failure) error {
+	kinds := []calls.Kind{calls.Invalid, calls.NotFound, calls.Missing, calls.Provider, calls.Timeout}
+	kind := calls.Kind(f.GetKind())
+	if !slices.Contains(kinds, kind) {
+		kind = calls.Plugin
+	}
+	err := p.errorf(kind, what, "%s", printable([]byte(cut(f.GetMessage(), maxText))))
+	if f.GetHint() != "" {
+		err = err.WithHint("%s", printable([]byte(cut(f.GetHint(), maxText))))
+	}
+	return err
+}
+
+// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

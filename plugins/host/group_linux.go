@@ -1,0 +1,15 @@
+package host
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts the process into a group of its own, and has the kernel kill it
+// when the thread that starts it ends: the host is gone then.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killGroup ends all processes of a group, stopped ones too.
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

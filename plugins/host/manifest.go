@@ -1,0 +1,128 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// ManifestName is the name of the file by which a folder is a plugin.
+const ManifestName = "plugin.yaml"
+
+// Manifest is what the author of a plugin writes. What the plugin offers is not in
+// it: the plugin says so itself.
+type Manifest struct {
+	Name        string   `json:"name" doc:"kebab-case; flows write it before the dot" pattern:"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"`
+	Version     string   `json:"version" doc:"The same that the program says" min:"1"`
+	Description string   `json:"description,omitempty" doc:"One sentence"`
+	Command     string   `json:"command" doc:"The program: a path relative to this folder, or a name that is looked for in PATH" min:"1"`
+	Args        []string `json:"args,omitempty" doc:"Its arguments"`
+	Env         []string `json:"env,omitempty" doc:"Names of environment variables that the program gets; it gets no others"`
+	Services    []string `json:"services,omitempty" doc:"What it uses of the host" enum:"llm|memory|vars|log"`
+	Data        []string `json:"data,omitempty" doc:"Files and folders, relative to this one, that change without a new version"`
+	Limits      Limits   `json:"limits,omitzero"`
+}
+
+// Limits bound one plugin. What is not given has the default.
+type Limits struct {
+	StartTimeout Duration `json:"start_timeout" default:"10s" doc:"From the start of the program to its description"`
+	Timeout      Duration `json:"timeout" default:"30s" doc:"One request; of a call, the time between two chunks"`
+	ExecTimeout  Duration `json:"exec_timeout" default:"10m" doc:"One execution of a call"`
+	MaxMessage   int      `json:"max_message_mib" default:"16" min:"1" max:"1024" doc:"The size of a message in MiB, both ways"`
+	MaxOutput    int      `json:"max_output_mib" default:"64" min:"1" max:"4096" doc:"All output of one execution in MiB"`
+	MaxChunks    int      `json:"max_chunks" default:"100000" min:"1" doc:"The number of chunks of one execution"`
+	Concurrency  int      `json:"concurrency" default:"256" min:"1" max:"10000" doc:"Requests that run at the same time; others wait"`
+	Restarts     int      `json:"restarts" default:"3" min:"0" max:"100" doc:"How often in a row the program is started again after a failure"`
+	HostCalls    int      `json:"host_calls" default:"1000" min:"1" doc:"How often one request may call the host"`
+}
+
+func (l Limits) maxMessage() int { return l.MaxMessage << 20 }
+
+// Duration is a time span written like 30s or 1m30s.
+type Duration time.Duration
+
+// MarshalText writes the span.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads a span with a unit; it must be positive.
+func (d *Duration) UnmarshalText(text []byte) error {
+	span, err := time.ParseDuration(string(text))
+	if err != nil || span <= 0 {
+		return fmt.Errorf("%q is no time span: write it like 30s or 1m30s", text)
+	}
+	*d = Duration(span)
+	return nil
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ReadManifest reads the plugin.yaml of a folder. Errors name the file.
+func ReadManifest(dir string) (*Manifest, error) {
+	file := filepath.Join(dir, ManifestName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a manifest: %w", err)
+	}
+	doc, err := yaml.ParseValue(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	m, err := parseManifest(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return m, nil
+}
+
+func parseManifest(doc value.Value) (*Manifest, error) {
+	form := schema.MustFor[Manifest]()
+	if limits, ok := doc.Get("limits"); !ok || limits.IsNull() {
+		if doc.Kind() == value.Object {
+			withLimits := doc.Map().Clone()
+			withLimits.Set("limits", value.OfMap(nil))
+			doc = value.OfMap(withLimits)
+		}
+	}
+	doc = form.ApplyDefaults(doc)
+	if problems := form.Check(doc); problems != nil {
+		return nil, problems
+	}
+	m := new(Manifest)
+	if err := value.Decode(doc, m); err != nil {
+		return nil, err
+	}
+	for _, name := range m.Env {
+		if !envName.MatchString(name) || strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "SCHEDULER_PLUGIN") {
+			return nil, fmt.Errorf("/env: %q cannot be passed on", name)
+		}
+	}
+	for _, path := range m.Data {
+		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
+			return nil, fmt.Errorf("/data: %q is no path inside the plugin's folder", path)
+		}
+	}
+	if strings.ContainsRune(m.Command, '/') && !filepath.IsAbs(m.Command) && !filepath.IsLocal(filepath.Clean(m.Command)) {
+		return nil, fmt.Errorf("/command: %q leaves the plugin's folder", m.Command)
+	}
+	return m, nil
+}
+
+// grants says whether the plugin wants a service of the host.
+func (m *Manifest) grants(service string) bool { return slices.Contains(m.Services, service) }
+
+// CommandLine is the program and its arguments, as people would write them.
+func (m *Manifest) CommandLine() string {
+	return strings.Join(append([]string{m.Command}, m.Args...), " ")
+}
+
+// errNotInstalled is the error of a plugin that is trusted but is in no folder.
+var errNotInstalled = errors.New("its folder was not found")

@@ -1,0 +1,329 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// The services of the host that a manifest may list.
+const (
+	serviceLLM    = "llm"
+	serviceMemory = "memory"
+	serviceVars   = "vars"
+	serviceLog    = "log"
+)
+
+// services is the service Host for one process of a plugin.
+type services struct {
+	proto.UnimplementedHostServer
+	plugin   string
+	manifest *Manifest
+	log      *slog.Logger
+	id       uint32 // by which the broker knows it
+	logged   atomic.Int64
+
+	mu      sync.Mutex
+	grpc    *grpc.Server
+	stopped bool
+	next    uint64
+	tickets map[string]*ticket
+}
+
+func newServices(plugin string, m *Manifest, log *slog.Logger) *services {
+	return &services{plugin: plugin, manifest: m, log: log, tickets: map[string]*ticket{}}
+}
+
+// maxHostStreams bounds how many calls of the host a process has open at a time.
+const maxHostStreams = 64
+
+// server makes the gRPC server; the broker calls it.
+func (s *services) server(opts []grpc.ServerOption) *grpc.Server {
+	limit := s.manifest.Limits.maxMessage()
+	g := grpc.NewServer(append(opts,
+		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(maxHostStreams),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+			defer s.recovered(&err)
+			return handle(ctx, req)
+		}),
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+			defer s.recovered(&err)
+			return handle(srv, stream)
+		}),
+	)...)
+	proto.RegisterHostServer(g, s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grpc = g
+	if s.stopped {
+		g.Stop()
+	}
+	return g
+}
+
+// recovered makes an error of a panic in what the plugin called.
+func (s *services) recovered(err *error) {
+	if r := recover(); r != nil {
+		s.log.Error("panic in a service of the host", "panic", r, "stack", string(debug.Stack()))
+		*err = status.Errorf(codes.Internal, "panic: %v", r)
+	}
+}
+
+func (s *services) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if s.grpc != nil {
+		s.grpc.Stop()
+	}
+}
+
+// ticket is what one request of the host may use of the services, while it runs.
+type ticket struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	env    *calls.Env // nil where there is none
+	// search looks for memories; vars is what is known. They may be nil.
+	search func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error)
+	vars   func() (value.Value, error)
+
+	left atomic.Int64
+	busy atomic.Int64
+	// mu guards over: no call begins when the request is over.
+	mu   sync.Mutex
+	over bool
+	used sync.WaitGroup
+}
+
+// issue makes the token of a request; "" where the plugin has no services. close
+// must be called when the request is over: it ends the calls that still run and
+// waits for them, for what they use is the step's.
+func (s *services) issue(ctx context.Context, t *ticket) (token string, closed func()) {
+	if s == nil {
+		return "", func() {}
+	}
+	t.ctx, t.cancel = context.WithCancel(ctx)
+	t.left.Store(int64(s.manifest.Limits.HostCalls))
+	s.mu.Lock()
+	s.next++
+	token = strconv.FormatUint(s.next, 10)
+	s.tickets[token] = t
+	s.mu.Unlock()
+	return token, func() {
+		s.mu.Lock()
+		delete(s.tickets, token)
+		s.mu.Unlock()
+		t.mu.Lock()
+		t.over = true
+		t.mu.Unlock()
+		t.cancel()
+		t.used.Wait()
+	}
+}
+
+// use begins a call of the host. done must be called at its end.
+func (s *services) use(ctx context.Context, token, service string) (t *ticket, callCtx context.Context, done func(), err error) {
+	if !s.manifest.grants(service) {
+		s.log.Warn("the plugin asked for a service that it was not granted", "service", service)
+		return nil, nil, nil, status.Errorf(codes.PermissionDenied,
+			"the plugin %s was not granted the service %s: list it under services in %s, then run: scheduler plugins trust %s",
+			s.plugin, service, ManifestName, s.plugin)
+	}
+	s.mu.Lock()
+	t = s.tickets[token]
+	s.mu.Unlock()
+	if t == nil {
+		return nil, nil, nil, errOver
+	}
+	if t.left.Add(-1) < 0 {
+		return nil, nil, nil, status.Errorf(codes.ResourceExhausted,
+			"the plugin %s called the host more than %d times in one request (limits.host_calls in %s)",
+			s.plugin, s.manifest.Limits.HostCalls, ManifestName)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil, nil, nil, errOver
+	}
+	t.used.Add(1)
+	t.busy.Add(1)
+	callCtx, cancel := context.WithCancel(t.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	return t, callCtx, func() {
+		stop()
+		cancel()
+		t.busy.Add(-1)
+		t.used.Done()
+	}, nil
+}
+
+var errOver = status.Error(codes.FailedPrecondition, "the host can be called only while a request runs, with the token of that request")
+
+// Chat asks the model of the flow.
+func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServer[proto.ChatDelta]) error {
+	t, ctx, done, err := s.use(stream.Context(), req.GetToken(), serviceLLM)
+	if err != nil {
+		return err
+	}
+	began := false
+	defer func() {
+		if !began {
+			done()
+		}
+	}()
+	if t.env == nil {
+		return status.Error(codes.FailedPrecondition, "only a call may ask the model, while it executes")
+	}
+	ask := &llm.Request{
+		Model: req.GetModel(), Temperature: req.Temperature, MaxTokens: int(req.GetMaxTokens()), ResponseSchema: req.GetResponseSchema(),
+	}
+	for i, m := range req.GetMessages() {
+		if !json.Valid(m) {
+			return status.Errorf(codes.InvalidArgument, "message %d is no JSON", i)
+		}
+		ask.Messages = append(ask.Messages, m)
+	}
+	began = true
+	for d := range s.chat(ctx, t.env.LLM, ask, done) {
+		if d.err != nil {
+			return status.Error(codes.Unavailable, clean(d.err.Error()))
+		}
+		if d.Text == "" && d.FinishReason == "" && d.Usage == nil {
+			continue
+		}
+		out := &proto.ChatDelta{Text: clean(d.Text), FinishReason: clean(d.FinishReason)}
+		if d.Usage != nil {
+			out.InputTokens, out.OutputTokens = int64(d.Usage.InputTokens), int64(d.Usage.OutputTokens)
+		}
+		if err := stream.Send(out); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+type delta struct {
+	llm.Delta
+	err error
+}
+
+// chat asks the provider in a goroutine of its own, which calls done at its end: a
+// plugin that does not read what it is sent must not hold up the step.
+func (s *services) chat(ctx context.Context, provider llm.Provider, req *llm.Request, done func()) <-chan delta {
+	deltas := make(chan delta)
+	go func() {
+		defer done()
+		defer close(deltas)
+		send := func(d delta) bool {
+			select {
+			case deltas <- d:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		var crash error
+		defer func() {
+			if crash != nil {
+				send(delta{err: crash})
+			}
+		}()
+		defer s.recovered(&crash)
+		for d, err := range provider.Chat(ctx, req) {
+			if !send(delta{d, err}) || err != nil {
+				return
+			}
+		}
+	}()
+	return deltas
+}
+
+// maxSearch bounds how many memories one search gives.
+const maxSearch = 1000
+
+// Search looks for memories.
+func (s *services) Search(ctx context.Context, req *proto.SearchRequest) (*proto.SearchReply, error) {
+	t, ctx, done, err := s.use(ctx, req.GetToken(), serviceMemory)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if t.search == nil {
+		return nil, status.Error(codes.FailedPrecondition, "memories cannot be searched here")
+	}
+	limit := int(req.GetLimit())
+	if limit <= 0 {
+		limit = 10
+	}
+	found, err := t.search(ctx, req.GetQuery(), min(limit, maxSearch))
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, clean(err.Error()))
+	}
+	return &proto.SearchReply{Found: proto.FromRecalled(found)}, nil
+}
+
+// Vars gives what the step may see.
+func (s *services) Vars(ctx context.Context, req *proto.VarsRequest) (*proto.VarsReply, error) {
+	t, _, done, err := s.use(ctx, req.GetToken(), serviceVars)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if t.vars == nil {
+		return &proto.VarsReply{Vars: []byte("{}")}, nil
+	}
+	v, err := t.vars()
+	if err != nil {
+		return nil, status.Error(codes.Internal, clean(err.Error()))
+	}
+	return &proto.VarsReply{Vars: v.AppendJSON(nil)}, nil
+}
+
+// Log writes a line to the log. It needs no request.
+func (s *services) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogReply, error) {
+	if !s.manifest.grants(serviceLog) {
+		_, _, _, err := s.use(ctx, "", serviceLog)
+		return nil, err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(req.GetLevel())); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the level %q is not debug, info, warn or error", cut(req.GetLevel(), 20))
+	}
+	switch n := s.logged.Add(1); {
+	case n <= maxLogLines:
+		s.log.Log(ctx, level, printable([]byte(cut(req.GetMessage(), maxLineBytes))))
+	case n == maxLogLines+1:
+		s.log.Warn("the plugin logs too much: nothing more of this process is logged")
+	}
+	return &proto.LogReply{}, nil
+}
+
+// varsOf is what a step may see, for a call of a plugin.
+func varsOf(v *calls.Vars) func() (value.Value, error) {
+	return func() (value.Value, error) {
+		doc, err := value.Of(value.Pairs(
+			"inputs", v.Inputs, "question", v.Question, "vars", v.Resolved, "summary", v.Summary(),
+			"facts", v.Facts(), "history", v.History(), "run", v.Run,
+			"step", value.Pairs("id", v.Step.ID, "name", v.Step.Name, "description", v.Step.Description),
+		))
+		if err != nil {
+			return value.Value{}, fmt.Errorf("encoding what the step sees: %w", err)
+		}
+		return doc, nil
+	}
+}

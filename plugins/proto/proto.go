@@ -1,0 +1,143 @@
+// Package proto is the wire protocol of plugins: plugin.proto and what is generated
+// from it, the handshake, and the conversions of the contract's types.
+package proto
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/plugins"
+)
+
+//go:generate ./generate.sh
+
+// What host and plugin agree on before the first request.
+const (
+	// Version is the version of plugin.proto.
+	Version = 1
+	// CookieKey and CookieValue are the environment variable by which a program
+	// knows that it was started as a plugin.
+	CookieKey   = "SCHEDULER_PLUGIN"
+	CookieValue = "start-me-through-scheduler"
+	// LifeKey names the environment variable with the number of a file descriptor
+	// that reads end of file when the host is gone.
+	LifeKey = "SCHEDULER_PLUGIN_LIFE"
+	// MaxMessageKey names the environment variable with the size in bytes that no
+	// message exceeds.
+	MaxMessageKey = "SCHEDULER_PLUGIN_MAX_MESSAGE"
+	// DefaultMaxMessage is that size where nobody said.
+	DefaultMaxMessage = 16 << 20
+)
+
+// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// FromState is the wire form of a state, without what is retrieved.
+func FromState(s plugins.State) *State {
+	p := &State{
+		Input: clean(s.Input), User: clean(s.User), Session: clean(s.Session),
+		Language: clean(s.Language), Now: stamp(s.Now),
+	}
+	for _, t := range s.History {
+		p.History = append(p.History, &Turn{Role: clean(t.Role), Content: clean(t.Content), Timestamp: stamp(t.Timestamp)})
+	}
+	if len(s.Vars) > 0 {
+		p.Vars = make(map[string][]byte, len(s.Vars))
+		for name, v := range s.Vars {
+			p.Vars[clean(name)] = v
+		}
+	}
+	return p
+}
+
+// ToState is the state of a wire form. Times that cannot be read are zero.
+func ToState(p *State) plugins.State {
+	s := plugins.State{
+		Input: p.GetInput(), User: p.GetUser(), Session: p.GetSession(),
+		Language: p.GetLanguage(), Now: unstamp(p.GetNow()),
+	}
+	for _, t := range p.GetHistory() {
+		s.History = append(s.History, plugins.Turn{Role: t.GetRole(), Content: t.GetContent(), Timestamp: unstamp(t.GetTimestamp())})
+	}
+	if len(p.GetVars()) > 0 {
+		s.Vars = make(map[string]json.RawMessage, len(p.GetVars()))
+		for name, v := range p.GetVars() {
+			s.Vars[name] = v
+		}
+	}
+	return s
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func unstamp(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// FromItems is the wire form of items.
+func FromItems(items []plugins.Item) []*Item {
+	all := make([]Item, len(items)) // one allocation for all
+	out := make([]*Item, len(items))
+	for i, item := range items {
+		out[i] = &all[i]
+		out[i].Name, out[i].Text, out[i].Data = clean(item.Name), clean(item.Text), item.Data
+	}
+	return out
+}
+
+// ToItems is the items of a wire form.
+func ToItems(list []*Item) []plugins.Item {
+	items := make([]plugins.Item, len(list))
+	for i, p := range list {
+		items[i] = plugins.Item{Name: p.GetName(), Text: p.GetText(), Data: p.GetData()}
+	}
+	return items
+}
+
+// FromVerdicts is the wire form of verdicts.
+func FromVerdicts(verdicts []plugins.Verdict) []*Verdict {
+	all := make([]Verdict, len(verdicts)) // one allocation for all
+	out := make([]*Verdict, len(verdicts))
+	for i, v := range verdicts {
+		out[i] = &all[i]
+		out[i].Include, out[i].Score, out[i].Reason = v.Include, v.Score, clean(v.Reason)
+	}
+	return out
+}
+
+// ToVerdicts is the verdicts of a wire form.
+func ToVerdicts(list []*Verdict) []plugins.Verdict {
+	verdicts := make([]plugins.Verdict, len(list))
+	for i, p := range list {
+		verdicts[i].Include, verdicts[i].Score, verdicts[i].Reason = p.GetInclude(), p.Score, p.GetReason()
+	}
+	return verdicts
+}
+
+// FromRecalled is the wire form of memories.
+func FromRecalled(found []plugins.Recalled) []*Recalled {
+	out := make([]*Recalled, len(found))
+	for i, r := range found {
+		out[i] = &Recalled{Text: clean(r.Text), Score: r.Score}
+	}
+	return out
+}
+
+// ToRecalled is the memories of a wire form.
+func ToRecalled(list []*Recalled) []plugins.Recalled {
+	found := make([]plugins.Recalled, len(list))
+	for i, p := range list {
+		found[i] = plugins.Recalled{Text: p.GetText(), Score: p.GetScore()}
+	}
+	return found
+}

@@ -1,0 +1,149 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// Host is what a function may use of the host while it answers a request: what
+// plugin.yaml lists under services, and the user trusted. It is safe for concurrent
+// use.
+type Host struct {
+	client proto.HostClient
+	token  string
+	state  plugins.State
+}
+
+type hostKey struct{}
+
+// HostOf gives the host of the request that ctx belongs to.
+func HostOf(ctx context.Context) *Host {
+	if h, ok := ctx.Value(hostKey{}).(*Host); ok {
+		return h
+	}
+	return &Host{}
+}
+
+func (s *pluginServer) context(ctx context.Context, token string, state *proto.State) context.Context {
+	h := &Host{token: token, state: proto.ToState(state)}
+	if c := s.host.Load(); c != nil {
+		h.client = *c
+	}
+	return context.WithValue(ctx, hostKey{}, h)
+}
+
+// State is what a call may know of the dialogue: input, user, session, language and
+// time.
+func (h *Host) State() plugins.State { return h.state }
+
+func (h *Host) ready() error {
+	if h.client == nil {
+		return errors.New("the plugin was granted no services of the host: list them under services in plugin.yaml")
+	}
+	return nil
+}
+
+// plain takes the gRPC wrapping off an error.
+func plain(err error) error {
+	if s, ok := status.FromError(err); ok {
+		return errors.New(s.Message())
+	}
+	return err
+}
+
+// Chat asks the flow's model; only calls may. The service llm must be granted. Of
+// req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
+func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if err := h.ready(); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		out := &proto.ChatRequest{
+			Token: h.token, Model: req.Model, Temperature: req.Temperature,
+			MaxTokens: int64(req.MaxTokens), ResponseSchema: req.ResponseSchema,
+		}
+		for _, m := range req.Messages {
+			out.Messages = append(out.Messages, m)
+		}
+		stream, err := h.client.Chat(ctx, out)
+		for err == nil {
+			var d *proto.ChatDelta
+			if d, err = stream.Recv(); err == nil && !yield(toDelta(d), nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(llm.Delta{}, fmt.Errorf("asking the model: %w", plain(err)))
+		}
+	}
+}
+
+func toDelta(p *proto.ChatDelta) llm.Delta {
+	d := llm.Delta{Text: p.GetText(), FinishReason: p.GetFinishReason()}
+	if p.GetInputTokens() > 0 || p.GetOutputTokens() > 0 {
+		d.Usage = &llm.Usage{InputTokens: int(p.GetInputTokens()), OutputTokens: int(p.GetOutputTokens())}
+	}
+	return d
+}
+
+// Ask is [Host.Chat] with one message of the user; it gives the whole answer.
+func (h *Host) Ask(ctx context.Context, prompt string) (string, error) {
+	text := ""
+	for d, err := range h.Chat(ctx, &llm.Request{Messages: []llm.Message{llm.TextMessage("user", prompt)}}) {
+		if err != nil {
+			return "", err
+		}
+		text += d.Text
+	}
+	return text, nil
+}
+
+// Search looks for memories of the flow's user and session, best first. The service
+// memory must be granted.
+func (h *Host) Search(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
+	if err := h.ready(); err != nil {
+		return nil, err
+	}
+	reply, err := h.client.Search(ctx, &proto.SearchRequest{Token: h.token, Query: query, Limit: int32(min(max(limit, 0), 1<<20))})
+	if err != nil {
+		return nil, fmt.Errorf("searching memories: %w", plain(err))
+	}
+	return proto.ToRecalled(reply.GetFound()), nil
+}
+
+// Vars is what the step may see: for a call an object of inputs, question, vars,
+// summary, facts, history, run and step. The service vars must be granted.
+func (h *Host) Vars(ctx context.Context) (value.Value, error) {
+	if err := h.ready(); err != nil {
+		return value.Value{}, err
+	}
+	reply, err := h.client.Vars(ctx, &proto.VarsRequest{Token: h.token})
+	if err != nil {
+		return value.Value{}, fmt.Errorf("reading vars: %w", plain(err))
+	}
+	return value.ParseJSON(reply.GetVars())
+}
+
+// Log writes a line to the log of the host; level is debug, info, warn or error. The
+// service log must be granted. What a plugin writes to standard error gets there
+// too, without a level.
+func (h *Host) Log(ctx context.Context, level, message string) error {
+	if err := h.ready(); err != nil {
+		return err
+	}
+	_, err := h.client.Log(ctx, &proto.LogRequest{Token: h.token, Level: level, Message: message})
+	return plain(err)
+}

@@ -1,0 +1,252 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	pb "google.golang.org/protobuf/proto"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// Server is the plugin as a gRPC service: what [Serve] serves. Tests that run a
+// plugin inside their own process use it.
+func (p Plugin) Server() (proto.PluginServer, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	s := &pluginServer{plugin: p, functions: map[string]Function{}, limit: maxMessage()}
+	for _, f := range p.Functions {
+		s.functions[f.info.Name] = f
+	}
+	return s, nil
+}
+
+type pluginServer struct {
+	proto.UnimplementedPluginServer
+	plugin    Plugin
+	functions map[string]Function
+	// limit is the size of a message.
+	limit int
+	// dial connects to a service that the host announced by the broker; nil where
+	// there is no broker.
+	dial func(id uint32) (grpc.ClientConnInterface, error)
+	host atomic.Pointer[proto.HostClient]
+}
+
+// UseHost says where the service Host is, for hosts without a broker.
+func (s *pluginServer) UseHost(c proto.HostClient) { s.host.Store(&c) }
+
+func (s *pluginServer) Describe(_ context.Context, req *proto.DescribeRequest) (*proto.Description, error) {
+	if id := req.GetHostService(); id != 0 && s.dial != nil && s.host.Load() == nil {
+		conn, err := s.dial(id)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to the host's services: %w", err)
+		}
+		s.UseHost(proto.NewHostClient(conn))
+	}
+	d := &proto.Description{Name: s.plugin.Name, Version: s.plugin.Version, Session: true}
+	for _, f := range s.plugin.Functions {
+		d.Functions = append(d.Functions, f.info)
+	}
+	return d, nil
+}
+
+// Ask answers one request.
+func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Reply, error) {
+	return s.answer(ctx, req), nil
+}
+
+// answer answers a request; whatever goes wrong is a failure in the reply.
+func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
+	reply = &proto.Reply{Id: req.GetId()}
+	fail := func(err error) { reply.Answer = &proto.Reply_Failure{Failure: failure(err)} }
+	name := ""
+	defer func() {
+		if r := recover(); r != nil {
+			fail(panicked(name, r))
+		}
+		if size := pb.Size(reply); size > s.limit {
+			fail(tooLarge(size, s.limit))
+		}
+	}()
+	var err error
+	switch ask := req.GetAsk().(type) {
+	case *proto.Request_Judge:
+		name = ask.Judge.GetFunction()
+		err = s.judge(s.context(ctx, req.GetToken(), ask.Judge.GetState()), ask.Judge, reply)
+	case *proto.Request_Resolve:
+		name = strings.Join(ask.Resolve.GetNames(), ", ")
+		err = s.resolve(s.context(ctx, req.GetToken(), ask.Resolve.GetState()), ask.Resolve, reply)
+	case *proto.Request_Init:
+		name = ask.Init.GetFunction()
+		err = s.init(s.context(ctx, req.GetToken(), ask.Init.GetState()), ask.Init, reply)
+	default:
+		err = fmt.Errorf("the plugin does not know this kind of request")
+	}
+	if err != nil {
+		fail(err)
+	}
+	return reply
+}
+
+func (s *pluginServer) judge(ctx context.Context, ask *proto.Judge, reply *proto.Reply) error {
+	f, ok := s.functions[ask.GetFunction()]
+	if !ok || f.judge == nil {
+		return s.unknown("importance function", ask.GetFunction())
+	}
+	verdicts, err := f.judge.Judge(ctx, state(f, ask.GetState()), proto.ToItems(ask.GetItems()))
+	if err != nil {
+		return err
+	}
+	reply.Answer = &proto.Reply_Judged{Judged: &proto.Judged{Verdicts: proto.FromVerdicts(verdicts)}}
+	return nil
+}
+
+func (s *pluginServer) resolve(ctx context.Context, ask *proto.Resolve, reply *proto.Reply) error {
+	values := make(map[string][]byte, len(ask.GetNames()))
+	for _, name := range ask.GetNames() {
+		f, ok := s.functions[name]
+		if !ok || f.resolve == nil {
+			return s.unknown("variable", name)
+		}
+		v, err := f.resolve(ctx, state(f, ask.GetState()))
+		switch {
+		case errors.Is(err, ErrNoValue):
+			continue
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if values[name], err = encode(v); err != nil {
+			return fmt.Errorf("encoding %s: %w", name, err)
+		}
+	}
+	reply.Answer = &proto.Reply_Resolved{Resolved: &proto.Resolved{Values: values}}
+	return nil
+}
+
+func (s *pluginServer) init(ctx context.Context, ask *proto.Init, reply *proto.Reply) error {
+	f, ok := s.functions[ask.GetFunction()]
+	if !ok || f.call.exec == nil {
+		return s.unknown("call", ask.GetFunction())
+	}
+	input := json.RawMessage(ask.GetParams())
+	if f.call.init != nil {
+		params, err := value.ParseJSON(ask.GetParams())
+		if err != nil {
+			return &Error{Kind: "invalid", Message: "the parameters are no JSON: " + err.Error()}
+		}
+		in, err := f.call.init(ctx, params)
+		if err != nil {
+			return err
+		}
+		if input, err = encode(in); err != nil {
+			return fmt.Errorf("encoding the input: %w", err)
+		}
+	}
+	reply.Answer = &proto.Reply_Initialized{Initialized: &proto.Initialized{Input: input}}
+	return nil
+}
+
+// Exec streams what a call puts out.
+func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingServer[proto.Chunk]) (err error) {
+	fail := func(err error) error {
+		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: failure(err)}})
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fail(panicked(req.GetFunction(), r))
+		}
+	}()
+	f, ok := s.functions[req.GetFunction()]
+	if !ok || f.call.exec == nil {
+		return fail(s.unknown("call", req.GetFunction()))
+	}
+	input, err := value.ParseJSON(req.GetInput())
+	if err != nil {
+		return fail(&Error{Kind: "invalid", Message: "the input is no JSON: " + err.Error()})
+	}
+	ctx := s.context(stream.Context(), req.GetToken(), req.GetState())
+	for p, err := range f.call.exec(ctx, input) {
+		if err != nil {
+			return fail(err)
+		}
+		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: strings.ToValidUTF8(p.text, "\uFFFD")}}
+		if p.data != nil {
+			data, err := encode(p.data)
+			if err != nil {
+				return fail(fmt.Errorf("encoding the output: %w", err))
+			}
+			chunk.Piece = &proto.Chunk_Data{Data: data}
+		}
+		if size := pb.Size(chunk); size > s.limit {
+			return fail(tooLarge(size, s.limit))
+		}
+		if err := stream.Send(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encode writes a value as the host reads it: keys in order, numbers as they are.
+func encode(x any) (json.RawMessage, error) {
+	v, err := value.Of(x)
+	if err != nil {
+		return nil, err
+	}
+	return v.AppendJSON(nil), nil
+}
+
+func (s *pluginServer) unknown(what, name string) error {
+	e := &Error{Kind: "notfound", Message: fmt.Sprintf("the plugin %s has no %s %q", s.plugin.Name, what, name)}
+	var names []string
+	for _, f := range s.plugin.Functions {
+		names = append(names, f.info.Name)
+	}
+	if near := value.Nearest(name, names); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return e
+}
+
+func tooLarge(size, limit int) error {
+	return &Error{Kind: "plugin", Message: fmt.Sprintf("the answer has %d bytes, more than the %d of limits.max_message in plugin.yaml", size, limit)}
+}
+
+// panicked makes an error of a panic. The stack goes to standard error, which the
+// host logs.
+func panicked(function string, r any) error {
+	fmt.Fprintf(os.Stderr, "panic in %s: %v\n%s", function, r, debug.Stack())
+	return fmt.Errorf("panic: %v", r)
+}
+
+func failure(err error) *proto.Failure {
+	f := &proto.Failure{Message: strings.ToValidUTF8(err.Error(), "\uFFFD")}
+	var own *Error
+	switch {
+	case errors.As(err, &own):
+		f.Kind, f.Hint = own.Kind, own.Hint
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Kind = "timeout"
+	}
+	return f
+}
+
+// state is the state as the function sees it.
+func state(f Function, p *proto.State) plugins.State {
+	s := proto.ToState(p)
+	if f.info.Retrieved {
+		s.Retrieve = func(context.Context) ([]plugins.Recalled, error) { return proto.ToRecalled(p.GetRetrieved()), nil }
+	}
+	return s
+}
