@@ -24,7 +24,7 @@ COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
 
-.PHONY: help run build test race lint fmt generate check bench fuzz cover \
+.PHONY: help run build test race lint fmt generate check bench fuzz chaos cover \
         check-fmt check-generate check-modules check-nested install-lint
 
 help: ## Print the targets
@@ -65,6 +65,9 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 		echo "fuzzing $$target in ./$$dir for $(FUZZTIME)"; \
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" < /dev/null; \
 	done
+
+chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end
+	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
 
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin

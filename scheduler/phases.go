@@ -155,16 +155,22 @@ func (t *task) perform() (o outcome) {
 		}
 	}
 	output, err := t.attempts(t.run.ctx)
+	if err == nil && !t.suspended.Load() {
+		return t.finished(output)
+	}
+	return t.stopped(err)
+}
+
+// stopped is the outcome of a task that has no output, or not yet.
+func (t *task) stopped(err error) outcome {
 	var wait *suspension
 	switch {
 	case errors.As(err, &wait):
 		return t.waits(wait)
 	case t.suspended.Load():
 		return outcome{status: statusWaiting}
-	case err != nil:
-		return t.failed(err)
 	}
-	return t.finished(output)
+	return t.failed(err)
 }
 
 // decide asks the step's condition and its list of items; done says that the step
@@ -357,7 +363,10 @@ type source struct {
 func (s *source) Uint64() uint64 {
 	if s.pcg == nil {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(s.task.run.vars.Run.ID + "\x00" + s.task.path()))
+		if s.seed == 0 { // nobody chose one: every run has numbers of its own
+			_, _ = h.Write([]byte(s.task.run.vars.Run.ID))
+		}
+		_, _ = h.Write([]byte("\x00" + s.task.path()))
 		s.pcg = rand.NewPCG(s.seed, h.Sum64())
 	}
 	return s.pcg.Uint64()

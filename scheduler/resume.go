@@ -96,7 +96,9 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 			return nil, err
 		}
 	}
-	r.recorded, r.stream.seq = state, state.LastSeq
+	if state.LastSeq > 0 { // else it died before its first event
+		r.recorded, r.stream.seq = state, state.LastSeq
+	}
 	r.record(log)
 	return r, nil
 }

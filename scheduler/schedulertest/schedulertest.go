@@ -178,6 +178,17 @@ func Load(t testing.TB, flow string, options ...Option) *scheduler.Flow {
 	return s.load(t, []byte(flow))
 }
 
+// Loader is what [Load] loads with.
+func Loader(t testing.TB, options ...Option) *scheduler.Loader {
+	t.Helper()
+	s := newSetup(t)
+	for _, option := range options {
+		option(s)
+	}
+	s.finish(t)
+	return &s.loader
+}
+
 func newSetup(t testing.TB) *setup {
 	t.Helper()
 	s := &setup{ctx: t.Context()}
