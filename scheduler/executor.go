@@ -35,8 +35,9 @@ type StepExecutor struct {
 	Language string
 	// NewRunID makes the id of a run; nil makes a UUID of version 7.
 	NewRunID func() string
-	// Seed, the run's id, the step's id and the item's index seed the random numbers
-	// that a call sees.
+	// Seed, with the step's id and the item's index, seeds the random numbers that a
+	// call sees: the same seed gives every run the same numbers. With 0 the run's id
+	// is the seed.
 	Seed uint64
 	// MaxParallel bounds how many steps and items of one flow run at once; 0 is 64.
 	MaxParallel int

@@ -43,7 +43,9 @@ func retriable(err error) bool {
 		return false // it may still be at work
 	}
 	switch calls.KindOf(err) { //nolint:exhaustive // the others do not pass by themselves
-	case calls.Provider, calls.Plugin, calls.Timeout:
+	case calls.Timeout: // whatever the provider said of a request that was cut off
+		return true
+	case calls.Provider, calls.Plugin:
 		var p *llm.Error
 		return !errors.As(err, &p) || p.Temporary
 	}

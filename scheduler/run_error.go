@@ -95,7 +95,7 @@ func (r *run) hintFor(name string) string {
 	first, rest, _ := strings.Cut(name, ".")
 	switch first {
 	case "secrets":
-		return fmt.Sprintf("allow the secret %s in the configuration", rest)
+		return fmt.Sprintf("allow the secret %s in the settings (secrets), and set the environment variable of that name", rest)
 	case "vars":
 		return fmt.Sprintf("no resolver gave a value to %s", rest)
 	}

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"encoding/base64"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,13 +43,38 @@ func (s *secrets) add(secret string) {
 	if slices.Contains(values, secret) {
 		return
 	}
-	values = append(values, secret)
+	for _, form := range forms(secret) {
+		if !slices.Contains(values, form) {
+			values = append(values, form)
+		}
+	}
 	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(values))
 	for _, v := range values {
 		pairs = append(pairs, v, masked)
 	}
 	s.known.Store(&secretList{values, strings.NewReplacer(pairs...)})
+}
+
+// shortest is how long another form of a secret must be to be masked: a short one
+// stands in texts by chance.
+const shortest = 6
+
+// forms are the ways in which a secret may be written down: as it is, inside a JSON
+// string, in a URL, in base64.
+func forms(secret string) []string {
+	quotedJSON := string(value.AppendQuoted(nil, secret))
+	list := []string{secret}
+	for _, form := range []string{
+		quotedJSON[1 : len(quotedJSON)-1],
+		url.QueryEscape(secret), url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	} {
+		if len(form) >= shortest {
+			list = append(list, form)
+		}
+	}
+	return list
 }
 
 // text is the text with every secret in it masked.
