@@ -105,7 +105,7 @@ func (e *each) begin(r *run, t *task, now time.Time) {
 // proceed queues the next item, if there is one.
 func (e *each) proceed(r *run, step int) {
 	for ; e.next < len(e.items); e.next++ {
-		if e.kept == nil || !e.kept[e.next] {
+		if len(e.kept) == 0 || !e.kept[e.next] {
 			r.ready.push(job{step, e.next})
 			e.next++
 			return
