@@ -42,8 +42,9 @@ type Info struct {
 	// Literal names parameters that are taken as written, without templates,
 	// unless the whole value is one {{ expression }}.
 	Literal []string
-	// UsesLLM says that Exec asks the model.
-	UsesLLM bool
+	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
+	// parameters, and works without a model for others.
+	UsesLLM, LLMOptional bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
 }

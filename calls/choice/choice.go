@@ -67,7 +67,8 @@ func Definition() calls.Definition {
 			En: "Pick one of several branches, by conditions or by a model.",
 			Zh: "从多个分支中选出一个：按条件，或由模型选择。",
 		},
-		UsesLLM: true,
+		UsesLLM:     true,
+		LLMOptional: true,
 		Examples: []calls.Example{
 			{
 				Title: "By conditions",

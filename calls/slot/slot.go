@@ -73,9 +73,10 @@ func Definition() calls.Definition {
 			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
 			Zh: "按照 JSON Schema 填充参数：取已知数据，向模型询问，并指出还缺少什么。",
 		},
-		Literal:  []string{"current_schema", "answers"},
-		UsesLLM:  true,
-		Examples: examples(),
+		Literal:     []string{"current_schema", "answers"},
+		UsesLLM:     true,
+		LLMOptional: true,
+		Examples:    examples(),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,8 @@ Exit code 0 when every line was answered, errors included.`,
 		Example: strings.Trim(`
   echo '{"template": "Hello {{ name }}", "values": {"name": "Lin"}}' | scheduler call template --with -
   scheduler call in-chat --jsonl requests.jsonl`, "\n"),
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeCalls(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			registry, err := builtin.Registry()
 			if err != nil {
@@ -202,6 +204,11 @@ type callVars struct {
 	Now      string         `json:"now"`
 }
 
+// varNames lists the members of vars.
+func varNames() []string {
+	return []string{"question", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "now"}
+}
+
 func (r *callRunner) line(ctx context.Context, n int, text []byte) value.Value {
 	answer := value.NewMap(2)
 	fail := func(err error) value.Value {
@@ -215,13 +222,19 @@ func (r *callRunner) line(ctx context.Context, n int, text []byte) value.Value {
 	parsed, err := value.ParseJSON(text)
 	answer.Set("id", value.Value{})
 	if err != nil {
-		return fail(calls.Errorf(calls.Invalid, "line %d: column %w", n, err))
+		return fail(calls.Errorf(calls.Invalid, "line %d: the JSON at %w", n, err))
 	}
 	id, _ := parsed.Get("id")
 	answer.Set("id", id)
 	for k := range parsed.Map().All() {
 		if k != "id" && k != "with" && k != "vars" && k != "llm" {
 			return fail(calls.Errorf(calls.Invalid, "line %d: unknown member %q%s", n, k, didYouMean(k, []string{"id", "with", "vars", "llm"})))
+		}
+	}
+	vars, _ := parsed.Get("vars")
+	for k := range vars.Map().All() {
+		if known := varNames(); !slices.Contains(known, k) {
+			return fail(calls.Errorf(calls.Invalid, "line %d: unknown member %q of vars%s", n, k, didYouMean(k, known)))
 		}
 	}
 	var request callRequest

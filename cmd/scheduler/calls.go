@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,10 +18,11 @@ import (
 func newCalls(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "calls [NAME]",
-		Short:   "List the calls, or show one with its schemas and an example",
-		Example: "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params",
-		Args:    cobra.MaximumNArgs(1),
+		Use:               "calls [NAME]",
+		Short:             "List the calls, or show one with its schemas and an example",
+		Example:           "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeCalls(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			registry, err := builtin.Registry()
 			if err != nil {
@@ -79,16 +82,28 @@ func (a *app) describeCall(def calls.Definition) error {
 	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.config.language()))
 	table(&b, info.Params.Doc(), info.Literal)
 	b.WriteString("\nOutput\n")
+	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {
+		b.WriteString("  an object; its members depend on the parameters\n")
+	}
 	table(&b, info.Output.Doc(), nil)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
-		for line := range strings.SplitSeq(strings.TrimRight(exampleFlow(def), "\n"), "\n") {
-			b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+		indent(&b, exampleFlow(def))
+		for _, path := range exampleFiles(def) {
+			fmt.Fprintf(&b, "\nwith the file %s:\n\n", path)
+			indent(&b, info.Examples[0].Files[path])
 		}
 	}
 	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+// indent writes a text as a block.
+func indent(b *strings.Builder, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+	}
 }
 
 // table prints the properties of a schema.
@@ -175,6 +190,14 @@ func exampleFlow(def calls.Definition) string {
 			b.WriteString(strings.TrimRight("      "+line, " ") + "\n")
 		}
 	}
-	b.WriteString("outputs: \"{{ try }}\"\n")
+	b.WriteString("outputs: {result: \"{{ try }}\"}\n")
 	return b.String()
+}
+
+// exampleFiles lists the files of a call's first example by their paths, sorted.
+func exampleFiles(def calls.Definition) []string {
+	if len(def.Info.Examples) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(def.Info.Examples[0].Files))
 }

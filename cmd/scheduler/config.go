@@ -55,6 +55,9 @@ type ProviderConfig struct {
 	Headers   []HeaderConfig `mapstructure:"headers"`
 	Extra     []ExtraConfig  `mapstructure:"extra"`
 	Timeout   time.Duration  `mapstructure:"timeout"`
+	// MaxRetries is nil where it is not given: two. A step that retries by itself has
+	// its requests sent once.
+	MaxRetries *int `mapstructure:"max_retries"`
 }
 
 // HeaderConfig is one header of every request.

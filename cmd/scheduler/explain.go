@@ -50,10 +50,13 @@ func printExplanation(w io.Writer, e *scheduler.Explanation) error {
 	for i, m := range e.Messages {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, count(m.Tokens, "token"))))
 		for _, p := range m.Pieces {
-			if strings.TrimSpace(p.Text) == "" {
+			if strings.Trim(p.Text, "- \n") == "" {
 				continue // separators are part of the text, but nobody asks where they come from
 			}
 			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", strings.Join(p.Source, " > "), count(p.Tokens, "token"))))
+			if colours { // which means: on a terminal
+				p.Text = visible(p.Text)
+			}
 			for line := range strings.SplitSeq(strings.Trim(p.Text, "\n"), "\n") {
 				fmt.Fprintf(&b, "  | %s\n", line)
 			}

@@ -45,7 +45,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var code exitError
 	switch {
 	case err == nil:
@@ -58,7 +58,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	// What cobra itself refuses is wrong usage.
 	app.complain(err)
-	fmt.Fprintln(stderr, "Run 'scheduler --help' for usage.")
+	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }
 
@@ -122,7 +122,9 @@ prompt came from.`),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cmd.Name() == "version" || cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+			switch { // those that need no settings work when the settings are broken
+			case cmd.Name() == "version", cmd.Name() == "help", cmd.Name() == "init",
+				cmd.Parent() != nil && cmd.Parent().Name() == "completion":
 				return nil
 			}
 			if a.config, err = loadConfig(a.configPath); err == nil && a.stateDir != "" {
@@ -135,5 +137,8 @@ prompt came from.`),
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal (default the setting state_dir)")
 	root.AddCommand(
 		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newInit(a), newVersion(a))
+	for _, cmd := range root.Commands() {
+		completeFlags(a, cmd)
+	}
 	return root
 }

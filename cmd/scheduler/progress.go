@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/term"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -47,6 +49,7 @@ type progress struct {
 type row struct {
 	key, call string
 	since     time.Time
+	bytes     int // of text that came so far
 	note      string
 }
 
@@ -97,6 +100,9 @@ func key(e *scheduler.Event) string {
 func (p *progress) event(e *scheduler.Event) error {
 	if text := p.say(e); text != "" {
 		p.pause()
+		if isTerminal(p.stdout) {
+			text = visible(text)
+		}
 		if _, err := io.WriteString(p.stdout, text); err != nil {
 			return err
 		}
@@ -124,9 +130,16 @@ func (p *progress) say(e *scheduler.Event) string {
 	case scheduler.StepRetrying:
 		return p.speech.void(key(e))
 	case scheduler.StepFinished:
+		if e.Data.Error != nil { // the flow goes on after it; stderr tells of the error
+			return p.speech.finish(key(e), nil)
+		}
 		return p.speech.finish(key(e), e.Data.Output)
 	case scheduler.StepFailed, scheduler.StepSkipped:
 		return p.speech.finish(key(e), nil)
+	case scheduler.FlowFailed:
+		if e.Data.Text != "" { // the flow's own reply to the error
+			return p.speech.note(p.speech.newline() + e.Data.Text + "\n")
+		}
 	case scheduler.FlowFinished:
 		p.outputs = e.Data.Outputs
 	}
@@ -142,7 +155,8 @@ func (p *progress) show(e *scheduler.Event) {
 	case scheduler.StepDelta:
 		for _, r := range p.running {
 			if r.key == k {
-				r.note = "answering"
+				r.bytes += len(e.Data.Text)
+				r.note = fmt.Sprintf("about %d tokens", (r.bytes+3)/4)
 			}
 		}
 	case scheduler.StepRetrying:
@@ -152,6 +166,10 @@ func (p *progress) show(e *scheduler.Event) {
 		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
 	case scheduler.StepFailed:
 		call := p.over(k)
+		if e.Data.Error.Kind == calls.Canceled {
+			p.line("-", "90", k+call+" stopped")
+			break
+		}
 		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, firstLine(e.Data.Error.Message)))
 	case scheduler.StepFinished:
 		call := p.over(k)
@@ -164,6 +182,17 @@ func (p *progress) show(e *scheduler.Event) {
 	case scheduler.FlowWaiting, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished:
 		p.running = nil
 	}
+}
+
+// visible takes the control characters out of text from models and files, but for
+// tabs and line breaks: it must not steer the terminal.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
 // firstLine is the head of a message that is told whole at the end.
@@ -227,7 +256,7 @@ func (p *progress) line(mark, colour, text string) {
 	if p.live {
 		mark = "\x1b[" + colour + "m" + mark + "\x1b[0m"
 	}
-	p.held = append(p.held, mark+" "+text+"\n")
+	p.held = append(p.held, mark+" "+visible(text)+"\n")
 }
 
 // release prints the lines that waited, unless text is in the middle of a line.

@@ -41,7 +41,8 @@ and the run goes on waiting.`,
   scheduler resume 0199f0c2 --set /city=Hangzhou --set /days=3
   scheduler resume last --set 'book[2]:/date=2026-05-01'
   scheduler resume last --flow fixed.yaml`, "\n"),
-		Args: cobra.RangeArgs(1, 2),
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := f.show.place(args)
 			if err != nil {

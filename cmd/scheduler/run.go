@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -155,6 +156,11 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	executor.Seed, executor.Language = f.seed, a.config.language()
+	if f.seed != 0 && f.ephemeral { // what leaves no record can be replayed to the letter
+		executor.NewRunID = func() string {
+			return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", f.seed, f.now, inputs)).String()
+		}
+	}
 	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language})
 	if !f.ephemeral {
 		j, err := a.openJournal(ctx)

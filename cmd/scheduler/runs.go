@@ -139,10 +139,11 @@ func newRunsShow(a *app) *cobra.Command {
 	var asJSON bool
 	var step string
 	cmd := &cobra.Command{
-		Use:     "show RUN",
-		Short:   "Show a run: its steps, what it waits for, its error",
-		Example: "  scheduler runs show last\n  scheduler runs show last --prompt answer    # its prompt, every piece with its source",
-		Args:    cobra.ExactArgs(1),
+		Use:               "show RUN",
+		Short:             "Show a run: its steps, what it waits for, its error",
+		Example:           "  scheduler runs show last\n  scheduler runs show last --prompt answer    # its prompt, every piece with its source",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
 				id, err := findRun(cmd.Context(), j, args[0])
@@ -244,9 +245,10 @@ func printStep(w *tabwriter.Writer, s *scheduler.StepState) {
 func newRunsEvents(a *app) *cobra.Command {
 	var from int64
 	cmd := &cobra.Command{
-		Use:   "events RUN",
-		Short: "Print the events of a run as JSON lines",
-		Args:  cobra.ExactArgs(1),
+		Use:               "events RUN",
+		Short:             "Print the events of a run as JSON lines",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
 				id, err := findRun(cmd.Context(), j, args[0])
@@ -272,9 +274,10 @@ func newRunsEvents(a *app) *cobra.Command {
 
 func newRunsCancel(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel RUN",
-		Short: "Cancel a run, also one that another process is at",
-		Args:  cobra.ExactArgs(1),
+		Use:               "cancel RUN",
+		Short:             "Cancel a run, also one that another process is at",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
 				id, err := findRun(cmd.Context(), j, args[0])

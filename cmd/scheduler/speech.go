@@ -16,9 +16,20 @@ type speech struct {
 	tail  byte // the last byte that was said
 }
 
-// start enters a step that speaks to the user.
+// start enters a step that speaks to the user. A step around it, a for_each or a
+// sub-flow, has nothing to say then: its output is what those inside said.
 func (s *speech) start(step string, toUser bool) {
-	if toUser && s.texts[step] == nil {
+	if !toUser {
+		return
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(outer string) bool {
+		around := strings.HasPrefix(step, outer+"/") || strings.HasPrefix(step, outer+"[")
+		if around {
+			delete(s.texts, outer)
+		}
+		return around
+	})
+	if s.texts[step] == nil {
 		s.queue = append(s.queue, step)
 		s.texts[step] = &strings.Builder{}
 	}

@@ -147,23 +147,48 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 	switch {
 	case mode == "replay":
 		c.all = true
-		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay})
+		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: a.secretTexts()})
 		return c, err
 	case c.name == "":
+		if step := asking(flow); step != nil {
+			return nil, usageError(calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
+				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow"))
+		}
 		c.llm = calls.NewEnv().LLM
 		return c, nil
 	}
 	var secrets []string
 	if c.llm, c.model, secrets, err = a.live(c.name); err == nil && mode == "record" {
 		c.recording = true
-		for _, name := range a.config.Secrets {
-			if text, ok := os.LookupEnv(name); ok && text != "" {
-				secrets = append(secrets, text)
-			}
-		}
+		secrets = append(secrets, a.secretTexts()...)
 		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
 	}
 	return c, err
+}
+
+// asking is the first step that is sure to ask a model of the flow's own provider;
+// nil where there is none.
+func asking(flow *scheduler.Flow) *scheduler.Step {
+	for _, s := range flow.Steps {
+		switch info := s.Def.Info; {
+		case s.When != nil || s.Continue:
+		case info.UsesLLM && !info.LLMOptional:
+			return s
+		case s.Sub != nil && s.Sub.LLM == "" && asking(s.Sub) != nil:
+			return s
+		}
+	}
+	return nil
+}
+
+// secretTexts are the values of the secrets that the settings allow.
+func (a *app) secretTexts() (texts []string) {
+	for _, name := range a.config.Secrets {
+		if text := os.Getenv(name); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // other gives the provider that a flow or a sub-flow names under llm.
@@ -203,7 +228,10 @@ func (a *app) live(name string) (p llm.Provider, model string, secrets []string,
 		return nil, "", nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them", name, hint))
 	}
 	c := a.config.LLM.Providers[i]
-	settings := openai.Config{Name: c.Name, BaseURL: c.BaseURL, Model: c.Model, Timeout: c.Timeout}
+	settings := openai.Config{Name: c.Name, BaseURL: c.BaseURL, Model: c.Model, Timeout: c.Timeout, MaxRetries: 2}
+	if c.MaxRetries != nil {
+		settings.MaxRetries = *c.MaxRetries
+	}
 	if c.APIKeyEnv != "" {
 		key, ok := os.LookupEnv(c.APIKeyEnv)
 		if !ok {

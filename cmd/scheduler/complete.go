@@ -1,0 +1,94 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// completion is what the shell completes with.
+type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
+
+// complete offers words where a command has no arguments yet, and files after.
+func complete(words func() []string) completion {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeCalls offers the names of calls.
+func completeCalls() completion {
+	return complete(func() []string {
+		registry, err := builtin.Registry()
+		if err != nil {
+			return nil
+		}
+		return registry.CallNames()
+	})
+}
+
+// completeRuns offers the ids of runs, the newest first.
+func completeRuns(a *app) completion {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || !a.settle() {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ids := []string{"last"}
+		_ = a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			for info, err := range j.Runs(cmd.Context(), scheduler.RunFilter{Limit: 50}) {
+				if err != nil {
+					return err
+				}
+				ids = append(ids, info.ID+"\t"+info.Flow+", "+string(info.State))
+			}
+			return nil
+		})
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFlags gives flags their words: providers, formats, the steps of the flow.
+func completeFlags(a *app, cmd *cobra.Command) {
+	offer := func(flag string, words completion) {
+		if cmd.Flags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, words) // fails only for a flag that is not there
+		}
+	}
+	offer("llm", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		if !a.settle() {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.config.providerNames(), cobra.ShellCompDirectiveNoFileComp
+	})
+	offer("format", cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp))
+	offer("explain", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 || !a.settle() {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		loader, err := a.loader()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		flow, _ := loader.Load(args[0])
+		if flow == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return stepIDs(flow), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// settle reads the settings for a completion: the command itself does not run.
+func (a *app) settle() bool {
+	if a.config == nil {
+		config, err := loadConfig(a.configPath)
+		if err != nil {
+			return false
+		}
+		a.config = config
+	}
+	return true
+}
