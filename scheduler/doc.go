@@ -41,7 +41,8 @@
 //   - the variables that it mentions are resolved, in one batch per resolver, and
 //     its parameters rendered; scope.go says what each name means, scope_past.go
 //     what finished steps left;
-//   - missing parameters are filled, where the step asks for it (filling.go);
+//   - missing parameters are filled, where the step asks for it: by the call slot,
+//     as a pseudo-step of its own (filling.go);
 //   - the parameters are checked against the schema of the call, unless they are
 //     static: then they were checked when the flow was read;
 //   - the call is constructed, Init computes its input: step.input; Exec streams,
@@ -56,7 +57,29 @@
 // the step, the flow and the flows around it, and none may pass its budget. A call
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
-// steps say to_user.
+// steps say to_user. Whatever else a call runs inside itself is a pseudo-step
+// STEP/CALL-N (inside.go), such as fetch/slot-1 for the filling of fetch.
+//
+// # Waiting
+//
+// A step that misses values, and may ask for them, is set aside: step.waiting has
+// the schema of what is missing (filling.go). When nothing else is left to run, the
+// run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go), which
+// is also where answers are read and checked.
+//
+// # Journal
+//
+// With a [Journal] (journal.go) the events go through it on their way to the
+// reader (recorder.go). One goroutine writes all that has come up since its last
+// write; the successors of a step begin when its end is safe. So a step is never
+// recorded as finished twice, and one that was cut short runs again: at least once.
+//
+// [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
+// folds these into a [RunState] (runstate.go), and begins where that ends
+// (restore.go): steps, items and inner steps that finished keep their outputs. One
+// that was cut short gets the parameters that it had, and the same idempotency key
+// ([calls.Env.IdempotencyKey]); one that failed has them rendered anew. An edited
+// flow is held against the old one (edited.go).
 //
 // # Events
 //
@@ -64,8 +87,10 @@
 // (run_stream.go), from which the caller's loop reads. The stream's lock guards the
 // state of the run too, so that the order of events is the order of what happened.
 // A reader that is slow holds the steps back. run_secrets.go masks every secret
-// that the run has used before anything gets into an event. [Record] (record.go)
-// and [Explain] (explain.go) put events together again for people.
+// that the flow mentions before anything gets into an event, and so none gets into
+// the journal; where one stood in an output, a resumed run knows that it is
+// missing. [RunState] (runstate.go) and [Explain] (explain.go) put events together
+// again for people.
 //
 // # The end
 //

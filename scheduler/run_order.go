@@ -209,6 +209,9 @@ func (r *run) begin(n int, now time.Time) (skipped bool) {
 
 // fail ends the run because of a step. The stream is locked.
 func (r *run) fail(f *Failure) {
+	if r.ending || r.over {
+		return
+	}
 	if r.parent.Err() == nil && r.failure == nil && !r.stopping {
 		r.failure = f
 	}
