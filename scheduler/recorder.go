@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
@@ -23,6 +24,9 @@ type recorder struct {
 	releases []release
 	err      error
 	done     chan struct{}
+
+	texts sync.Mutex
+	text  FlowText // what the journal has
 }
 
 // release lets the steps begin that need a step which has ended.
@@ -69,13 +73,14 @@ func (rec *recorder) work(ctx context.Context) {
 			s.end()
 			return
 		}
-		batch := rec.unsaved
+		batch, last := rec.unsaved, s.closed
 		rec.unsaved, rec.writing = rec.spare[:0], len(batch)
-		if rec.err == nil {
+		if rec.err == nil || last {
+			before := rec.err
 			s.Unlock()
-			err := rec.write(ctx, batch)
+			err := rec.write(ctx, batch, before, last)
 			s.Lock()
-			if err != nil {
+			if err != nil && before == nil {
 				rec.err = err
 				rec.run.fail(rec.failure())
 			}
@@ -89,9 +94,23 @@ func (rec *recorder) work(ctx context.Context) {
 	}
 }
 
-// write waits for the disk where a step or the run has come to its end. All else
+// write hands a batch to the journal, unless a write has failed before. With the
+// last one the journal lets go of the run: whoever sees its end can go on with it.
+func (rec *recorder) write(ctx context.Context, batch []*Event, failed error, last bool) error {
+	if failed == nil {
+		failed = rec.append(ctx, batch)
+	}
+	if last {
+		if err := rec.log.Close(); failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// append waits for the disk where a step or the run has come to its end. All else
 // may be lost with the process: it happens again.
-func (rec *recorder) write(ctx context.Context, batch []*Event) error {
+func (rec *recorder) append(ctx context.Context, batch []*Event) error {
 	for _, ev := range batch {
 		switch ev.Type {
 		case StepReady, StepStarted, StepInput, StepDelta, StepRetrying, StepSkipped:
@@ -139,10 +158,30 @@ func (rec *recorder) failure() *Failure {
 	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
 }
 
-// close waits until all is written, and lets go of the run.
-func (rec *recorder) close() {
-	<-rec.done
-	if err := rec.log.Close(); err != nil {
-		rec.run.env.Log.Warn("closing the journal of the run", "run", rec.run.vars.Run.ID, "error", err)
+// load gives a flow that a call runs by a path which only it knows: by the text
+// that the journal has, so that an earlier process and this one run the same, else
+// by load, whose text the journal then gets.
+func (rec *recorder) load(ctx context.Context, file string, load func(context.Context, string) (*Flow, error)) (*Flow, error) {
+	rec.texts.Lock()
+	defer rec.texts.Unlock()
+	file = absolute(file)
+	if source, ok := rec.text.Files[file]; ok && rec.run.exec.Parse != nil {
+		flow, problems := rec.run.exec.Parse(file, FlowText{Source: source, Files: rec.text.Files})
+		if flow == nil {
+			return nil, problems
+		}
+		return flow, nil
 	}
+	flow, err := load(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	all, added := maps.Clone(rec.text.Files), textOf(flow)
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	all[file] = added.Source
+	maps.Copy(all, added.Files)
+	rec.text.Files = all
+	return flow, rec.log.Revise(ctx, rec.text)
 }

@@ -34,6 +34,9 @@ func (t *task) takeUp() (taken bool, err error) {
 		return false, nil
 	}
 	t.params = was.Params
+	if t.step.EnableFilling {
+		t.filled = 1
+	}
 	if t.step.Call == callSlot {
 		t.params, err = t.answered(t.params)
 	}

@@ -75,7 +75,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	if err != nil {
 		return nil, err
 	}
-	answers, err := take(with.Answers, state, with.Flow != nil)
+	answers, err := take(info.ID, with.Answers, state, with.Flow != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +91,17 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	for _, n := range r.answers {
 		state.Step(stepPath(n.event.Step, n.event.Index)).answer(n.params)
 	}
+	text := header.Text
 	if with.Flow != nil {
-		if err := log.Revise(ctx, textOf(flow)); err != nil {
+		text = textOf(flow)
+		if err := log.Revise(ctx, text); err != nil {
 			return nil, err
 		}
 	}
 	if state.LastSeq > 0 { // else it died before its first event
 		r.recorded, r.stream.seq = state, state.LastSeq
 	}
-	r.record(log)
+	r.record(log, text)
 	return r, nil
 }
 
@@ -122,14 +124,14 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 }
 
 // take checks answers and says which step each is for.
-func take(answers []Answer, state *RunState, edited bool) ([]Answer, error) {
+func take(run string, answers []Answer, state *RunState, edited bool) ([]Answer, error) {
 	if len(answers) == 0 {
 		fresh := edited
 		for _, w := range state.Waiting {
 			fresh = fresh || state.Step(w.Step).fresh
 		}
 		if state.State == RunWaiting && !fresh {
-			return nil, &Waiting{For: state.Waiting}
+			return nil, &Waiting{Run: run, For: state.Waiting}
 		}
 		return nil, nil
 	}
@@ -170,10 +172,12 @@ func absolute(path string) string {
 	return path
 }
 
-// record lets the events of the run go through the journal.
-func (r *run) record(log RunLog) {
+// record lets the events of the run go through the journal, which has the flow's
+// text.
+func (r *run) record(log RunLog, text FlowText) {
 	r.parent, r.unwatch = log.Watch(r.parent)
 	r.stream.record = newRecorder(r, log)
+	r.stream.record.text = text
 	go r.stream.record.work(r.parent)
 }
 

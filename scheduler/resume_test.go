@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -443,6 +444,9 @@ outputs: {x: "{{ one.x }}", n: "{{ two.slot_data.n }}"}
 		t.Fatalf("%v\n%s", r.Err, r.Log())
 	}
 	fails.Store(false)
+	if err := os.Remove("inner.yaml"); err != nil { // its text is in the journal
+		t.Fatal(err)
+	}
 	r = r.Resume(scheduler.Resumption{})
 	want := `{"a":{"err":"so what","one":{"text":"hi"},"two":{"x":1,"n":3}}}`
 	if r.Err != nil || !sameJSON(t, r.Outputs, want) {

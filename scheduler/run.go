@@ -98,11 +98,12 @@ func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Valu
 	if e.Journal == nil {
 		return r, nil
 	}
-	log, err := e.Journal.Begin(ctx, r.header(inputs))
+	header := r.header(inputs)
+	log, err := e.Journal.Begin(ctx, header)
 	if err != nil {
 		return nil, r.failureOf(err, Position{})
 	}
-	r.record(log)
+	r.record(log, header.Text)
 	return r, nil
 }
 
@@ -306,8 +307,8 @@ func (r *run) shutdown() {
 	r.stop()
 	r.stream.Unlock()
 	<-r.done
-	if r.stream.record != nil {
-		r.stream.record.close()
+	if rec := r.stream.record; rec != nil {
+		<-rec.done
 		r.unwatch()
 	}
 }

@@ -77,7 +77,13 @@ func (s subflows) load(ctx context.Context, path string) (*Flow, error) {
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
-	flow, err := s.task.run.exec.Load(ctx, file)
+	var flow *Flow
+	var err error
+	if rec := s.task.run.stream.record; rec != nil {
+		flow, err = rec.load(ctx, file, s.task.run.exec.Load)
+	} else {
+		flow, err = s.task.run.exec.Load(ctx, file)
+	}
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
 	}
