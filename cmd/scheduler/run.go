@@ -128,11 +128,18 @@ func (f *showFlags) check(flow *scheduler.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
 		return nil
 	}
-	id, _, _ := strings.Cut(f.explain, "[") // an item of a for_each step is step[3]
-	if _, ok := flow.Step(id); !ok {
-		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
+	if _, ok := flow.FindStep(f.explain); ok {
+		return nil
 	}
-	return nil
+	first, _, inner := strings.Cut(f.explain, "/")
+	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
+	switch outer, ok := flow.Step(id); {
+	case !ok:
+		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
+	case inner && outer.Sub != nil:
+		return usageError(fmt.Errorf("--explain: the flow that the step %q runs has no step %q", id, f.explain[len(first)+1:]))
+	}
+	return nil // what the step runs inside itself is only known when it runs
 }
 
 func (a *app) run(ctx context.Context, path string, f *runFlags) error {

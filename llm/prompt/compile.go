@@ -82,6 +82,10 @@ type compiler struct {
 	slots  *slots
 	refs   refs
 	blocks map[string]bool // names of {% block %}s
+	// faults, where not nil, collects errors: the compiler goes on after them. Once a
+	// statement was wrong it is lost in the others, and broken.
+	faults *faults
+	broken bool
 }
 
 // block is a statement whose end has not come yet.
@@ -123,12 +127,12 @@ func (c *compiler) compile() error {
 		default:
 			err = c.statement(i, start)
 		}
-		if err != nil {
+		if err != nil && !c.goesOn(err, kind, start) {
 			return err
 		}
 	}
 	c.flush()
-	if n := len(c.open); n > 0 {
+	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
 		return syntaxAt(b.off, "{%% %s %%} has no {%% end%s %%}", b.word, b.word)
 	}
@@ -245,7 +249,9 @@ func (c *compiler) printTag(p *parser) error {
 // addExpr adds an expression that began at first and has been read.
 func (c *compiler) addExpr(p *parser, x node, first int) {
 	s := segment{x: x, off: first, expr: strings.TrimSpace(c.src[first:p.cur().off])}
-	s.path, _ = constPath(x)
+	if path, ok := constPath(x); ok && !c.refs.declared(path[0]) {
+		s.path = path
+	}
 	c.run = append(c.run, s)
 	c.refs.expr(x)
 }
@@ -265,6 +271,9 @@ func (c *compiler) statement(at, start int) error {
 	}
 	if word.text == "print" {
 		return c.printTag(p)
+	}
+	if c.broken {
+		return nil
 	}
 	c.flush()
 	if n := len(c.open); n > 0 {

@@ -26,14 +26,15 @@ type Error struct {
 	Class     Class
 	File      string
 	Line, Col int // from 1; Col counts characters
+	// Offset is the place as a byte of Source.Text.
+	Offset int
 	// Name is the dotted path up to the first missing step, for Undefined.
 	Name string
 	Msg  string
 	Hint string
 	Err  error // an error of the scope or the context
 
-	offset int
-	placed bool // offset is known
+	placed bool // Offset is known
 }
 
 // Error is file:line:col: message (hint).
@@ -63,7 +64,7 @@ func errorf(class Class, format string, args ...any) *Error {
 // syntaxAt makes a Syntax error of a known place.
 func syntaxAt(offset int, format string, args ...any) *Error {
 	e := errorf(Syntax, format, args...)
-	e.offset, e.placed = offset, true
+	e.Offset, e.placed = offset, true
 	return e
 }
 
@@ -82,7 +83,7 @@ func at(err error, offset int) error {
 		e = &Error{Class: Other, Msg: err.Error(), Err: err}
 	}
 	if !e.placed {
-		e.offset, e.placed = offset, true
+		e.Offset, e.placed = offset, true
 	}
 	return e
 }
@@ -95,7 +96,7 @@ func (s *Source) located(err error) error {
 		return err
 	}
 	e.File = s.File
-	e.Line, e.Col = s.place(e.offset)
+	e.Line, e.Col = s.place(e.Offset)
 	return e
 }
 

@@ -48,9 +48,19 @@ func lexExpr(src string, start int, closer string) (toks []token, next int, trim
 			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside of this tag", closer)
 		}
 		if err := l.next(); err != nil {
+			if closer != "" && !closes(src[start:], closer) {
+				err = syntaxAt(start, "%s is missing: this tag has no end", closer)
+			}
 			return nil, 0, 0, err
 		}
 	}
+}
+
+// closes says whether closer comes in src, and before another tag begins.
+func closes(src, closer string) bool {
+	end := strings.Index(src, closer)
+	next, _ := nextTag(src, 0)
+	return end >= 0 && (end < next || next == len(src))
 }
 
 type exprLexer struct {

@@ -46,8 +46,9 @@ type Piece struct {
 	Start, End int // bytes of the rendered text
 	// Offset is where the piece comes from in the source.
 	Offset int
-	// Path is the reference that an expression is, when it is nothing else; nil for
-	// the template's own text and for computed values.
+	// Path is the outer name, with members, that an expression is, when it is nothing
+	// else; nil for the template's own text, for computed values and for names that
+	// the template defines itself, such as that of a loop.
 	Path []string
 	// Expr is the expression's source; "" for the template's own text.
 	Expr string

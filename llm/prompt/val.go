@@ -164,7 +164,7 @@ func (v val) use() error {
 }
 
 func (u *undefined) err() *Error {
-	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, offset: u.off, placed: true}
+	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, Offset: u.off, placed: true}
 	if u.keys != nil {
 		e.Hint = didYouMean(lastName(u.name), u.keys())
 	}

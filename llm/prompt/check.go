@@ -1,0 +1,76 @@
+package prompt
+
+import "strings"
+
+// maxFaults bounds how many errors [Check] lists.
+const maxFaults = 20
+
+// faults are the errors of a template as far as they are found, with the names
+// that it mentioned before it was broken.
+type faults struct {
+	list []*Error
+	refs int // how many of the compiler's are sure; -1 for all
+}
+
+// Check finds what [Parse] refuses, but does not stop at the first error: every
+// tag is read by itself where the ones before allow it. refs are the outer names
+// that the good ones mention. It is for reports; errs is nil exactly where Parse
+// succeeds.
+func Check(src Source) (refs []Ref, errs []*Error) {
+	if len(src.Text) > maxSource {
+		return nil, []*Error{src.error(tooLong())}
+	}
+	c := newCompiler(src.Text)
+	c.faults = &faults{refs: -1}
+	if err := c.compile(); err != nil {
+		c.faults.list = append(c.faults.list, src.error(err))
+	}
+	for _, e := range c.faults.list {
+		src.error(e)
+	}
+	refs = c.refs.list
+	if c.faults.refs >= 0 {
+		refs = refs[:c.faults.refs]
+	}
+	if len(c.faults.list) == 0 { // what the structure refuses is left
+		t, err := Parse(src)
+		if err != nil {
+			return refs, []*Error{src.error(err)}
+		}
+		return t.refs, nil
+	}
+	return refs, c.faults.list
+}
+
+// error is located with its type.
+func (s *Source) error(err error) *Error {
+	e, ok := s.located(err).(*Error) //nolint:errorlint // located gives nothing else
+	if !ok {
+		return errorf(Other, "%v", err)
+	}
+	return e
+}
+
+// goesOn notes an error of the tag that begins before start, and says whether
+// the compiler can go on behind it.
+func (c *compiler) goesOn(err error, kind byte, start int) bool {
+	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
+	if c.faults == nil || !ok || e.Class == Limit || kind == '#' || len(c.faults.list) >= maxFaults-1 {
+		return false
+	}
+	if c.pos < start { // not even its words could be read
+		closer := "}}"
+		if kind == '%' {
+			closer = "%}"
+		}
+		if !closes(c.src[start:], closer) {
+			return false
+		}
+		c.pos, c.trim = start+strings.Index(c.src[start:], closer)+len(closer), false
+	}
+	if kind == '%' && !c.broken {
+		c.broken, c.faults.refs = true, len(c.refs.list)
+	}
+	c.faults.list = append(c.faults.list, e)
+	return true
+}

@@ -1,0 +1,75 @@
+package scheduler
+
+import (
+	"fmt"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// promptMessage is one message with its texts: one, or several text parts.
+type promptMessage struct {
+	role  string
+	texts []located
+}
+
+// located is a text at a pointer of a step's input or output.
+type located struct {
+	text, pointer string
+	of            side
+}
+
+type side bool
+
+const (
+	ofInput  side = false
+	ofOutput side = true
+)
+
+// finalPrompt finds the messages in what a step got (a chat) or gave (input,
+// context, in-chat, template).
+func finalPrompt(got *StepState) []promptMessage {
+	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
+		if _, builds := got.Output.Get("messages"); !builds {
+			return messages(list, ofInput)
+		}
+	}
+	if list, ok := got.Output.Get("messages"); ok {
+		return messages(list, ofOutput)
+	}
+	for _, name := range []string{"prompt", "system", "text"} {
+		v, _ := got.Output.Get(name)
+		if text, ok := v.Str(); ok {
+			return []promptMessage{{role: name, texts: []located{{text, "/" + name, ofOutput}}}}
+		}
+	}
+	return nil
+}
+
+func messages(list value.Value, of side) []promptMessage {
+	out := make([]promptMessage, 0, len(list.List()))
+	for i, m := range list.List() {
+		roleValue, _ := m.Get("role")
+		role, _ := roleValue.Str()
+		message := promptMessage{role: role}
+		at := fmt.Sprintf("/messages/%d/content", i)
+		content, _ := m.Get("content")
+		if text, ok := content.Str(); ok {
+			message.texts = append(message.texts, located{text, at, of})
+		}
+		for j, part := range content.List() {
+			textValue, _ := part.Get("text")
+			if text, ok := textValue.Str(); ok {
+				message.texts = append(message.texts, located{text, fmt.Sprintf("%s/%d/text", at, j), of})
+				continue
+			}
+			kind, _ := part.Get("type")
+			name, _ := kind.Str()
+			message.texts = append(message.texts, located{"[" + name + "]", fmt.Sprintf("%s/%d", at, j), of})
+		}
+		if calls, ok := m.Get("tool_calls"); ok {
+			message.texts = append(message.texts, located{calls.JSON(), fmt.Sprintf("/messages/%d/tool_calls", i), of})
+		}
+		out = append(out, message)
+	}
+	return out
+}
