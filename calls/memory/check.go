@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// What stores share.
+
+// ErrForeign says that an id belongs to another user.
+func ErrForeign(id string) error {
+	return calls.Errorf(calls.Invalid, "the id %s belongs to another user", id).WithHint("leave the id out to store a memory of its own")
+}
+
+// At says which of several memories an error is about.
+func At(i, n int, err error) error {
+	if n < 2 {
+		return err
+	}
+	return &calls.Error{Kind: calls.KindOf(err), Hint: calls.HintOf(err), Err: fmt.Errorf("memory %d of %d: %w", i+1, n, err)}
+}
+
+// Duplicate says whether b, which came without an id, is the same as a: the same
+// text in the same context. What was said twice in a chat was said twice, unless at
+// the same moment.
+func Duplicate(a, b *BaseMemory) bool {
+	if a.Context.UserID != b.Context.UserID || a.Context.SessionID != b.Context.SessionID || ContentKey(a.Content) != ContentKey(b.Content) {
+		return false
+	}
+	if a.Role() != "" && !a.Timestamp.Equal(b.Timestamp) {
+		return false
+	}
+	return value.Equal(a.Context.Other, b.Context.Other) && value.Equal(value.OfMap(a.Extra), value.OfMap(b.Extra)) &&
+		value.Equal(value.OfMap(a.Context.Extra), value.OfMap(b.Context.Extra))
+}
+
+// Normalize puts a snapshot into the form in which it is stored, or refuses it.
+func (s *MemorySnapshot) Normalize(now time.Time) (err error) {
+	s.ID, s.Timestamp, err = normalize(SnapshotID, s.ID, s.Timestamp, now)
+	s.Importance = min(1, max(0, s.Importance))
+	return err
+}
+
+// Normalize puts a meta snapshot into the form in which it is stored, or refuses it.
+func (s *MetaSnapshot) Normalize(now time.Time) (err error) {
+	s.ID, s.Timestamp, err = normalize(MetaID, s.ID, s.Timestamp, now)
+	return err
+}
+
+func normalize(kind Kind, id string, at, now time.Time) (string, time.Time, error) {
+	if at.IsZero() {
+		at = now
+	}
+	id, err := CheckID(kind, id)
+	return id, at.UTC().Truncate(time.Millisecond), err
+}
+
+// Has says whether the selection has a memory; Newest is not looked at.
+func (s *Selection) Has(m *BaseMemory) bool {
+	return s.Users.Has(m.Context.UserID) &&
+		(s.ID == "" || s.ID == m.ID) &&
+		(!s.HasSession || s.Session == m.Context.SessionID) &&
+		(s.Before.IsZero() || m.Timestamp.Before(s.Before)) &&
+		(s.Since.IsZero() || !m.Timestamp.Before(s.Since)) &&
+		(!s.Utterances || m.Role() != "")
+}
+
+// HasCategory says whether the selection has a snapshot of a user and a category.
+func (s *Selection) HasCategory(user, category string) bool {
+	return s.Users.Has(user) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
+}

@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Uncategorized is the category of snapshots that no model has made.
+const Uncategorized = "uncategorized"
+
+// How much a snapshot made without a model holds.
+const (
+	extractedPoints     = 5
+	extractedKeywords   = 8
+	extractedImportance = 0.5
+	maxPoint            = 300 // characters
+)
+
+// generated marks a snapshot that no model has made.
+func generated() *value.Map { return value.Pairs("generated_by", "extract") }
+
+// Extracted says that no model has made a snapshot.
+func (s *MemorySnapshot) Extracted() bool { return isExtracted(s.Extra) }
+
+// Extracted says that no model has made a meta snapshot.
+func (s *MetaSnapshot) Extracted() bool { return isExtracted(s.Extra) }
+
+func isExtracted(extra *value.Map) bool {
+	by, _ := extra.Get("generated_by")
+	text, _ := by.Str()
+	return text == "extract"
+}
+
+// ExtractSnapshot makes a snapshot without a model: of the sentences, those whose
+// words are the rarest.
+func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnapshot {
+	s := MemorySnapshot{ID: id, Category: Uncategorized, Importance: extractedImportance, Timestamp: now, Extra: generated()}
+	df := map[string]int{}
+	for i := range memories {
+		s.MemoryRefs = append(s.MemoryRefs, memories[i].ID)
+		for _, f := range rank.Analyze(memories[i].Content, "").Terms {
+			df[f.Term]++
+		}
+	}
+	type sentence struct {
+		text  string
+		score float64
+		at    int
+	}
+	var all []sentence
+	for i := range memories {
+		speaker := memories[i].Speaker()
+		for _, text := range sentences(memories[i].Content) {
+			doc := rank.Analyze(text, "")
+			score := 0.0
+			for _, f := range doc.Terms {
+				score += math.Log(1 + float64(len(memories))/float64(max(df[f.Term], 1)))
+			}
+			if speaker != "" && !strings.HasPrefix(text, speaker) {
+				text = speaker + ": " + text
+			}
+			all = append(all, sentence{text, score / math.Sqrt(float64(doc.Len+4)), len(all)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sentence) int { return cmp.Compare(b.score, a.score) })
+	all = all[:min(len(all), extractedPoints)]
+	slices.SortFunc(all, func(a, b sentence) int { return cmp.Compare(a.at, b.at) })
+	for _, x := range all {
+		s.KeyPoints = append(s.KeyPoints, x.text)
+	}
+	return s
+}
+
+// ExtractMeta makes a meta snapshot without a model: of the words that the snapshots
+// use most.
+func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time) MetaSnapshot {
+	m := MetaSnapshot{ID: id, Category: category, Timestamp: now, Extra: generated()}
+	counts := map[string]int{}
+	var firsts []string
+	for _, s := range snapshots {
+		m.SnapshotRefs = append(m.SnapshotRefs, s.ID)
+		for i, point := range s.KeyPoints {
+			if i == 0 {
+				firsts = append(firsts, point)
+			}
+			for _, f := range rank.Analyze(point, "").Terms {
+				if utf8.RuneCountInString(f.Term) > 1 {
+					counts[f.Term]++
+				}
+			}
+		}
+	}
+	for term := range counts {
+		m.Keywords = append(m.Keywords, term)
+	}
+	slices.SortFunc(m.Keywords, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	m.Keywords = m.Keywords[:min(len(m.Keywords), extractedKeywords)]
+	m.Description = strings.Join(firsts[:min(len(firsts), extractedPoints)], " ")
+	return m
+}
+
+// sentences splits a text behind the marks that end sentences.
+func sentences(text string) (list []string) {
+	start := 0
+	for i, r := range text {
+		if !strings.ContainsRune(".!?。！？\n", r) {
+			continue
+		}
+		end := i + utf8.RuneLen(r)
+		if r == '.' && end < len(text) && text[end] != ' ' && text[end] != '\n' {
+			continue
+		}
+		list = appendSentence(list, text[start:end])
+		start = end
+	}
+	return appendSentence(list, text[start:])
+}
+
+func appendSentence(list []string, s string) []string {
+	s = strings.TrimSpace(s)
+	if utf8.RuneCountInString(s) < 2 {
+		return list
+	}
+	if runes := []rune(s); len(runes) > maxPoint {
+		s = string(runes[:maxPoint]) + "…"
+	}
+	return append(list, s)
+}
+
+// Text is what the words of a snapshot are found by.
+func (s *MemorySnapshot) Text() string {
+	if s.Extracted() { // the memories have these words themselves
+		return ""
+	}
+	text := strings.Join(s.KeyPoints, "\n")
+	if s.Category != Uncategorized {
+		text += "\n" + s.Category
+	}
+	return text
+}
+
+// Text is what the words of a meta snapshot are found by.
+func (s *MetaSnapshot) Text() string {
+	if s.Extracted() {
+		return ""
+	}
+	return strings.Join(s.Keywords, "\n") + "\n" + s.Category + "\n" + s.Description
+}
+
+// What the words of snapshots count beside those of the memories.
+const (
+	SnapshotWeight = 1.0
+	MetaWeight     = 0.3
+)

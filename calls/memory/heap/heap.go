@@ -1,0 +1,456 @@
+// Package heap is a memory store that lasts as long as its process: for runs that
+// shall leave nothing behind, for tests, and as the plainest form of what every
+// store does.
+package heap
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+)
+
+// Store is a memory store in the heap.
+type Store struct {
+	clock func() time.Time
+
+	mu        sync.Mutex
+	order     []*record // as they were saved
+	byID      map[string]*record
+	snapshots map[string]*snapshot
+	metas     map[string]memory.Owned[memory.MetaSnapshot]
+	reserved  map[string]reservation // by job token
+	shelves   map[string]*shelf      // by user; made when somebody searches
+}
+
+var _ memory.Store = (*Store)(nil)
+
+type record struct {
+	memory.BaseMemory
+	seq      int
+	versions []memory.BaseMemory
+	saved    time.Time
+	summed   bool // a snapshot was made of it
+}
+
+type snapshot struct {
+	memory.Owned[memory.MemorySnapshot]
+	saved  time.Time
+	summed bool // a meta snapshot was made of it
+}
+
+// New gives an empty store. A nil clock is the machine's.
+func New(clock func() time.Time) *Store {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Store{
+		clock: clock, byID: map[string]*record{}, snapshots: map[string]*snapshot{},
+		metas: map[string]memory.Owned[memory.MetaSnapshot]{}, reserved: map[string]reservation{}, shelves: map[string]*shelf{},
+	}
+}
+
+// Close does nothing: nothing is left.
+func (s *Store) Close() error { return nil }
+
+// SaveMemories stores all or none.
+func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]memory.Saved, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	list = slices.Clone(list)
+	given := make([]bool, len(list))
+	owners := map[string]string{}
+	for i := range list {
+		m := &list[i]
+		given[i] = m.ID != ""
+		if err := m.Normalize(now); err != nil {
+			return nil, memory.At(i, len(list), err)
+		}
+		owner, known := owners[m.ID]
+		if r := s.byID[m.ID]; r != nil {
+			owner, known = r.Context.UserID, true
+		}
+		if known && owner != m.Context.UserID {
+			return nil, memory.At(i, len(list), memory.ErrForeign(m.ID))
+		}
+		owners[m.ID] = m.Context.UserID
+	}
+	saved := make([]memory.Saved, len(list))
+	for i, m := range list {
+		saved[i] = s.save(m, given[i], now)
+	}
+	return saved, nil
+}
+
+func (s *Store) save(m memory.BaseMemory, given bool, now time.Time) memory.Saved {
+	if r := s.byID[m.ID]; r != nil {
+		if r.Equal(&m) {
+			return memory.Saved{ID: m.ID, State: memory.Unchanged}
+		}
+		r.versions = append(r.versions, r.BaseMemory)
+		r.BaseMemory = m
+		delete(s.shelves, m.Context.UserID)
+		return memory.Saved{ID: m.ID, State: memory.Updated}
+	}
+	if !given {
+		for _, r := range s.order {
+			if memory.Duplicate(&r.BaseMemory, &m) {
+				return memory.Saved{ID: r.ID, State: memory.Merged}
+			}
+		}
+	}
+	r := &record{BaseMemory: m, seq: len(s.order), saved: now}
+	if len(s.order) > 0 {
+		r.seq = s.order[len(s.order)-1].seq + 1
+	}
+	s.order = append(s.order, r)
+	s.byID[m.ID] = r
+	delete(s.shelves, m.Context.UserID)
+	return memory.Saved{ID: m.ID, State: memory.Created}
+}
+
+// LoadMemory gives nil where there is none.
+func (s *Store) LoadMemory(ctx context.Context, id string) (*memory.BaseMemory, error) {
+	id, err := memory.CheckID(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.byID[id]; r != nil {
+		m := r.BaseMemory
+		return &m, ctx.Err()
+	}
+	return nil, ctx.Err()
+}
+
+// SaveSnapshot stores a snapshot of a user's memories.
+func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
+	if err := x.Normalize(s.clock()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.snapshots[x.ID]; old != nil && old.User != user {
+		return memory.ErrForeign(x.ID)
+	}
+	s.putSnapshot(user, x)
+	return ctx.Err()
+}
+
+func (s *Store) putSnapshot(user string, x memory.MemorySnapshot) {
+	fresh := &snapshot{Owned: memory.Owned[memory.MemorySnapshot]{User: user, Snapshot: x}, saved: s.clock()}
+	if old := s.snapshots[x.ID]; old != nil {
+		fresh.summed = old.summed
+	}
+	s.snapshots[x.ID] = fresh
+	for _, ref := range x.MemoryRefs {
+		if r := s.byID[ref]; r != nil && r.Context.UserID == user {
+			r.summed = true
+		}
+	}
+	delete(s.shelves, user)
+}
+
+// LoadSnapshot gives nil where there is none.
+func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
+	id, err := memory.CheckID(memory.SnapshotID, id)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.snapshots[id]; x != nil {
+		found := x.Snapshot
+		return &found, ctx.Err()
+	}
+	return nil, ctx.Err()
+}
+
+// SaveMetaSnapshot stores a meta snapshot of a user's snapshots.
+func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
+	if err := x.Normalize(s.clock()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.metas[x.ID]; ok && old.User != user {
+		return memory.ErrForeign(x.ID)
+	}
+	s.putMeta(user, x)
+	return ctx.Err()
+}
+
+func (s *Store) putMeta(user string, x memory.MetaSnapshot) {
+	s.metas[x.ID] = memory.Owned[memory.MetaSnapshot]{User: user, Snapshot: x}
+	for _, ref := range x.SnapshotRefs {
+		if y := s.snapshots[ref]; y != nil && y.User == user {
+			y.summed = true
+		}
+	}
+	delete(s.shelves, user)
+}
+
+// LoadMetaSnapshot gives nil where there is none.
+func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
+	id, err := memory.CheckID(memory.MetaID, id)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x, ok := s.metas[id]; ok {
+		return &x.Snapshot, ctx.Err()
+	}
+	return nil, ctx.Err()
+}
+
+// History gives the old versions of a memory.
+func (s *Store) History(ctx context.Context, id string) ([]memory.BaseMemory, error) {
+	id, err := memory.CheckID(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.byID[id]; r != nil {
+		return slices.Clone(r.versions), ctx.Err()
+	}
+	return nil, ctx.Err()
+}
+
+// Memories gives memories by user, in order of their time.
+func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
+	return func(yield func(memory.BaseMemory, error) bool) {
+		if err := cmp.Or(which.Users.Check(), ctx.Err()); err != nil {
+			yield(memory.BaseMemory{}, err)
+			return
+		}
+		s.mu.Lock()
+		list := s.pick(which)
+		s.mu.Unlock()
+		for _, m := range list {
+			if !yield(m, nil) {
+				return
+			}
+		}
+	}
+}
+
+// pick is the selected memories, oldest first.
+func (s *Store) pick(which memory.Selection) (list []memory.BaseMemory) {
+	for _, r := range s.order {
+		if which.Has(&r.BaseMemory) {
+			list = append(list, r.BaseMemory)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b memory.BaseMemory) int {
+		return cmp.Or(strings.Compare(a.Context.UserID, b.Context.UserID), a.Timestamp.Compare(b.Timestamp))
+	})
+	if which.Newest > 0 {
+		list = list[max(0, len(list)-which.Newest):]
+	}
+	return list
+}
+
+// Snapshots gives snapshots in order of their ids.
+func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
+	return listed(ctx, which, func() (list []memory.Owned[memory.MemorySnapshot]) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
+			if x := s.snapshots[id]; which.HasCategory(x.User, x.Snapshot.Category) {
+				list = append(list, x.Owned)
+			}
+		}
+		return list
+	})
+}
+
+// MetaSnapshots gives meta snapshots in order of their ids.
+func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
+	return listed(ctx, which, func() (list []memory.Owned[memory.MetaSnapshot]) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, id := range slices.Sorted(maps.Keys(s.metas)) {
+			if x := s.metas[id]; which.HasCategory(x.User, x.Snapshot.Category) {
+				list = append(list, x)
+			}
+		}
+		return list
+	})
+}
+
+func listed[T any](ctx context.Context, which memory.Selection, list func() []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		if err := cmp.Or(which.Users.Check(), ctx.Err()); err != nil {
+			yield(none, err)
+			return
+		}
+		for _, x := range list() {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Stats counts what is stored.
+func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats, err error) {
+	if err := cmp.Or(users.Check(), ctx.Err()); err != nil {
+		return st, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, sessions := map[string]bool{}, map[[2]string]bool{}
+	for _, r := range s.order {
+		if !users.Has(r.Context.UserID) {
+			continue
+		}
+		names[r.Context.UserID] = true
+		if r.Context.SessionID != "" {
+			sessions[[2]string{r.Context.UserID, r.Context.SessionID}] = true
+		}
+		st.Memories++
+		st.Versions += len(r.versions)
+		st.Bytes += int64(len(r.Content))
+		if st.Oldest.IsZero() || r.Timestamp.Before(st.Oldest) {
+			st.Oldest = r.Timestamp
+		}
+		if r.Timestamp.After(st.Newest) {
+			st.Newest = r.Timestamp
+		}
+	}
+	for _, x := range s.snapshots {
+		if users.Has(x.User) {
+			st.Snapshots++
+		}
+	}
+	for _, x := range s.metas {
+		if users.Has(x.User) {
+			st.MetaSnapshots++
+		}
+	}
+	st.Users, st.Sessions = len(names), len(sessions)
+	st.Jobs = len(s.open(users))
+	return st, nil
+}
+
+// Delete removes memories and what snapshots say of them.
+func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
+	if err := cmp.Or(which.Users.Check(), ctx.Err()); err != nil {
+		return d, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := map[string]bool{}
+	for _, m := range s.pick(which) {
+		gone[m.ID] = true
+	}
+	d.Memories = len(gone)
+	lost := map[string]bool{}
+	isGone := func(id string) bool { return gone[id] }
+	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
+		x := s.snapshots[id]
+		if !slices.ContainsFunc(x.Snapshot.MemoryRefs, isGone) {
+			continue
+		}
+		var left []memory.BaseMemory
+		for _, ref := range x.Snapshot.MemoryRefs {
+			if r := s.byID[ref]; r != nil && !gone[ref] && r.Context.UserID == x.User {
+				left = append(left, r.BaseMemory)
+			}
+		}
+		fresh, ok := memory.Scrub(x.Snapshot, isGone, left, which.KeepSnapshots)
+		lost[id] = !ok
+		if ok {
+			d.Rewritten++
+		} else {
+			d.Snapshots++
+		}
+		if which.DryRun {
+			continue
+		}
+		if ok {
+			s.putSnapshot(x.User, fresh)
+		} else {
+			delete(s.snapshots, id)
+		}
+	}
+	s.scrubMetas(which, lost, &d)
+	if which.DryRun {
+		return d, nil
+	}
+	s.order = slices.DeleteFunc(s.order, func(r *record) bool { return gone[r.ID] })
+	for id := range gone {
+		delete(s.byID, id)
+	}
+	clear(s.shelves)
+	return d, nil
+}
+
+// scrubMetas takes the snapshots out of the meta snapshots that were deleted (true)
+// or made anew (false).
+func (s *Store) scrubMetas(which memory.Selection, lost map[string]bool, d *memory.Deleted) {
+	for _, id := range slices.Sorted(maps.Keys(s.metas)) {
+		x := s.metas[id]
+		touched := func(ref string) bool { _, ok := lost[ref]; return ok }
+		if !slices.ContainsFunc(x.Snapshot.SnapshotRefs, touched) {
+			continue
+		}
+		var left []memory.MemorySnapshot
+		for _, ref := range x.Snapshot.SnapshotRefs {
+			if y := s.snapshots[ref]; y != nil && !lost[ref] && y.User == x.User {
+				left = append(left, y.Snapshot)
+			}
+		}
+		fresh, ok := memory.ScrubMeta(x.Snapshot, func(ref string) bool { return lost[ref] }, left, which.KeepSnapshots)
+		switch {
+		case ok:
+			d.Rewritten++
+		default:
+			d.MetaSnapshots++
+		}
+		if which.DryRun {
+			continue
+		}
+		if ok {
+			s.putMeta(x.User, fresh)
+		} else {
+			delete(s.metas, id)
+		}
+	}
+}
+
+// Search finds the memories that matter for a query.
+func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
+	if err := cmp.Or(q.Users.Check(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lists [][]memory.Scored
+	users := map[string]bool{}
+	for _, r := range s.order {
+		if u := r.Context.UserID; q.Users.Has(u) && !users[u] {
+			users[u] = true
+			found, err := memory.Rank(ctx, s.shelf(u), q)
+			if err != nil {
+				return nil, err
+			}
+			lists = append(lists, found)
+		}
+	}
+	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
+}

@@ -1,0 +1,306 @@
+// Package memory is the contract of what is remembered: memories of what was said,
+// snapshots that sum several up, meta snapshots over those, a [Store] that keeps
+// them and the parts that use it.
+//
+// A memory is stored as it was said and can be found at once, without a model.
+// Snapshots are made later by jobs that the store keeps; a model that is down or
+// wrong delays or simplifies them and loses nothing.
+//
+// Whose memory it is, is a wall: every read and every deletion says of which user,
+// or that all are meant.
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// BaseMemory is something that was said or learnt.
+type BaseMemory struct {
+	// ID is memory_ and a UUID; "" lets the store choose one.
+	ID string
+	// Content is the text.
+	Content string
+	// Timestamp is when it happened, in whole milliseconds; zero lets the store take
+	// the present time.
+	Timestamp time.Time
+	Context   Context
+	// Extra are members that this version does not know. They are kept.
+	Extra *value.Map
+}
+
+// Context is where a memory comes from.
+type Context struct {
+	// UserID is whose memory it is; "" is somebody too, not everybody.
+	UserID string
+	// SessionID is the conversation; "" for what belongs to none.
+	SessionID string
+	// Other is anything else: a text, or an object. Of an object, speaker says who said
+	// it, role is the chat role.
+	Other value.Value
+	// Extra are members that this version does not know. They are kept.
+	Extra *value.Map
+}
+
+// MemorySnapshot sums several memories up.
+type MemorySnapshot struct {
+	// ID is snapshot_ and a UUID.
+	ID         string
+	KeyPoints  []string
+	MemoryRefs []string
+	Category   string
+	Timestamp  time.Time
+	// Importance is 0 to 1.
+	Importance float64
+	// Extra are further members. Extractive snapshots have {generated_by: extract}.
+	Extra *value.Map
+}
+
+// MetaSnapshot describes the snapshots of a category.
+type MetaSnapshot struct {
+	// ID is meta_ and a UUID.
+	ID           string
+	Category     string
+	Keywords     []string
+	SnapshotRefs []string
+	Description  string
+	Timestamp    time.Time
+	Extra        *value.Map
+}
+
+// EncodeValue writes the members in the order of the file format.
+func (m BaseMemory) EncodeValue() (value.Value, error) {
+	context := value.Pairs("user_id", m.Context.UserID, "session_id", m.Context.SessionID)
+	if !m.Context.Other.IsNull() {
+		context.Set("other_context", m.Context.Other)
+	}
+	addExtra(context, m.Context.Extra)
+	out := value.Pairs("id", m.ID, "content", m.Content, "timestamp", FormatTime(m.Timestamp), "context", context)
+	addExtra(out, m.Extra)
+	return value.OfMap(out), nil
+}
+
+// EncodeValue writes the members in the order of the file format.
+func (s MemorySnapshot) EncodeValue() (value.Value, error) {
+	out := value.Pairs("id", s.ID, "key_points", texts(s.KeyPoints), "memory_refs", texts(s.MemoryRefs), "category", s.Category,
+		"timestamp", FormatTime(s.Timestamp), "importance", s.Importance)
+	addExtra(out, s.Extra)
+	return value.OfMap(out), nil
+}
+
+// EncodeValue writes the members in the order of the file format.
+func (s MetaSnapshot) EncodeValue() (value.Value, error) {
+	out := value.Pairs("id", s.ID, "category", s.Category, "keywords", texts(s.Keywords), "snapshot_refs", texts(s.SnapshotRefs),
+		"description", s.Description, "timestamp", FormatTime(s.Timestamp))
+	addExtra(out, s.Extra)
+	return value.OfMap(out), nil
+}
+
+// texts is never null.
+func texts(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func addExtra(to, extra *value.Map) {
+	for key, v := range extra.All() {
+		if _, taken := to.Get(key); !taken {
+			to.Set(key, v)
+		}
+	}
+}
+
+// DecodeValue reads a memory. A missing id or timestamp is left to the store.
+func (m *BaseMemory) DecodeValue(v value.Value) error {
+	*m = BaseMemory{}
+	f, err := fieldsOf(v)
+	if err != nil {
+		return err
+	}
+	f.text("id", &m.ID)
+	f.text("content", &m.Content)
+	f.time("timestamp", &m.Timestamp)
+	context, ok := f.take("context")
+	m.Extra = f.rest()
+	if f.err != nil || !ok || context.IsNull() {
+		return f.err
+	}
+	c, err := fieldsOf(context)
+	if err != nil {
+		return fmt.Errorf("context: %w", err)
+	}
+	c.text("user_id", &m.Context.UserID)
+	c.text("session_id", &m.Context.SessionID)
+	m.Context.Other, _ = c.take("other_context")
+	m.Context.Extra = c.rest()
+	if c.err != nil {
+		return fmt.Errorf("context: %w", c.err)
+	}
+	return nil
+}
+
+// DecodeValue reads a snapshot.
+func (s *MemorySnapshot) DecodeValue(v value.Value) error {
+	*s = MemorySnapshot{}
+	f, err := fieldsOf(v)
+	if err != nil {
+		return err
+	}
+	f.text("id", &s.ID)
+	f.texts("key_points", &s.KeyPoints)
+	f.texts("memory_refs", &s.MemoryRefs)
+	f.text("category", &s.Category)
+	f.time("timestamp", &s.Timestamp)
+	if importance, ok := f.take("importance"); ok {
+		if s.Importance, ok = importance.Float(); !ok {
+			f.fail("importance: want a number, got %s", importance.Kind())
+		}
+		s.Importance = min(1, max(0, s.Importance))
+	}
+	s.Extra = f.rest()
+	return f.err
+}
+
+// DecodeValue reads a meta snapshot.
+func (s *MetaSnapshot) DecodeValue(v value.Value) error {
+	*s = MetaSnapshot{}
+	f, err := fieldsOf(v)
+	if err != nil {
+		return err
+	}
+	f.text("id", &s.ID)
+	f.text("category", &s.Category)
+	f.texts("keywords", &s.Keywords)
+	f.texts("snapshot_refs", &s.SnapshotRefs)
+	f.text("description", &s.Description)
+	f.time("timestamp", &s.Timestamp)
+	s.Extra = f.rest()
+	return f.err
+}
+
+// fields reads the members of an object one by one and keeps the first error.
+type fields struct {
+	left *value.Map
+	err  error
+}
+
+func fieldsOf(v value.Value) (*fields, error) {
+	if v.Kind() != value.Object {
+		return nil, fmt.Errorf("want an object, got %s", v.Kind())
+	}
+	return &fields{left: v.Map().Clone()}, nil
+}
+
+func (f *fields) fail(format string, args ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (f *fields) take(key string) (value.Value, bool) {
+	v, ok := f.left.Get(key)
+	if ok {
+		f.left.Delete(key)
+	}
+	return v, ok
+}
+
+func (f *fields) text(key string, to *string) {
+	if v, ok := f.take(key); ok && !v.IsNull() {
+		if *to, ok = v.Str(); !ok {
+			f.fail("%s: want a string, got %s", key, v.Kind())
+		}
+	}
+}
+
+func (f *fields) texts(key string, to *[]string) {
+	v, ok := f.take(key)
+	if !ok || v.IsNull() {
+		return
+	}
+	if v.Kind() != value.List {
+		f.fail("%s: want an array of strings, got %s", key, v.Kind())
+	}
+	for i, item := range v.List() {
+		text, ok := item.Str()
+		if !ok {
+			f.fail("%s/%d: want a string, got %s", key, i, item.Kind())
+		}
+		*to = append(*to, text)
+	}
+}
+
+func (f *fields) time(key string, to *time.Time) {
+	var text string
+	f.text(key, &text)
+	if text == "" {
+		return
+	}
+	var err error
+	if *to, err = ParseTime(text); err != nil {
+		f.fail("%s: %w", key, err)
+	}
+}
+
+func (f *fields) rest() *value.Map {
+	if f.left.Len() == 0 {
+		return nil
+	}
+	return f.left
+}
+
+// Speaker is who said it, as the other context says; "" where it does not.
+func (m *BaseMemory) Speaker() string { return m.other("speaker") }
+
+// Role is the chat role of an utterance, as the other context says; "" for what
+// nobody said in a chat.
+func (m *BaseMemory) Role() string { return m.other("role") }
+
+// other is a text in the other context, which may be an object or the JSON of one.
+func (m *BaseMemory) other(key string) string {
+	o := m.Context.Other
+	if text, ok := o.Str(); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if parsed, err := value.ParseJSON([]byte(text)); err == nil {
+			o = parsed
+		}
+	}
+	v, _ := o.Get(key)
+	s, _ := v.Str()
+	return s
+}
+
+// Normalize puts a memory into the form in which it is stored, and refuses what
+// cannot be: no content, a strange id, a time out of range. The error is an
+// [*calls.Error] of kind Invalid. A memory without an id or a time gets them.
+func (m *BaseMemory) Normalize(now time.Time) error {
+	if strings.TrimSpace(m.Content) == "" {
+		return calls.Errorf(calls.Invalid, "a memory without content").WithHint("give content, a text")
+	}
+	if m.Timestamp.IsZero() {
+		m.Timestamp = now
+	}
+	m.Timestamp = m.Timestamp.UTC().Truncate(time.Millisecond)
+	if y := m.Timestamp.Year(); y < 0 || y > 9999 {
+		return calls.Errorf(calls.Invalid, "the year %d of the timestamp is not between 0 and 9999", y)
+	}
+	if m.ID == "" {
+		m.ID = NewID(MemoryID, now)
+		return nil
+	}
+	id, err := CheckID(MemoryID, m.ID)
+	m.ID = id
+	return err
+}
+
+// Equal says whether two memories are the same in all but their id.
+func (m *BaseMemory) Equal(o *BaseMemory) bool {
+	a, b := *m, *o
+	a.ID, b.ID = "", ""
+	return value.Equal(value.Must(a), value.Must(b))
+}

@@ -1,0 +1,210 @@
+package memorytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func testSearching(t *testing.T, f *fixture) {
+	f.save(
+		say("I bought a red bicycle from Mr. Ito.", "a", 0), say("The error code is ERR-4021, in parse_config.", "b", 0),
+		say("我对花生过敏。", "c", 0), say("我们去看了一场电影《流浪地球》。", "d", 0), say("Café Müller opens at 9:30.", "e", 0),
+	)
+	for query, want := range map[string]string{
+		"what bike did I buy":         "I bought a red bicycle from Mr. Ito.",
+		"err-4021":                    "The error code is ERR-4021, in parse_config.",
+		"4021":                        "The error code is ERR-4021, in parse_config.",
+		"parse config":                "The error code is ERR-4021, in parse_config.",
+		"parseConfig":                 "The error code is ERR-4021, in parse_config.",
+		"花生":                          "我对花生过敏。",
+		"我对什么过敏？":                     "我对花生过敏。",
+		"看了什么电影":                      "我们去看了一场电影《流浪地球》。",
+		"When does cafe mueller open": "Café Müller opens at 9:30.",
+	} {
+		if got := contents(f.search(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) == 0 || got[0] != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+	for _, query := range []string{"", "?!", "the of and", "的了吗", "quantum chromodynamics", "“ OR 1=1 --", strings.Repeat("x ", 5000), "\x00\xff"} {
+		if got := contents(f.search(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) != 0 {
+			t.Errorf("%.20q finds %q", query, got)
+		}
+	}
+	found := f.search(memory.Query{Text: "What bicycle did I buy?"})
+	f.same("the reason", "matches “bicycle”, “buy”", found[0].Reason)
+	f.same("the reason in Chinese", "匹配“过敏”", f.search(memory.Query{Text: "对什么过敏"})[0].Reason)
+}
+
+func testBoosts(t *testing.T, f *fixture) {
+	chat := func(speaker, content, session string, at time.Time) memory.BaseMemory {
+		m := say(content, session, 0)
+		m.Timestamp = at
+		m.Context.Other = value.Must(map[string]any{"speaker": speaker, "place": session})
+		return m
+	}
+	may := time.Date(2025, 5, 7, 12, 0, 0, 0, time.UTC)
+	f.save(
+		chat("Caroline", "I went hiking with the dog.", "a", may), chat("Melanie", "I went hiking with the kids.", "b", may.AddDate(0, 2, 0)),
+	)
+	first := func(q memory.Query) string { return f.search(q)[0].Memory.Content }
+	for query, want := range map[string]string{
+		"Where did Caroline go hiking?": "I went hiking with the dog.", "Where did Mel go hiking?": "I went hiking with the kids.",
+		"Who went hiking on 7 May 2025?": "I went hiking with the dog.", "hiking in July": "I went hiking with the kids.",
+	} {
+		if got := first(memory.Query{Text: query}); got != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+	for session, want := range map[string]string{"a": "I went hiking with the dog.", "b": "I went hiking with the kids."} {
+		if got := first(memory.Query{Text: "hiking", Session: session, Now: may.AddDate(2, 0, 0)}); got != want {
+			t.Errorf("in session %s: %q, want %q", session, got, want)
+		}
+		if got := first(memory.Query{Text: "hiking", Other: value.Must(map[string]any{"place": session}), Now: may.AddDate(2, 0, 0)}); got != want {
+			t.Errorf("in place %s: %q, want %q", session, got, want)
+		}
+	}
+	found := f.search(memory.Query{Text: "Did Caroline go hiking on 7 May 2025?"})
+	f.same("the reason", "matches “hiking”, “go”; said by Caroline; 7 May 2025", found[0].Reason)
+	// Only a speaker, or only a time.
+	f.same("all of a speaker", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "what did she do on 7 May 2025?", MinRelevance: 0.5})[:1]))
+	f.same("Chinese date", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "2025年5月7日", MinRelevance: 0.5})))
+	// What was said before helps a short question.
+	if got := f.search(memory.Query{Text: "And where?", Earlier: []string{"Did Mel go hiking?"}}); len(got) == 0 || got[0].Memory.Content != "I went hiking with the kids." {
+		t.Errorf("after another question: %v", contents(got))
+	}
+}
+
+func testFilters(t *testing.T, f *fixture) {
+	f.save(say("tea in the morning", "a", 0), say("tea at noon", "b", time.Hour), say("tea in the evening", "a", 2*time.Hour))
+	for _, test := range []struct {
+		q    memory.Query
+		want int
+	}{
+		{memory.Query{}, 3},
+		{memory.Query{Limit: 2}, 2},
+		{memory.Query{OnlySession: true, Session: "a"}, 2},
+		{memory.Query{OnlySession: true, Session: "c"}, 0},
+		{memory.Query{Since: Start.Add(time.Hour)}, 2},
+		{memory.Query{Before: Start.Add(time.Hour)}, 1},
+		{memory.Query{MinRelevance: 0.9999999}, 0},
+	} {
+		test.q.Text = "tea"
+		if got := f.search(test.q); len(got) != test.want {
+			t.Errorf("%+v: %v, want %d", test.q, contents(got), test.want)
+		}
+	}
+}
+
+func testAsOf(t *testing.T, f *fixture) {
+	f.save(say("tea today", "", 0), say("tea tomorrow", "", 24*time.Hour))
+	for asOf, want := range map[bool]int{true: 1, false: 2} {
+		if got := f.search(memory.Query{Text: "tea", AsOf: asOf}); len(got) != want {
+			t.Errorf("as of now %v: %v", asOf, contents(got))
+		}
+	}
+}
+
+// testWindows: an answer is found by the words around it, but never across sessions.
+func testWindows(t *testing.T, f *fixture) {
+	f.save(say("Which instrument are you learning?", "a", 0), say("The cello!", "a", time.Minute), say("The weather is nice.", "b", 2*time.Minute),
+		say("Loose notes stand alone.", "", 0), say("They have no neighbours.", "", 0))
+	got := contents(f.search(memory.Query{Text: "instrument learning"}))
+	slices.Sort(got)
+	f.same("around the question", []string{"The cello!", "Which instrument are you learning?"}, got)
+	f.same("no session", []string{"Loose notes stand alone."}, contents(f.search(memory.Query{Text: "loose notes"})))
+}
+
+// testOrder: the same score gives the newer first, then the smaller id.
+func testOrder(t *testing.T, f *fixture) {
+	var want []string
+	for i := range 5 {
+		m := say("the same words", fmt.Sprint(i), time.Duration(i/2)*time.Hour)
+		m.ID = fmt.Sprintf("memory_0000000%d-0000-7000-8000-000000000000", 5-i)
+		f.save(m)
+	}
+	old := Start.AddDate(30, 0, 0) // so long after that recency is the same for all
+	for _, s := range f.search(memory.Query{Text: "same words", Now: old}) {
+		want = append(want, s.Memory.ID[14:15])
+	}
+	f.same("the order", "1 2 3 4 5", strings.Join(want, " "))
+}
+
+func testNewestFirst(t *testing.T, f *fixture) {
+	f.save(say("The project database is PostgreSQL 16 on the main server.", "a", 0), say("We talked about lunch.", "a", time.Minute),
+		say("The project database is PostgreSQL 18 on the main server.", "b", time.Hour), say("Something else entirely.", "b", 2*time.Hour))
+	got := contents(f.search(memory.Query{Text: "Which PostgreSQL is the project database?", Now: Start.AddDate(3, 0, 0), Limit: 2}))
+	f.same("the update first", []string{"The project database is PostgreSQL 18 on the main server.", "The project database is PostgreSQL 16 on the main server."}, got)
+}
+
+// bounds are what retrieval must reach on a set of talks, as counts.
+type bounds struct {
+	questions, first, five, ten, returned, foreign int
+}
+
+var (
+	dialogue = bounds{questions: 71, first: 44, five: 65, ten: 66, returned: 60, foreign: 7}
+	chinese  = bounds{questions: 38, first: 29, five: 36, ten: 38, returned: 34, foreign: 3}
+)
+
+// testTalks asks the questions of all talks: of whose talk it is, and of the others,
+// who know nothing of it.
+func testTalks(t *testing.T, f *fixture, name string, want bounds) {
+	talks, err := Talks(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, talk := range talks {
+		f.save(talk.Memories...)
+	}
+	var got bounds
+	for i, talk := range talks {
+		for _, q := range talk.Questions {
+			got.questions++
+			at := place(q, f.search(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, Limit: 10}))
+			if at < 1 {
+				got.first++
+			}
+			if at < 5 {
+				got.five++
+			}
+			if at < 10 {
+				got.ten++
+			}
+			if place(q, f.search(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})) < 10 {
+				got.returned++
+			}
+			stranger := talks[(i+1)%len(talks)].User
+			found := f.search(memory.Query{Users: memory.User(stranger), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})
+			if len(found) > 0 {
+				got.foreign++
+			}
+			for _, s := range found {
+				if s.Memory.Context.UserID != stranger {
+					t.Errorf("%q leaks a memory of %s to %s", q.Text, s.Memory.Context.UserID, stranger)
+				}
+			}
+		}
+	}
+	t.Logf("%s: %+v", name, got)
+	if got.questions != want.questions || got.first < want.first || got.five < want.five || got.ten < want.ten || got.returned < want.returned || got.foreign > want.foreign {
+		t.Errorf("%s: %+v, want at least %+v (foreign: at most)", name, got, want)
+	}
+}
+
+// place is where the first evidence stands; 100 where it was not found.
+func place(q Question, found []memory.Scored) int {
+	for i, s := range found {
+		for _, id := range q.Evidence {
+			if s.Memory.ID == id {
+				return i
+			}
+		}
+	}
+	return 100
+}

@@ -1,0 +1,339 @@
+package memorytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func (f *fixture) snapshot(user string, s memory.MemorySnapshot) memory.MemorySnapshot {
+	f.Helper()
+	if s.ID == "" {
+		s.ID = memory.NewID(memory.SnapshotID, f.now)
+	}
+	if err := f.SaveSnapshot(f.Context(), user, s); err != nil {
+		f.Fatal(err)
+	}
+	return s
+}
+
+func (f *fixture) meta(user string, s memory.MetaSnapshot) memory.MetaSnapshot {
+	f.Helper()
+	s.ID = memory.NewID(memory.MetaID, f.now)
+	if err := f.SaveMetaSnapshot(f.Context(), user, s); err != nil {
+		f.Fatal(err)
+	}
+	return s
+}
+
+func testSnapshots(t *testing.T, f *fixture) {
+	ids := f.save(say("We rode for hours through the dunes.", "a", 0), say("The sunset was orange.", "b", 0), say("I had soup.", "c", 0))
+	theirs := f.save(memory.BaseMemory{Content: "Not for ann."})
+	dangling := memory.NewID(memory.MemoryID, Start)
+	s := f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"A camel excursion"}, Category: " Travel ", Importance: 7,
+		MemoryRefs: []string{ids[0], ids[1], theirs[0], dangling, "no id"}, Extra: value.Pairs("mood", "happy")})
+	got, err := f.LoadSnapshot(t.Context(), s.ID)
+	if err != nil || got == nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+	s.Importance, s.Timestamp = 1, Start
+	f.same("the snapshot", value.Must(s).JSON(), value.Must(*got).JSON())
+
+	found := f.search(memory.Query{Text: "camel excursion", MinRelevance: memory.DefaultMinRelevance})
+	slices.SortFunc(found, func(a, b memory.Scored) int { return strings.Compare(a.Memory.Content, b.Memory.Content) })
+	f.same("by the words of the snapshot", []string{"The sunset was orange.", "We rode for hours through the dunes."}, contents(found))
+	for _, x := range found {
+		f.same("the snapshots", []string{s.ID}, x.Snapshots)
+		if !strings.Contains(x.Reason, s.ID) {
+			t.Errorf("the reason is %q", x.Reason)
+		}
+	}
+	if n := len(f.search(memory.Query{Users: memory.User(""), Text: "camel excursion"})); n != 0 {
+		t.Error("a snapshot reaches the memories of another user")
+	}
+	s.KeyPoints = []string{"A bicycle tour"}
+	f.snapshot("ann", s)
+	if n := len(f.search(memory.Query{Text: "camel"})); n != 0 {
+		t.Error("the old words of a snapshot are still there")
+	}
+	if n := len(f.search(memory.Query{Text: "bicycle tour"})); n != 2 {
+		t.Errorf("the new words of a snapshot find %d", n)
+	}
+	f.refused("another user's snapshot", f.SaveSnapshot(t.Context(), "bob", s))
+	f.refused("a bad id", f.SaveSnapshot(t.Context(), "ann", memory.MemorySnapshot{ID: "x"}))
+	for category, want := range map[string]int{"travel": 1, "TRAVEL ": 1, "": 1, "food": 0} {
+		n := 0
+		for x, err := range f.Snapshots(t.Context(), memory.Selection{Users: memory.User("ann"), Category: category}) {
+			if err != nil || x.User != "ann" {
+				t.Errorf("%v, %v", x, err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("category %q has %d snapshots, want %d", category, n, want)
+		}
+	}
+	if none, err := f.LoadSnapshot(t.Context(), memory.NewID(memory.SnapshotID, Start)); none != nil || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func testMetaSnapshots(t *testing.T, f *fixture) {
+	ids := f.save(say("We rode for hours through the dunes.", "a", 0), say("I had soup.", "b", 0))
+	s := f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"a camel"}, Category: "Travel", MemoryRefs: ids[:1]})
+	m := f.meta("ann", memory.MetaSnapshot{Category: "Travel", Keywords: []string{"expedition"}, SnapshotRefs: []string{s.ID, "no id"}, Description: "Journeys"})
+	got, err := f.LoadMetaSnapshot(t.Context(), m.ID)
+	if err != nil || got == nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+	m.Timestamp = Start
+	f.same("the meta snapshot", value.Must(m).JSON(), value.Must(*got).JSON())
+	f.same("by its words", []string{"We rode for hours through the dunes."}, contents(f.search(memory.Query{Text: "expedition"})))
+	f.refused("another user's", f.SaveMetaSnapshot(t.Context(), "bob", m))
+	f.refused("a bad id", f.SaveMetaSnapshot(t.Context(), "ann", memory.MetaSnapshot{ID: "x"}))
+	n := 0
+	for x, err := range f.MetaSnapshots(t.Context(), memory.Selection{Users: memory.AllUsers(), Category: "travel"}) {
+		if err != nil || x.Snapshot.ID != m.ID {
+			t.Errorf("%v, %v", x, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d meta snapshots", n)
+	}
+	if none, err := f.LoadMetaSnapshot(t.Context(), memory.NewID(memory.MetaID, Start)); none != nil || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func (f *fixture) claim(c memory.Claim) *memory.Job {
+	f.Helper()
+	c.Now, c.Memories, c.Snapshots, c.Idle, c.Lease = f.now, 8, 3, 5*time.Minute, time.Minute
+	if c.Users.Check() != nil {
+		c.Users = memory.AllUsers()
+	}
+	job, err := f.Claim(f.Context(), c)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return job
+}
+
+func (f *fixture) complete(job *memory.Job) {
+	f.Helper()
+	if err := f.Complete(f.Context(), job); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func testJobs(t *testing.T, f *fixture) {
+	if job := f.claim(memory.Claim{All: true}); job != nil {
+		t.Errorf("nothing to do, but %+v", job)
+	}
+	for i := range 7 {
+		f.save(say(fmt.Sprintf("word%d", i), "s", 0))
+	}
+	if job := f.claim(memory.Claim{}); job != nil {
+		t.Error("seven memories are due already")
+	}
+	if job := f.claim(memory.Claim{All: true, Users: memory.User("bob")}); job != nil {
+		t.Error("bob has a job")
+	}
+	f.save(say("word7", "s", 0))
+	job := f.claim(memory.Claim{})
+	if job == nil || job.User != "ann" || job.Session != "s" || len(job.Memories) != 8 || job.Memories[0].Content != "word0" {
+		t.Fatalf("%+v", job)
+	}
+	if again := f.claim(memory.Claim{All: true}); again != nil {
+		t.Error("a job was given twice")
+	}
+	if err := f.Postpone(t.Context(), job, f.now.Add(10*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	f.wait(9 * time.Minute)
+	if early := f.claim(memory.Claim{All: true}); early != nil {
+		t.Error("a job came back too early")
+	}
+	f.wait(2 * time.Minute)
+	if job = f.claim(memory.Claim{}); job == nil || job.Attempts != 1 {
+		t.Fatalf("%+v", job)
+	}
+	f.wait(2 * time.Minute) // the lease is over
+	if job = f.claim(memory.Claim{}); job == nil {
+		t.Fatal("a job of a dead process is lost")
+	}
+	if err := f.Complete(t.Context(), job); err == nil {
+		t.Error("a job without a result was taken")
+	}
+	s := memory.ExtractSnapshot(memory.NewID(memory.SnapshotID, f.now), job.Memories, f.now)
+	job.Detail = &s
+	f.complete(job)
+	if got, err := f.LoadSnapshot(t.Context(), s.ID); got == nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if job := f.claim(memory.Claim{All: true, Users: memory.User("ann")}); job == nil || job.Category != memory.Uncategorized {
+		t.Errorf("what is left is %+v", job)
+	}
+	// A session that rests is due, and a snapshot made by hand settles its memories.
+	ids := f.save(say("alone", "t", 0), say("together", "t", 0))
+	f.snapshot("ann", memory.MemorySnapshot{Category: "x", MemoryRefs: ids[:1]})
+	f.wait(5 * time.Minute)
+	job = f.claim(memory.Claim{})
+	if job == nil || len(job.Memories) != 1 || job.Memories[0].ID != ids[1] {
+		t.Fatalf("%+v", job)
+	}
+	// Of what was deleted meanwhile, no snapshot is kept.
+	s2 := memory.ExtractSnapshot(memory.NewID(memory.SnapshotID, f.now), job.Memories, f.now)
+	job.Detail = &s2
+	if _, err := f.Delete(t.Context(), memory.Selection{Users: memory.User("ann"), ID: ids[1]}); err != nil {
+		t.Fatal(err)
+	}
+	f.complete(job)
+	if got, err := f.LoadSnapshot(t.Context(), s2.ID); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func testMetaJobs(t *testing.T, f *fixture) {
+	var refs []string
+	for i := range 3 {
+		if job := f.claim(memory.Claim{}); job != nil {
+			t.Fatalf("%d snapshots are due", i)
+		}
+		refs = append(refs, f.snapshot("ann", memory.MemorySnapshot{Category: "Food", KeyPoints: []string{fmt.Sprint("dish", i)}}).ID)
+	}
+	job := f.claim(memory.Claim{})
+	if job == nil || job.Category != "Food" || len(job.Snapshots) != 3 || job.User != "ann" || job.Memories != nil {
+		t.Fatalf("%+v", job)
+	}
+	if err := f.Postpone(t.Context(), job, f.now); err != nil {
+		t.Fatal(err)
+	}
+	if job = f.claim(memory.Claim{}); job == nil || job.Attempts != 1 {
+		t.Fatalf("%+v", job)
+	}
+	m := memory.ExtractMeta(memory.NewID(memory.MetaID, f.now), job.Category, job.Snapshots, f.now)
+	job.Meta = &m
+	f.complete(job)
+	slices.Sort(refs)
+	got, err := f.LoadMetaSnapshot(t.Context(), m.ID)
+	if err != nil || got == nil || len(got.SnapshotRefs) != 3 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	f.wait(time.Hour)
+	if job := f.claim(memory.Claim{All: true}); job != nil {
+		t.Errorf("what is left is %+v", job)
+	}
+}
+
+func (f *fixture) delete(which memory.Selection) memory.Deleted {
+	f.Helper()
+	if which.Users.Check() != nil {
+		which.Users = memory.User("ann")
+	}
+	d, err := f.Delete(f.Context(), which)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return d
+}
+
+// word is a word that stands for a number.
+func word(i int) string { return fmt.Sprintf("zz%c%c", 'a'+i/20, 'a'+i%20) }
+
+func testDeleting(t *testing.T, f *fixture) {
+	var all []memory.BaseMemory
+	for i := range 300 { // enough for an index of its own
+		all = append(all, say("common "+word(i), fmt.Sprint(i%3), time.Duration(i)*time.Hour))
+	}
+	ids := f.save(all...)
+	late := f.save(say("common latecomer", "0", 400*time.Hour))
+	for _, id := range []string{ids[7], late[0]} {
+		if d := f.delete(memory.Selection{ID: id}); d != (memory.Deleted{Memories: 1}) {
+			t.Errorf("%+v", d)
+		}
+		if f.load(id) != nil {
+			t.Error("it is still there")
+		}
+		if d := f.delete(memory.Selection{ID: id}); d != (memory.Deleted{}) {
+			t.Errorf("again: %+v", d)
+		}
+	}
+	for _, query := range []string{word(7), "latecomer"} {
+		if found := f.search(memory.Query{Text: query}); len(found) > 0 {
+			t.Errorf("%s finds %v", query, contents(found))
+		}
+	}
+	if d := f.delete(memory.Selection{Before: Start.Add(10 * time.Hour)}); d.Memories != 9 {
+		t.Errorf("before: %+v", d)
+	}
+	if d := f.delete(memory.Selection{HasSession: true, Session: "1"}); d.Memories != 97 {
+		t.Errorf("session: %+v", d)
+	}
+	if found := f.search(memory.Query{Text: "common", Limit: 500}); len(found) != 193 {
+		t.Errorf("%d are found", len(found))
+	}
+	if d := f.delete(memory.Selection{Users: memory.User("bob")}); d != (memory.Deleted{}) {
+		t.Errorf("bob: %+v", d)
+	}
+	if d := f.delete(memory.Selection{}); d.Memories != 193 {
+		t.Errorf("all: %+v", d)
+	}
+	if got := f.list(memory.Selection{Users: memory.AllUsers()}); got != nil {
+		t.Errorf("left: %v", got)
+	}
+	f.save(say("a common beginning", "0", 0))
+	if found := f.search(memory.Query{Text: "common"}); len(found) != 1 {
+		t.Errorf("after all: %v", contents(found))
+	}
+}
+
+func testScrubbing(t *testing.T, f *fixture) {
+	ids := f.save(say("My secret is the number 4711.", "a", 0), say("I like soup.", "a", 0), say("Another secret.", "b", 0))
+	s := f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"Secret number 4711", "likes soup"}, Category: "Secrets", MemoryRefs: ids[:2], Importance: 0.9})
+	only := f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"a secret"}, Category: "Secrets", MemoryRefs: ids[2:]})
+	m := f.meta("ann", memory.MetaSnapshot{Category: "Secrets", Keywords: []string{"4711"}, SnapshotRefs: []string{s.ID, only.ID}, Description: "4711"})
+	d := f.delete(memory.Selection{ID: ids[0]})
+	f.same("counts", memory.Deleted{Memories: 1, Rewritten: 2}, d)
+	got, err := f.LoadSnapshot(t.Context(), s.ID)
+	if err != nil || got == nil || slices.Contains(got.MemoryRefs, ids[0]) || strings.Contains(value.Must(*got).JSON(), "4711") || got.KeyPoints[0] != "I like soup." {
+		t.Errorf("the snapshot is %+v, %v", got, err)
+	}
+	meta, err := f.LoadMetaSnapshot(t.Context(), m.ID)
+	if err != nil || meta == nil || strings.Contains(value.Must(*meta).JSON(), "4711") {
+		t.Errorf("the meta snapshot is %+v, %v", meta, err)
+	}
+	if found := f.search(memory.Query{Text: "4711"}); len(found) > 0 {
+		t.Errorf("found by what was deleted: %v", contents(found))
+	}
+	f.same("the last memory of a snapshot", memory.Deleted{Memories: 1, Snapshots: 1, Rewritten: 1}, f.delete(memory.Selection{ID: ids[2]}))
+	f.same("the last snapshot of a meta snapshot", memory.Deleted{Memories: 1, Snapshots: 1, MetaSnapshots: 1}, f.delete(memory.Selection{}))
+
+	kept := f.save(say("old news", "a", 0))
+	k := f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"news"}, Category: "News", MemoryRefs: kept})
+	f.same("kept", memory.Deleted{Memories: 1, Rewritten: 1}, f.delete(memory.Selection{KeepSnapshots: true}))
+	got, err = f.LoadSnapshot(t.Context(), k.ID)
+	if err != nil || got == nil || len(got.MemoryRefs) != 0 || got.KeyPoints[0] != "news" {
+		t.Errorf("the kept snapshot is %+v, %v", got, err)
+	}
+}
+
+func testDryRun(t *testing.T, f *fixture) {
+	ids := f.save(say("one", "a", 0), say("two", "a", time.Hour))
+	f.snapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"one"}, Category: "x", MemoryRefs: ids})
+	old := memory.Selection{Before: Start.Add(time.Minute), DryRun: true}
+	f.same("dry", memory.Deleted{Memories: 1, Rewritten: 1}, f.delete(old))
+	if n := len(f.list(memory.Selection{Users: memory.AllUsers()})); n != 2 {
+		t.Errorf("%d are left", n)
+	}
+	if n := len(f.search(memory.Query{Text: "one"})); n == 0 {
+		t.Error("a dry run deleted words")
+	}
+	old.DryRun = false
+	f.same("wet", memory.Deleted{Memories: 1, Rewritten: 1}, f.delete(old))
+}

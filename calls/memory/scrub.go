@@ -1,0 +1,34 @@
+package memory
+
+import "slices"
+
+// Scrub takes deleted memories out of a snapshot: the references to them, and what
+// it says, which is made anew of the memories that are left. ok is false when none
+// is left and the snapshot should go too. With keep, only the references go.
+func Scrub(s MemorySnapshot, gone func(id string) bool, left []BaseMemory, keep bool) (_ MemorySnapshot, ok bool) {
+	s.MemoryRefs = slices.DeleteFunc(slices.Clone(s.MemoryRefs), gone)
+	if keep {
+		return s, true
+	}
+	if len(left) == 0 {
+		return s, false
+	}
+	fresh := ExtractSnapshot(s.ID, left, s.Timestamp)
+	fresh.MemoryRefs, fresh.Category, fresh.Importance = s.MemoryRefs, Uncategorized, s.Importance
+	return fresh, true
+}
+
+// ScrubMeta does for a meta snapshot what [Scrub] does for a snapshot; left are its
+// snapshots that remain.
+func ScrubMeta(m MetaSnapshot, gone func(id string) bool, left []MemorySnapshot, keep bool) (_ MetaSnapshot, ok bool) {
+	m.SnapshotRefs = slices.DeleteFunc(slices.Clone(m.SnapshotRefs), gone)
+	if keep {
+		return m, true
+	}
+	if len(left) == 0 {
+		return m, false
+	}
+	fresh := ExtractMeta(m.ID, m.Category, left, m.Timestamp)
+	fresh.SnapshotRefs = m.SnapshotRefs
+	return fresh, true
+}

@@ -1,0 +1,200 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Shelf is one user's memories as [Rank] wants to see them.
+type Shelf interface {
+	rank.Source
+	// Index is not changed while Rank runs.
+	Index() *rank.Index
+	// SessionNumber is the number that the index has for a session, or [rank.None].
+	SessionNumber(name string) int32
+	// Load gives the memories of these numbers, in their order.
+	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
+}
+
+// more is how many memories are looked at beyond those that are wanted, where
+// something else than their words may change the order.
+const more = 20
+
+// Rank searches one user's memories. It is what the Search of a store does for each
+// user.
+func Rank(ctx context.Context, shelf Shelf, q *Query) ([]Scored, error) {
+	ix := shelf.Index()
+	asked := shelf.SessionNumber(q.Session)
+	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: asked, Keep: q.keep(asked), Limit: q.limit() + more}
+	result, err := rank.Search(ctx, ix, shelf, rq)
+	if err != nil || len(result.Hits) == 0 {
+		return nil, err
+	}
+	wanted := len(result.Hits)
+	if q.Other.IsNull() {
+		wanted = min(wanted, q.limit()+2)
+	}
+	hits := result.Hits[:wanted]
+	for len(hits) > 0 && rounded(result.Relevance(hits[len(hits)-1].Score)) <= q.MinRelevance && q.Other.IsNull() {
+		hits = hits[:len(hits)-1]
+	}
+	seqs := make([]uint32, len(hits))
+	for i, h := range hits {
+		seqs[i] = h.Seq
+	}
+	memories, err := shelf.Load(ctx, seqs)
+	if err != nil {
+		return nil, err
+	}
+	return q.score(ix, result, hits, memories), nil
+}
+
+func (q *Query) limit() int {
+	if q.Limit <= 0 {
+		return DefaultLimit
+	}
+	return q.Limit
+}
+
+// keep is the filter of what the query excludes; nil: nothing.
+func (q *Query) keep(session int32) func(uint32, rank.Entry) bool {
+	until, since := int64(math.MaxInt64), int64(math.MinInt64)
+	if !q.Before.IsZero() {
+		until = q.Before.UnixMilli()
+	}
+	if q.AsOf {
+		until = min(until, q.Now.UnixMilli()+1)
+	}
+	if !q.Since.IsZero() {
+		since = q.Since.UnixMilli()
+	}
+	if !q.OnlySession && until == math.MaxInt64 && since == math.MinInt64 {
+		return nil
+	}
+	return func(_ uint32, e rank.Entry) bool {
+		return e.Time < until && e.Time >= since && (!q.OnlySession || e.Session == session && session != rank.None)
+	}
+}
+
+// candidate is a hit with its text.
+type candidate struct {
+	hit    rank.Hit
+	memory BaseMemory
+	doc    rank.Document
+}
+
+func (q *Query) score(ix *rank.Index, result *rank.Result, hits []rank.Hit, memories []BaseMemory) []Scored {
+	list := make([]candidate, len(hits))
+	for i, h := range hits {
+		h.Score *= 1 + boostShared*float64(min(2, shared(q.Other, memories[i].Context.Other)))
+		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker())}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
+	newestFirst(list)
+	var out []Scored
+	for _, c := range list {
+		snapshots := slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
+		s := Scored{Memory: c.memory, Relevance: rounded(result.Relevance(c.hit.Score)), Snapshots: snapshots}
+		if s.Relevance > q.MinRelevance {
+			s.Reason = reason(&result.Analysis, &c, snapshots)
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Scored) int { return a.before(&b) })
+	return out[:min(len(out), q.limit())]
+}
+
+// rounded keeps six digits: what looks the same is the same.
+func rounded(relevance float64) float64 { return math.Round(relevance*1e6) / 1e6 }
+
+// before puts the better first, then the newer, then by id.
+func (s *Scored) before(o *Scored) int {
+	return cmp.Or(cmp.Compare(o.Relevance, s.Relevance), o.Memory.Timestamp.Compare(s.Memory.Timestamp), cmp.Compare(s.Memory.ID, o.Memory.ID))
+}
+
+// Merge puts the results of several users into one order.
+func Merge(q *Query, lists ...[]Scored) []Scored {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b Scored) int { return a.before(&b) })
+	return all[:min(len(all), q.limit())]
+}
+
+// boostShared is what a member that two other contexts share adds to the score.
+const boostShared = 0.05
+
+// shared counts the members that two other contexts have in common; equal texts are
+// one.
+func shared(a, b value.Value) (n int) {
+	if a.IsNull() || b.IsNull() {
+		return 0
+	}
+	if a.Kind() != value.Object {
+		if value.Equal(a, b) {
+			return 1
+		}
+		return 0
+	}
+	for key, v := range a.Map().All() {
+		if other, ok := b.Get(key); ok && value.Equal(v, other) {
+			n++
+		}
+	}
+	return n
+}
+
+// Near-duplicates say nearly the same: of the best memories, those that share most
+// of their words and score nearly the same.
+const (
+	duplicateAmong = 12
+	duplicateWords = 4
+	duplicateShare = 0.7
+	duplicateScore = 0.75
+)
+
+// newestFirst lets the newer of two near-duplicates have the better score: what was
+// said last is how things are.
+func newestFirst(list []candidate) {
+	for i := range min(len(list), duplicateAmong) {
+		for j := i + 1; j < min(len(list), duplicateAmong); j++ {
+			a, b := &list[i], &list[j]
+			if b.memory.Timestamp.After(a.memory.Timestamp) && b.hit.Score >= duplicateScore*a.hit.Score && duplicates(a, b) {
+				a.hit.Score, b.hit.Score = b.hit.Score, a.hit.Score
+				*a, *b = *b, *a
+			}
+		}
+	}
+}
+
+func duplicates(a, b *candidate) bool {
+	if len(a.doc.Terms) < duplicateWords || len(b.doc.Terms) < duplicateWords || a.doc.Speaker != b.doc.Speaker {
+		return false
+	}
+	both, i, j := 0, 0, 0
+	for i < len(a.doc.Terms) && j < len(b.doc.Terms) {
+		switch c := cmp.Compare(a.doc.Terms[i].Term, b.doc.Terms[j].Term); {
+		case c == 0:
+			both++
+			i++
+			j++
+		case c < 0:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(both) >= duplicateShare*float64(len(a.doc.Terms)+len(b.doc.Terms)-both)
+}
+
+func dateText(t time.Time, chinese bool) string {
+	if chinese {
+		return t.Format("2006年1月2日")
+	}
+	return t.Format("2 January 2006")
+}

@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+)
+
+// How the index lies in blobs.
+const (
+	// entryChunk memories share a row of table entry.
+	entryBits  = 10
+	entryChunk = 1 << entryBits
+	entrySize  = 8 + 4 + 4 + 4 + 1
+	// postingChunk memories share a row of table posting: 12 bits of the number and 4
+	// of the frequency make two bytes.
+	postingBits  = 12
+	postingChunk = 1 << postingBits
+)
+
+// Flags of an entry.
+const (
+	flagTimed = 1 << iota
+	flagQuestion
+	flagUtterance
+	flagDeleted
+)
+
+var errBlob = errors.New("the index is damaged")
+
+func appendEntry(b []byte, e rank.Entry) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time))
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Session))
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Speaker))
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Len))
+	flags := byte(0)
+	for i, set := range []bool{e.Timed, e.Question, e.Utterance, e.Deleted} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	return append(b, flags)
+}
+
+// readEntry reads the first entry of b, which is long enough.
+func readEntry(b []byte) rank.Entry {
+	flags := b[20]
+	return rank.Entry{
+		Time:    int64(binary.LittleEndian.Uint64(b)),
+		Session: int32(binary.LittleEndian.Uint32(b[8:])), Speaker: int32(binary.LittleEndian.Uint32(b[12:])),
+		Len:   int32(binary.LittleEndian.Uint32(b[16:])),
+		Timed: flags&flagTimed != 0, Question: flags&flagQuestion != 0, Utterance: flags&flagUtterance != 0, Deleted: flags&flagDeleted != 0,
+	}
+}
+
+// document is a memory in the index: its entry and its terms.
+type document struct {
+	entry rank.Entry
+	terms []rank.Frequency
+}
+
+func (d *document) append(b []byte) []byte {
+	b = appendEntry(b, d.entry)
+	for _, f := range d.terms {
+		b = binary.AppendUvarint(b, uint64(len(f.Term)))
+		b = append(b, f.Term...)
+		b = binary.AppendUvarint(b, uint64(f.N))
+	}
+	return b
+}
+
+func readDocument(b []byte) (d document, err error) {
+	if len(b) < entrySize {
+		return d, errBlob
+	}
+	d.entry = readEntry(b)
+	for b = b[entrySize:]; len(b) > 0; {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size >= uint64(len(b)-n) {
+			return d, errBlob
+		}
+		term := string(b[n : n+int(size)])
+		b = b[n+int(size):]
+		frequency, n := binary.Uvarint(b)
+		if n <= 0 {
+			return d, errBlob
+		}
+		d.terms = append(d.terms, rank.Frequency{Term: term, N: int(frequency)})
+		b = b[n:]
+	}
+	return d, nil
+}
+
+// appendPosting appends the two bytes of a posting; its chunk says the rest.
+func appendPosting(b []byte, p rank.Posting) []byte {
+	return binary.LittleEndian.AppendUint16(b, uint16(p))
+}
+
+// readPostings appends the postings of a chunk.
+func readPostings(b []byte, chunk uint32, to []rank.Posting) []rank.Posting {
+	high := rank.Posting(chunk << (postingBits + 4))
+	for i := 0; i+1 < len(b); i += 2 {
+		to = append(to, high|rank.Posting(binary.LittleEndian.Uint16(b[i:])))
+	}
+	return to
+}

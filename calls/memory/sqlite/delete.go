@@ -1,0 +1,287 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// errDry takes back what a dry run has done.
+var errDry = errors.New("a dry run")
+
+// Delete removes memories and what snapshots say of them, one user at a time.
+func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
+	names, err := s.names(ctx, which.Users)
+	if err != nil {
+		return d, err
+	}
+	for _, name := range names {
+		one, err := s.deleteOf(ctx, name, which)
+		if err != nil {
+			return d, err
+		}
+		d.Memories += one.Memories
+		d.Snapshots += one.Snapshots
+		d.MetaSnapshots += one.MetaSnapshots
+		d.Rewritten += one.Rewritten
+	}
+	return d, nil
+}
+
+func (s *Store) deleteOf(ctx context.Context, name string, which memory.Selection) (d memory.Deleted, err error) {
+	rids, err := s.find(ctx, name, which)
+	if err != nil || len(rids) == 0 {
+		return d, err
+	}
+	err = s.change(ctx, func(c *conn) error {
+		u, err := findUser(c, name)
+		if u == nil {
+			return err
+		}
+		x := &deletion{conn: c, user: u, keep: which.KeepSnapshots, gone: map[string]bool{}, snapshots: map[int64]bool{}, lost: map[string]bool{}}
+		if err := x.run(ctx, rids); err != nil {
+			return err
+		}
+		d = x.Deleted
+		if which.DryRun {
+			return errDry
+		}
+		s.mu.Lock()
+		s.scrub = true
+		s.mu.Unlock()
+		return nil
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return d, err
+}
+
+// find gives the rowids of the selected memories.
+func (s *Store) find(ctx context.Context, name string, which memory.Selection) (rids []int64, err error) {
+	err = s.with(ctx, name, func(v *view) error {
+		u := user{id: v.user}
+		if which.ID == "" {
+			for _, seq := range v.pick(which) {
+				rids = append(rids, u.rid(int64(seq)))
+			}
+			return nil
+		}
+		id, err := memory.UUIDOf(memory.MemoryID, which.ID)
+		if err != nil {
+			return err
+		}
+		var rid int64
+		found, err := v.conn.row("SELECT rid FROM memory WHERE id = ? AND rid >> 32 = ?", []any{id[:], v.user}, &rid)
+		if !found {
+			return err
+		}
+		m, err := loadMemory(v.conn, rid)
+		if m != nil && which.Has(m) {
+			rids = []int64{rid}
+		}
+		return err
+	})
+	return rids, err
+}
+
+// deletion is the memories that one change deletes.
+type deletion struct {
+	memory.Deleted
+	conn *conn
+	user *user
+	keep bool
+	// gone are the ids of the memories, snapshots the keys of those that referred to
+	// them, lost the ids of snapshots that were made anew (false) or deleted (true).
+	gone      map[string]bool
+	snapshots map[int64]bool
+	lost      map[string]bool
+}
+
+func (x *deletion) run(ctx context.Context, rids []int64) error {
+	for part := range slices.Chunk(rids, 1000) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := x.memories(part); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
+		if err := x.snapshot(key); err != nil {
+			return err
+		}
+	}
+	if err := x.metas(); err != nil {
+		return err
+	}
+	if err := countCategories(x.conn, x.user); err != nil {
+		return err
+	}
+	if x.Memories > 0 {
+		x.user.generation++
+		x.user.changed = true
+	}
+	return x.user.store(x.conn)
+}
+
+// memories removes some memories: their rows, old versions, words and references.
+func (x *deletion) memories(rids []int64) error {
+	postings := map[place]map[uint16]bool{}
+	entries := map[int64]rank.Entry{}
+	ix := indexer{x.conn, x.user}
+	for _, rid := range rids {
+		m, err := loadMemory(x.conn, rid)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			continue // another process was faster
+		}
+		seq := rid & 0xffffffff
+		doc := rank.Analyze(m.Content, m.Speaker())
+		entry := rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
+		if seq < x.user.folded {
+			placesOf(seq, doc.Terms, postings)
+			entries[seq] = entry
+		} else if err := ix.replace(seq, nil, &document{entry: entry}); err != nil {
+			return err
+		}
+		if err := x.row(rid); err != nil {
+			return err
+		}
+		x.gone[m.ID] = true
+		x.Memories++
+	}
+	if err := ix.remove(postings); err != nil {
+		return err
+	}
+	return ix.setEntries(entries)
+}
+
+// row removes what the tables say of a memory.
+func (x *deletion) row(rid int64) error {
+	waits := true
+	err := x.conn.rows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
+		var key int64
+		err := scan(&key)
+		x.snapshots[key] = true
+		waits = false
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if waits {
+		err := x.conn.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
+		if err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{
+		"DELETE FROM snapshot_ref WHERE rid = ?", "DELETE FROM version WHERE rid = ?", "DELETE FROM memory WHERE rid = ?",
+	} {
+		if err := x.conn.exec(query, rid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshot makes a snapshot anew without what is gone, or deletes it.
+func (x *deletion) snapshot(key int64) error {
+	var s memory.MemorySnapshot
+	if err := x.body("snapshot", key, s.DecodeValue); err != nil {
+		return err
+	}
+	var left []memory.BaseMemory
+	for _, ref := range s.MemoryRefs {
+		id, err := memory.UUIDOf(memory.MemoryID, ref)
+		if err != nil || x.gone[ref] {
+			continue
+		}
+		var m memory.BaseMemory
+		found, err := x.conn.row(selectMemory+" WHERE m.id = ? AND m.rid >> 32 = ?", []any{id[:], x.user.id}, memoryColumns(&m)...)
+		if err != nil {
+			return err
+		}
+		if found {
+			left = append(left, m)
+		}
+	}
+	fresh, ok := memory.Scrub(s, func(id string) bool { return x.gone[id] }, left, x.keep)
+	x.lost[s.ID] = !ok
+	if ok {
+		x.Rewritten++
+		return putSnapshot(x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
+	}
+	x.Snapshots++
+	_, err := (&extra{table: "snapshot", kind: memory.SnapshotID, id: s.ID}).remove(x.conn, x.user)
+	return err
+}
+
+// metas makes the meta snapshots anew whose snapshots changed, or deletes them.
+func (x *deletion) metas() error {
+	keys := map[int64]bool{}
+	for key := range x.snapshots {
+		err := x.conn.rows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
+			var meta int64
+			err := scan(&meta)
+			keys[meta] = true
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if err := x.meta(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *deletion) meta(key int64) error {
+	var m memory.MetaSnapshot
+	if err := x.body("meta", key, m.DecodeValue); err != nil {
+		return err
+	}
+	var left []memory.MemorySnapshot
+	for _, ref := range m.SnapshotRefs {
+		id, err := memory.UUIDOf(memory.SnapshotID, ref)
+		if err != nil || x.lost[ref] {
+			continue
+		}
+		var s memory.MemorySnapshot
+		var bad error
+		found, err := x.conn.row("SELECT body FROM snapshot WHERE id = ? AND user = ?", []any{id[:], x.user.id}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
+		if err := cmp.Or(err, bad); err != nil {
+			return err
+		}
+		if found {
+			left = append(left, s)
+		}
+	}
+	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
+	if ok {
+		x.Rewritten++
+		return putMeta(x.conn, x.user, fresh)
+	}
+	x.MetaSnapshots++
+	_, err := (&extra{table: "meta", kind: memory.MetaID, id: m.ID}).remove(x.conn, x.user)
+	return err
+}
+
+// body reads the body of a snapshot or a meta snapshot.
+func (x *deletion) body(table string, key int64, decode func(value.Value) error) error {
+	var bad error
+	_, err := x.conn.row("SELECT body FROM "+table+" WHERE key = ?", []any{key}, scanJSON{func(v value.Value) { bad = decode(v) }})
+	return cmp.Or(err, bad)
+}

@@ -1,0 +1,216 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// token names a reserved job: what it is about and until when it is reserved.
+type token struct {
+	user, number int64 // of a session
+	category     string
+	until        int64
+}
+
+func (t token) String() string {
+	return fmt.Sprintf("%d %d %d %q", t.user, t.number, t.until, t.category)
+}
+
+func parseToken(s string) (t token, err error) {
+	_, err = fmt.Sscanf(s, "%d %d %d %q", &t.user, &t.number, &t.until, &t.category)
+	return t, err
+}
+
+// noSession is the number in the token of a category.
+const noSession = math.MinInt32
+
+// Claim gives a job that is due and reserves it.
+func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job, err error) {
+	if err := claim.Users.Check(); err != nil {
+		return nil, err
+	}
+	// Most of the time there is none: no need to write for that.
+	waiting := false
+	err = s.look(ctx, func(c *conn) error {
+		waiting, err = c.row("SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE fresh > 0) OR EXISTS (SELECT 1 FROM category)", nil, new(int))
+		return err
+	})
+	if err != nil || !waiting {
+		return nil, err
+	}
+	err = s.change(ctx, func(c *conn) (err error) {
+		if job, err = claimSession(c, &claim); job == nil && err == nil {
+			job, err = claimCategory(c, &claim)
+		}
+		return err
+	})
+	return job, err
+}
+
+// ripe is the condition of a row that is due, and its arguments.
+func ripe(c *memory.Claim, enough int, idle time.Duration) (condition string, args []any) {
+	condition, args = "fresh > 0 AND not_before <= ?", []any{c.Now.UnixMilli()}
+	if !c.All {
+		condition, args = condition+" AND (fresh >= ? OR last <= ?)", append(args, enough, c.Now.Add(-idle).UnixMilli())
+	}
+	if name, one := c.Users.One(); one {
+		condition, args = condition+" AND user = (SELECT id FROM user WHERE user.name = ?)", append(args, name)
+	}
+	return condition, args
+}
+
+func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
+	condition, args := ripe(claim, claim.Memories, claim.Idle)
+	for {
+		t := token{until: claim.Now.Add(claim.Lease).UnixMilli()}
+		job := &memory.Job{}
+		var after int64
+		found, err := c.row("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY last, user, number LIMIT 1", args,
+			&t.user, &t.number, &job.Session, &after, &job.Attempts)
+		if !found {
+			return nil, err
+		}
+		if job.Memories, err = freshMemories(c, t, after); err != nil {
+			return nil, err
+		}
+		if len(job.Memories) == 0 { // their count was wrong
+			if err := c.exec("UPDATE session SET fresh = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		job.User, job.Token = job.Memories[0].Context.UserID, t.String()
+		return job, c.exec("UPDATE session SET not_before = ? WHERE user = ? AND number = ?", t.until, t.user, t.number)
+	}
+}
+
+// freshMemories are the oldest memories of a session that no snapshot has.
+func freshMemories(c *conn, t token, after int64) (list []memory.BaseMemory, err error) {
+	u := user{id: t.user}
+	err = c.rows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)
+		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.number, memory.MaxJob}, func(scan func(...any) error) error {
+		var m memory.BaseMemory
+		err := scan(memoryColumns(&m)...)
+		list = append(list, m)
+		return err
+	})
+	return list, err
+}
+
+func claimCategory(c *conn, claim *memory.Claim) (*memory.Job, error) {
+	// Snapshots wait for company however long it takes.
+	condition, args := ripe(claim, claim.Snapshots, math.MaxInt64)
+	t := token{number: noSession, until: claim.Now.Add(claim.Lease).UnixMilli()}
+	job := &memory.Job{}
+	found, err := c.row("SELECT user, name, attempts, (SELECT name FROM user WHERE id = user) FROM category WHERE "+condition+" ORDER BY last, user, name LIMIT 1", args,
+		&t.user, &t.category, &job.Attempts, &job.User)
+	if !found {
+		return nil, err
+	}
+	err = c.rows(`SELECT body FROM snapshot s WHERE user = ? AND category = ? AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = s.key)
+		ORDER BY number LIMIT ?`, []any{t.user, t.category, memory.MaxJob}, func(scan func(...any) error) error {
+		var x memory.MemorySnapshot
+		var bad error
+		if err := scan(scanJSON{func(v value.Value) { bad = x.DecodeValue(v) }}); err != nil {
+			return err
+		}
+		job.Snapshots = append(job.Snapshots, x)
+		return bad
+	})
+	if err != nil || len(job.Snapshots) == 0 {
+		return nil, err
+	}
+	job.Category, job.Token = job.Snapshots[0].Category, t.String()
+	return job, c.exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.until, t.user, t.category)
+}
+
+// Complete saves what a job has made. When its time was over, or some of what it was
+// made of is gone, the result is dropped and the job is done again.
+func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
+	now := s.clock()
+	if err := job.Check(now); err != nil {
+		return err
+	}
+	t, err := parseToken(job.Token)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(c *conn) error {
+		if mine, err := t.settle(c, 0, 0); !mine {
+			return err
+		}
+		u, err := findUser(c, job.User)
+		if u == nil {
+			return err
+		}
+		if there, err := allThere(c, job); !there {
+			return err
+		}
+		if job.Detail != nil {
+			if err := putSnapshot(c, u, *job.Detail, now.UnixMilli()); err != nil {
+				return err
+			}
+			// The first memory that still waits is at or behind the first of the job.
+			id, err := memory.UUIDOf(memory.MemoryID, job.Memories[0].ID)
+			if err != nil {
+				return err
+			}
+			if err := c.exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.user, t.number); err != nil {
+				return err
+			}
+		} else if err := putMeta(c, u, *job.Meta); err != nil {
+			return err
+		}
+		return u.store(c)
+	})
+}
+
+// allThere says that nothing that a job was made of has been deleted since.
+func allThere(c *conn, job *memory.Job) (bool, error) {
+	there := func(table string, kind memory.Kind, id string) (bool, error) {
+		u, err := memory.UUIDOf(kind, id)
+		if err != nil {
+			return false, err
+		}
+		return c.row("SELECT 1 FROM "+table+" WHERE id = ?", []any{u[:]}, new(int))
+	}
+	for i := range job.Memories {
+		if ok, err := there("memory", memory.MemoryID, job.Memories[i].ID); !ok {
+			return false, err
+		}
+	}
+	for i := range job.Snapshots {
+		if ok, err := there("snapshot", memory.SnapshotID, job.Snapshots[i].ID); !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Postpone gives a job back, to be tried later.
+func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) error {
+	t, err := parseToken(job.Token)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(c *conn) error {
+		_, err := t.settle(c, until.UnixMilli(), job.Attempts+1)
+		return err
+	})
+}
+
+// settle ends the reservation; mine is false when it was over.
+func (t token) settle(c *conn, notBefore int64, attempts int) (mine bool, err error) {
+	var n int64
+	if t.number == noSession {
+		n, err = c.change("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.user, t.category, t.until)
+	} else {
+		n, err = c.change("UPDATE session SET not_before = ?, attempts = ? WHERE user = ? AND number = ? AND not_before = ?", notBefore, attempts, t.user, t.number, t.until)
+	}
+	return n > 0, err
+}

@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// LoadMemory gives nil where there is none.
+func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory, err error) {
+	u, err := memory.UUIDOf(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.look(ctx, func(c *conn) error {
+		var x memory.BaseMemory
+		found, err := c.row(selectMemory+" WHERE m.id = ?", []any{u[:]}, memoryColumns(&x)...)
+		if found {
+			m = &x
+		}
+		return err
+	})
+	return m, err
+}
+
+// History gives the old versions of a memory.
+func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemory, err error) {
+	u, err := memory.UUIDOf(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.look(ctx, func(c *conn) error {
+		return c.rows("SELECT body FROM version JOIN memory USING (rid) WHERE id = ? ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
+			var m memory.BaseMemory
+			var bad error
+			err := scan(scanJSON{func(v value.Value) { bad = m.DecodeValue(v) }})
+			list = append(list, m)
+			return cmp.Or(err, bad)
+		})
+	})
+	return list, err
+}
+
+// together is how many memories are read in one transaction.
+const together = 500
+
+// errStop ends a listing that nobody wants to read on.
+var errStop = errors.New("stopped")
+
+// Memories gives memories by user, in order of their time.
+func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
+	return func(yield func(memory.BaseMemory, error) bool) {
+		if err := s.memories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
+			yield(memory.BaseMemory{}, err)
+		}
+	}
+}
+
+func (s *Store) memories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+	if which.ID != "" {
+		m, err := s.LoadMemory(ctx, which.ID)
+		if err := cmp.Or(which.Users.Check(), err); err != nil {
+			return err
+		}
+		if m != nil && which.Has(m) && !yield(*m) {
+			return errStop
+		}
+		return nil
+	}
+	names, err := s.names(ctx, which.Users)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.memoriesOf(ctx, name, which, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoriesOf reads the memories of one user, some at a time, so that who reads
+// slowly does not hold the file.
+func (s *Store) memoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+	var id int64
+	var seqs []uint32
+	err := s.with(ctx, name, func(v *view) error {
+		id = v.user
+		seqs = v.pick(which)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	u := user{id: id}
+	for part := range slices.Chunk(seqs, together) {
+		var list []memory.BaseMemory
+		err := s.look(ctx, func(c *conn) error {
+			for _, seq := range part {
+				m, err := loadMemory(c, u.rid(int64(seq)))
+				if err != nil {
+					return err
+				}
+				if m != nil { // nil: deleted meanwhile
+					list = append(list, *m)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			if !yield(m) {
+				return errStop
+			}
+		}
+	}
+	return nil
+}
+
+// pick is the numbers of the selected memories, in order of their time.
+func (v *view) pick(which memory.Selection) (seqs []uint32) {
+	since, before := int64(math.MinInt64), int64(math.MaxInt64)
+	if !which.Since.IsZero() {
+		since = ceilMillis(which.Since)
+	}
+	if !which.Before.IsZero() {
+		before = ceilMillis(which.Before)
+	}
+	in := int32(rank.None)
+	if which.HasSession {
+		if in = v.SessionNumber(which.Session); in == rank.None && which.Session != "" {
+			return nil
+		}
+	}
+	add := func(seq uint32) {
+		e := v.index.Entry(seq)
+		if !e.Deleted && e.Time >= since && e.Time < before && (!which.HasSession || e.Session == in) && (!which.Utterances || e.Utterance) {
+			seqs = append(seqs, seq)
+		}
+	}
+	if in >= 0 {
+		for _, seq := range v.index.Members(in) {
+			add(seq)
+		}
+	} else {
+		for seq := range v.index.Len() {
+			add(uint32(seq))
+		}
+		slices.SortStableFunc(seqs, func(a, b uint32) int { return cmp.Compare(v.index.Entry(a).Time, v.index.Entry(b).Time) })
+	}
+	if which.Newest > 0 {
+		seqs = seqs[max(0, len(seqs)-which.Newest):]
+	}
+	return slices.Clone(seqs)
+}
+
+// ceilMillis is a bound in ms: stored times are whole milliseconds.
+func ceilMillis(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if time.UnixMilli(ms).Before(t) {
+		ms++
+	}
+	return ms
+}
+
+// Stats counts what is stored.
+func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats, err error) {
+	if err := users.Check(); err != nil {
+		return st, err
+	}
+	from, until, name, one := int64(0), int64(math.MaxInt64), "", false
+	name, one = users.One()
+	err = s.look(ctx, func(c *conn) error {
+		if one {
+			u, err := findUser(c, name)
+			if u == nil {
+				return err
+			}
+			from, until = u.rid(0), u.rid(0)|math.MaxUint32
+		}
+		bounds := []any{from, until}
+		low, high := from>>32, until>>32
+		var oldest, newest *int64
+		for _, q := range []struct {
+			query string
+			args  []any
+			dest  []any
+		}{
+			{"SELECT count(*), min(time), max(time), count(DISTINCT rid >> 32) FROM memory WHERE rid BETWEEN ? AND ?", bounds, []any{&st.Memories, &oldest, &newest, &st.Users}},
+			{"SELECT count(*) FROM (SELECT DISTINCT rid >> 32, session FROM memory WHERE rid BETWEEN ? AND ? AND session >= 0)", bounds, []any{&st.Sessions}},
+			{"SELECT count(*) FROM version WHERE rid BETWEEN ? AND ?", bounds, []any{&st.Versions}},
+			{"SELECT count(*) FROM snapshot WHERE user BETWEEN ? AND ?", []any{low, high}, []any{&st.Snapshots}},
+			{"SELECT count(*) FROM meta WHERE user BETWEEN ? AND ?", []any{low, high}, []any{&st.MetaSnapshots}},
+			{`SELECT (SELECT count(*) FROM session WHERE fresh > 0 AND user BETWEEN ? AND ?)
+				+ (SELECT count(*) FROM category WHERE user BETWEEN ? AND ?)`, []any{low, high, low, high}, []any{&st.Jobs}},
+			{"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, []any{&st.Bytes}},
+		} {
+			if _, err := c.row(q.query, q.args, q.dest...); err != nil {
+				return err
+			}
+		}
+		if oldest != nil {
+			st.Oldest, st.Newest = time.UnixMilli(*oldest).UTC(), time.UnixMilli(*newest).UTC()
+		}
+		if one {
+			_, err := c.row("SELECT coalesce(sum(length(content)), 0) FROM memory WHERE rid BETWEEN ? AND ?", bounds, &st.Bytes)
+			return err
+		}
+		return nil
+	})
+	return st, err
+}

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// applicationID marks the file as a memory store ("cnmm").
+const applicationID = 0x636e6d6d
+
+// migrations lead from one form of the file to the next; the form is their number.
+// What was released is never changed, only added to.
+var migrations = []string{`
+-- A user's memories have numbers from 0; a memory's rowid is user<<32 | number.
+CREATE TABLE user (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	name       TEXT NOT NULL UNIQUE,
+	n          INTEGER NOT NULL DEFAULT 0, -- memories so far, deleted ones included
+	folded     INTEGER NOT NULL DEFAULT 0, -- those below are in entry and posting, the others in tail
+	extras     INTEGER NOT NULL DEFAULT 0, -- snapshots and meta snapshots so far
+	generation INTEGER NOT NULL DEFAULT 0  -- grows when something that was there is changed
+);
+CREATE TABLE session (
+	user       INTEGER NOT NULL,
+	number     INTEGER NOT NULL,           -- from 0; -1 holds what belongs to no session
+	name       TEXT NOT NULL,
+	fresh      INTEGER NOT NULL DEFAULT 0, -- memories that no snapshot has
+	last       INTEGER NOT NULL DEFAULT 0, -- when the newest of them was saved, in ms
+	after      INTEGER NOT NULL,           -- memories below that rowid wait for no snapshot
+	attempts   INTEGER NOT NULL DEFAULT 0,
+	not_before INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (user, number)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX session_by_name ON session(user, name);
+CREATE INDEX session_fresh ON session(user, number) WHERE fresh > 0;
+CREATE TABLE speaker (
+	user   INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	name   TEXT NOT NULL,
+	PRIMARY KEY (user, number)
+) WITHOUT ROWID;
+
+CREATE TABLE memory (
+	rid     INTEGER PRIMARY KEY,
+	id      BLOB NOT NULL UNIQUE, -- the UUID
+	session INTEGER NOT NULL,     -- its number
+	time    INTEGER NOT NULL,     -- ms since 1970
+	saved   INTEGER NOT NULL,
+	content TEXT NOT NULL,
+	other   TEXT,                 -- other_context as JSON
+	extra   TEXT,                 -- [unknown members, unknown members of the context]
+	hash    INTEGER NOT NULL      -- of what exact duplicates share
+);
+CREATE INDEX memory_by_hash ON memory(hash);
+CREATE TABLE version (
+	key  INTEGER PRIMARY KEY,
+	rid  INTEGER NOT NULL,
+	body TEXT NOT NULL
+);
+CREATE INDEX version_by_memory ON version(rid);
+
+-- The index: new memories lie in tail until so many have come that their terms are
+-- put into the postings together.
+CREATE TABLE tail (
+	rid INTEGER PRIMARY KEY,
+	doc BLOB NOT NULL
+);
+CREATE TABLE entry (
+	user  INTEGER NOT NULL,
+	chunk INTEGER NOT NULL,
+	data  BLOB NOT NULL,
+	PRIMARY KEY (user, chunk)
+) WITHOUT ROWID;
+CREATE TABLE posting (
+	user  INTEGER NOT NULL,
+	term  TEXT NOT NULL,
+	chunk INTEGER NOT NULL, -- negative ones are those of snapshots
+	data  BLOB NOT NULL,
+	PRIMARY KEY (user, term, chunk)
+) WITHOUT ROWID;
+
+CREATE TABLE snapshot (
+	key      INTEGER PRIMARY KEY,
+	id       BLOB NOT NULL UNIQUE,
+	user     INTEGER NOT NULL,
+	number   INTEGER NOT NULL, -- among the user's extras
+	category TEXT NOT NULL,    -- folded
+	body     TEXT NOT NULL
+);
+CREATE INDEX snapshot_by_user ON snapshot(user, number);
+CREATE INDEX snapshot_by_category ON snapshot(user, category);
+CREATE TABLE snapshot_ref (
+	snapshot INTEGER NOT NULL,
+	rid      INTEGER NOT NULL,
+	PRIMARY KEY (snapshot, rid)
+) WITHOUT ROWID;
+CREATE INDEX snapshot_ref_by_memory ON snapshot_ref(rid);
+CREATE TABLE meta (
+	key      INTEGER PRIMARY KEY,
+	id       BLOB NOT NULL UNIQUE,
+	user     INTEGER NOT NULL,
+	number   INTEGER NOT NULL,
+	category TEXT NOT NULL,
+	body     TEXT NOT NULL
+);
+CREATE INDEX meta_by_user ON meta(user, number);
+CREATE TABLE meta_ref (
+	meta     INTEGER NOT NULL,
+	snapshot INTEGER NOT NULL,
+	PRIMARY KEY (meta, snapshot)
+) WITHOUT ROWID;
+CREATE INDEX meta_ref_by_snapshot ON meta_ref(snapshot);
+-- Categories with snapshots that no meta snapshot has.
+CREATE TABLE category (
+	user       INTEGER NOT NULL,
+	name       TEXT NOT NULL, -- folded
+	fresh      INTEGER NOT NULL,
+	last       INTEGER NOT NULL,
+	attempts   INTEGER NOT NULL DEFAULT 0,
+	not_before INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (user, name)
+) WITHOUT ROWID;
+`}
+
+// prepare makes a store of a new file and brings an old one up to date.
+func prepare(ctx context.Context, conn *sql.Conn, file string) error {
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return errNoWAL(file, mode)
+	}
+	form, err := formOf(ctx, conn, file)
+	if err != nil || form == len(migrations) {
+		return err
+	}
+	return migrate(ctx, conn, file)
+}
+
+// migrate takes the missing steps, all or none; another process may be faster.
+func migrate(ctx context.Context, conn *sql.Conn, file string) (err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // err says what happened
+		}
+	}()
+	form, err := formOf(ctx, conn, file)
+	if err != nil {
+		return err
+	}
+	for _, step := range migrations[form:] {
+		if _, err := conn.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	for _, p := range []string{fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", len(migrations))} {
+		if _, err := conn.ExecContext(ctx, p); err != nil {
+			return err
+		}
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// formOf is the form of the file; 0 is an empty one.
+func formOf(ctx context.Context, conn *sql.Conn, file string) (form int, err error) {
+	var application, tables int
+	row := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+		(SELECT count(*) FROM sqlite_schema)`)
+	if err := row.Scan(&application, &form, &tables); err != nil {
+		return 0, err
+	}
+	switch {
+	case application == 0 && form == 0 && tables == 0:
+		return 0, nil
+	case application != applicationID || form <= 0:
+		return 0, errOther(file)
+	case form > len(migrations):
+		return 0, errNewer(file, form)
+	}
+	return form, nil
+}

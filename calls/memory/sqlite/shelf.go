@@ -1,0 +1,395 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxCached is how many entries of all users stay in the heap, at about 40 bytes
+// each.
+const maxCached = 1_500_000
+
+// shelf is what this process knows of one user's memories apart from their words,
+// and the words of the tail. It is kept up to date with what is read.
+type shelf struct {
+	user int64
+
+	mu sync.RWMutex
+	state
+	index *rank.Index
+	tail  map[string][]rank.Posting
+}
+
+// state is how much of a user's memories is known.
+type state struct{ n, folded, extras, generation int64 }
+
+// behind says that s is older than o.
+func (s state) behind(o state) bool {
+	return s.generation < o.generation || s.n < o.n || s.folded < o.folded || s.extras < o.extras
+}
+
+// view is a shelf during one read.
+type view struct {
+	*shelf
+	conn *conn
+}
+
+var _ memory.Shelf = (*view)(nil)
+
+// with calls f with the memories of a user; not at all when there is no such user.
+func (s *Store) with(ctx context.Context, name string, f func(*view) error) error {
+	for again := true; again; {
+		again = false
+		err := s.look(ctx, func(c *conn) error {
+			sh, seen, err := s.shelf(c, name)
+			if sh == nil {
+				return err
+			}
+			if err := sh.sync(ctx, c, seen); err != nil {
+				return err
+			}
+			sh.mu.RLock()
+			defer sh.mu.RUnlock()
+			if sh.state != seen {
+				again = true // another reader knows more by now: look again
+				return nil
+			}
+			return f(&view{sh, c})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shelf gives the shelf of a user and how the file says they stand; nil where there
+// is no such user.
+func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
+	var id int64
+	found, err := c.row("SELECT id, n, folded, extras, generation FROM user WHERE name = ?", []any{name}, &id, &seen.n, &seen.folded, &seen.extras, &seen.generation)
+	if !found {
+		return nil, seen, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh = s.shelves[id]; sh == nil {
+		s.evict(seen.n)
+		sh = &shelf{user: id}
+		s.shelves[id] = sh
+	}
+	return sh, seen, nil
+}
+
+// evict drops shelves until there is room for n entries.
+func (s *Store) evict(n int64) {
+	for id, sh := range s.shelves {
+		if sh.mu.TryRLock() {
+			n += sh.n
+			sh.mu.RUnlock()
+		}
+		if n > maxCached {
+			n -= sh.n
+			delete(s.shelves, id)
+		}
+	}
+}
+
+// sync brings the shelf to the state of the file, unless it is ahead of it.
+func (sh *shelf) sync(ctx context.Context, c *conn, seen state) error {
+	sh.mu.RLock()
+	known := sh.state == seen || seen.behind(sh.state)
+	sh.mu.RUnlock()
+	if known {
+		return nil
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if !sh.behind(seen) {
+		return nil
+	}
+	if err := sh.update(ctx, c, seen); err != nil {
+		sh.index, sh.state = nil, state{} // half of it may be there
+		return err
+	}
+	sh.state = seen
+	return nil
+}
+
+func (sh *shelf) update(ctx context.Context, c *conn, seen state) error {
+	if sh.index == nil || sh.generation != seen.generation {
+		return sh.load(ctx, c, seen)
+	}
+	if sh.folded != seen.folded {
+		sh.tail = map[string][]rank.Posting{}
+		sh.folded = seen.folded
+		if err := sh.readTail(c, seen.folded, min(sh.n, seen.n), false); err != nil {
+			return err
+		}
+	}
+	if err := sh.readNew(c, seen); err != nil {
+		return err
+	}
+	if sh.extras == seen.extras {
+		return nil
+	}
+	return sh.readExtras(c, sh.extras)
+}
+
+// readNew reads the memories that were saved since the last look.
+func (sh *shelf) readNew(c *conn, seen state) error {
+	if sh.n == seen.n {
+		return nil
+	}
+	if err := sh.readSpeakers(c); err != nil {
+		return err
+	}
+	if sh.n < seen.folded { // they went into the postings meanwhile
+		entries, err := readEntries(c, sh.user, sh.n)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			sh.index.Append(e)
+		}
+		sh.n = seen.folded
+	}
+	return sh.readTail(c, sh.n, seen.n, true)
+}
+
+// load reads everything anew.
+func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
+	entries, err := readEntries(c, sh.user, 0)
+	if err != nil {
+		return err
+	}
+	if int64(len(entries)) != seen.folded {
+		return errBlob
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	sh.index, sh.tail = rank.NewIndex(entries), map[string][]rank.Posting{}
+	if err := sh.readSpeakers(c); err != nil {
+		return err
+	}
+	if err := sh.readTail(c, seen.folded, seen.n, true); err != nil {
+		return err
+	}
+	return sh.readExtras(c, 0)
+}
+
+// readEntries reads the entries of the postings, from a number on.
+func readEntries(c *conn, user, from int64) (entries []rank.Entry, err error) {
+	first := from >> entryBits
+	err = c.rows("SELECT data FROM entry WHERE user = ? AND chunk >= ? ORDER BY chunk", []any{user, first}, func(scan func(...any) error) error {
+		var b sql.RawBytes
+		if err := scan(&b); err != nil {
+			return err
+		}
+		for ; len(b) >= entrySize; b = b[entrySize:] {
+			entries = append(entries, readEntry(b))
+		}
+		return nil
+	})
+	return entries[min(int(from-first<<entryBits), len(entries)):], err
+}
+
+func (sh *shelf) readSpeakers(c *conn) error {
+	return c.rows("SELECT name FROM speaker WHERE user = ? AND number >= ? ORDER BY number", []any{sh.user, len(sh.index.Speakers)}, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		sh.index.Speakers = append(sh.index.Speakers, name)
+		return err
+	})
+}
+
+// readTail reads the words of memories in the tail; new ones get an entry too.
+func (sh *shelf) readTail(c *conn, from, until int64, isNew bool) error {
+	u := user{id: sh.user}
+	return c.rows("SELECT rid, doc FROM tail WHERE rid >= ? AND rid < ? ORDER BY rid", []any{u.rid(from), u.rid(until)}, func(scan func(...any) error) error {
+		var rid int64
+		var b sql.RawBytes
+		if err := scan(&rid, &b); err != nil {
+			return err
+		}
+		d, err := readDocument(b)
+		if err != nil {
+			return err
+		}
+		for _, f := range d.terms {
+			sh.tail[f.Term] = append(sh.tail[f.Term], rank.MakePosting(uint32(rid), f.N))
+		}
+		if isNew {
+			sh.index.Append(d.entry)
+		}
+		return nil
+	})
+}
+
+// readExtras reads the snapshots from a number on.
+func (sh *shelf) readExtras(c *conn, from int64) error {
+	type extra struct {
+		number int64
+		rank.Extra
+	}
+	var found []extra
+	refs := func(query string, key int64) (list []uint32, err error) {
+		err = c.rows(query, []any{key}, func(scan func(...any) error) error {
+			var rid int64
+			err := scan(&rid)
+			list = append(list, uint32(rid))
+			return err
+		})
+		return list, err
+	}
+	read := func(query, refsQuery string, kind memory.Kind, weight float64, text func(value.Value) (string, error)) error {
+		var keys []int64
+		start := len(found)
+		err := c.rows(query, []any{sh.user, from}, func(scan func(...any) error) error {
+			x := extra{Extra: rank.Extra{Weight: weight}}
+			var key int64
+			var body value.Value
+			if err := scan(&key, &x.number, scanID{kind, &x.ID}, scanJSON{func(v value.Value) { body = v }}); err != nil {
+				return err
+			}
+			t, err := text(body)
+			x.Len = int32(rank.Analyze(t, "").Len)
+			keys = append(keys, key)
+			found = append(found, x)
+			return err
+		})
+		for i, key := range keys {
+			if err != nil {
+				return err
+			}
+			found[start+i].Refs, err = refs(refsQuery, key)
+		}
+		return err
+	}
+	err := read("SELECT key, number, id, body FROM snapshot WHERE user = ? AND number >= ?", "SELECT rid FROM snapshot_ref WHERE snapshot = ?",
+		memory.SnapshotID, memory.SnapshotWeight, func(v value.Value) (string, error) {
+			var x memory.MemorySnapshot
+			err := x.DecodeValue(v)
+			return x.Text(), err
+		})
+	if err != nil {
+		return err
+	}
+	err = read("SELECT key, number, id, body FROM meta WHERE user = ? AND number >= ?",
+		"SELECT rid FROM meta_ref JOIN snapshot_ref USING (snapshot) WHERE meta = ?", memory.MetaID, memory.MetaWeight, func(v value.Value) (string, error) {
+			var x memory.MetaSnapshot
+			err := x.DecodeValue(v)
+			return x.Text(), err
+		})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b extra) int { return cmp.Compare(a.number, b.number) })
+	for _, x := range found {
+		for int64(len(sh.index.Extras)) < x.number {
+			sh.index.AddExtra(rank.Extra{}) // one that was deleted
+		}
+		sh.index.AddExtra(x.Extra)
+	}
+	return nil
+}
+
+// Index is part of [memory.Shelf], as are the methods below.
+func (v *view) Index() *rank.Index { return v.index }
+
+// SessionNumber is the number of a session; an error is met again by what follows.
+func (v *view) SessionNumber(name string) int32 {
+	number := int32(rank.None)
+	if name != "" {
+		_, _ = v.conn.row("SELECT number FROM session WHERE user = ? AND name = ?", []any{v.user, name}, &number)
+	}
+	return number
+}
+
+func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	to, err := v.lists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
+	return append(to, v.tail[term]...), err
+}
+
+func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	return v.lists(ctx, "SELECT -1 - chunk, data FROM posting WHERE user = ? AND term = ? AND chunk < 0", term, to)
+}
+
+func (v *view) lists(ctx context.Context, query, term string, to []rank.Posting) ([]rank.Posting, error) {
+	if err := ctx.Err(); err != nil {
+		return to, err
+	}
+	err := v.conn.rows(query, []any{v.user, term}, func(scan func(...any) error) error {
+		var chunk uint32
+		var b sql.RawBytes
+		err := scan(&chunk, &b)
+		to = readPostings(b, chunk, to)
+		return err
+	})
+	return to, err
+}
+
+func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
+	u := user{id: v.user}
+	list := make([]memory.BaseMemory, len(seqs))
+	for i, seq := range seqs {
+		m, err := loadMemory(v.conn, u.rid(int64(seq)))
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			return nil, errBlob
+		}
+		list[i] = *m
+	}
+	return list, nil
+}
+
+// Search finds the memories that matter for a query.
+func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
+	names, err := s.names(ctx, q.Users)
+	if err != nil {
+		return nil, err
+	}
+	var lists [][]memory.Scored
+	for _, name := range names {
+		err := s.with(ctx, name, func(v *view) error {
+			found, err := memory.Rank(ctx, v, q)
+			lists = append(lists, found)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
+}
+
+// names are the users who are meant, sorted.
+func (s *Store) names(ctx context.Context, users memory.Users) (names []string, err error) {
+	if err := users.Check(); err != nil {
+		return nil, err
+	}
+	if name, one := users.One(); one {
+		return []string{name}, nil
+	}
+	err = s.look(ctx, func(c *conn) error {
+		return c.rows("SELECT name FROM user", nil, func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		})
+	})
+	slices.SortFunc(names, strings.Compare)
+	return names, err
+}

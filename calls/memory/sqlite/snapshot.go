@@ -1,0 +1,313 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// SaveSnapshot stores a snapshot of a user's memories.
+func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
+	now := s.clock()
+	if err := x.Normalize(now); err != nil {
+		return err
+	}
+	return s.change(ctx, func(c *conn) error {
+		u, err := makeUser(c, user)
+		if err != nil {
+			return err
+		}
+		if err := putSnapshot(c, u, x, now.UnixMilli()); err != nil {
+			return err
+		}
+		return u.store(c)
+	})
+}
+
+// SaveMetaSnapshot stores a meta snapshot of a user's snapshots.
+func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
+	if err := x.Normalize(s.clock()); err != nil {
+		return err
+	}
+	return s.change(ctx, func(c *conn) error {
+		u, err := makeUser(c, user)
+		if err != nil {
+			return err
+		}
+		if err := putMeta(c, u, x); err != nil {
+			return err
+		}
+		return u.store(c)
+	})
+}
+
+// extra is a snapshot or a meta snapshot as it lies in its table.
+type extra struct {
+	table          string
+	kind           memory.Kind
+	id             string
+	category, body string
+	text           string
+}
+
+// put stores the row and the words of an extra, in place of an old one. Its
+// references are gone then.
+func (x *extra) put(c *conn, u *user) (key int64, err error) {
+	id, err := memory.UUIDOf(x.kind, x.id)
+	if err != nil {
+		return 0, err
+	}
+	key, err = x.remove(c, u)
+	if err != nil {
+		return 0, err
+	}
+	var at any // a new key, or the one that the old one had
+	if key != 0 {
+		at = key
+	}
+	err = c.exec("INSERT INTO "+x.table+"(key, id, user, number, category, body) VALUES (?, ?, ?, ?, ?, ?)", at, id[:], u.id, u.extras, memory.CategoryKey(x.category), x.body)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.row("SELECT last_insert_rowid()", nil, &key); err != nil {
+		return 0, err
+	}
+	lists := map[place][]byte{}
+	for _, f := range rank.Analyze(x.text, "").Terms {
+		lists[place{f.Term, -1 - u.extras>>postingBits}] = appendPosting(nil, rank.MakePosting(uint32(u.extras), f.N))
+	}
+	u.extras++
+	u.changed = true
+	return key, indexer{c, u}.add(lists)
+}
+
+// remove takes the extra of that id away, and gives the key that it had; 0 where
+// there is none. Another user's is refused.
+func (x *extra) remove(c *conn, u *user) (key int64, err error) {
+	id, err := memory.UUIDOf(x.kind, x.id)
+	if err != nil {
+		return 0, err
+	}
+	var owner, number int64
+	var body value.Value
+	found, err := c.row("SELECT key, user, number, body FROM "+x.table+" WHERE id = ?", []any{id[:]}, &key, &owner, &number, scanJSON{func(v value.Value) { body = v }})
+	if !found {
+		return 0, err
+	}
+	if owner != u.id {
+		return 0, memory.ErrForeign(x.id)
+	}
+	text, err := textOf(x.kind, body)
+	if err != nil {
+		return 0, err
+	}
+	gone := map[place]map[uint16]bool{}
+	for _, f := range rank.Analyze(text, "").Terms {
+		gone[place{f.Term, -1 - number>>postingBits}] = map[uint16]bool{uint16(number & (postingChunk - 1)): true}
+	}
+	if err := (indexer{c, u}).remove(gone); err != nil {
+		return 0, err
+	}
+	u.generation++
+	u.changed = true
+	for _, query := range []string{"DELETE FROM " + x.table + " WHERE key = ?", "DELETE FROM " + x.table + "_ref WHERE " + x.table + " = ?"} {
+		if err := c.exec(query, key); err != nil {
+			return 0, err
+		}
+	}
+	return key, nil
+}
+
+func textOf(kind memory.Kind, body value.Value) (string, error) {
+	if kind == memory.SnapshotID {
+		var x memory.MemorySnapshot
+		err := x.DecodeValue(body)
+		return x.Text(), err
+	}
+	var x memory.MetaSnapshot
+	err := x.DecodeValue(body)
+	return x.Text(), err
+}
+
+func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
+	x := &extra{"snapshot", memory.SnapshotID, s.ID, s.Category, value.Must(s).JSON(), s.Text()}
+	before, err := x.refs(c)
+	if err != nil {
+		return err
+	}
+	key, err := x.put(c, u)
+	if err != nil {
+		return err
+	}
+	for _, ref := range s.MemoryRefs {
+		id, err := memory.UUIDOf(memory.MemoryID, ref)
+		if err != nil {
+			continue // kept in the body, as it is
+		}
+		if err := link(c, u, key, id[:], before); err != nil {
+			return err
+		}
+	}
+	// A meta snapshot may know it already.
+	return c.exec(`INSERT INTO category(user, name, fresh, last) SELECT ?, ?, 1, ? WHERE NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = ?)
+		ON CONFLICT DO UPDATE SET fresh = fresh + 1, last = excluded.last`, u.id, memory.CategoryKey(s.Category), now, key)
+}
+
+// refs are the rowids that the snapshot of this id refers to so far.
+func (x *extra) refs(c *conn) (map[int64]bool, error) {
+	id, err := memory.UUIDOf(x.kind, x.id)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int64]bool{}
+	err = c.rows("SELECT rid FROM snapshot_ref JOIN snapshot ON key = snapshot WHERE id = ?", []any{id[:]}, func(scan func(...any) error) error {
+		var rid int64
+		err := scan(&rid)
+		found[rid] = true
+		return err
+	})
+	return found, err
+}
+
+// link refers a snapshot to a memory, if that is there and the same user's; a memory
+// without a snapshot waits for one no longer.
+func link(c *conn, u *user, key int64, id []byte, before map[int64]bool) error {
+	var rid int64
+	var session int32
+	var waiting bool
+	found, err := c.row("SELECT rid, session, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &session, &waiting)
+	if !found {
+		return err
+	}
+	if waiting && !before[rid] {
+		if err := c.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = ?", u.id, session); err != nil {
+			return err
+		}
+	}
+	return c.exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
+}
+
+func putMeta(c *conn, u *user, m memory.MetaSnapshot) error {
+	x := &extra{"meta", memory.MetaID, m.ID, m.Category, value.Must(m).JSON(), m.Text()}
+	key, err := x.put(c, u)
+	if err != nil {
+		return err
+	}
+	for _, ref := range m.SnapshotRefs {
+		id, err := memory.UUIDOf(memory.SnapshotID, ref)
+		if err != nil {
+			continue // kept in the body, as it is
+		}
+		err = c.exec("INSERT OR IGNORE INTO meta_ref(meta, snapshot) SELECT ?, key FROM snapshot WHERE id = ? AND user = ?", key, id[:], u.id)
+		if err != nil {
+			return err
+		}
+	}
+	return countCategories(c, u)
+}
+
+// countCategories counts anew which snapshots wait for a meta snapshot.
+func countCategories(c *conn, u *user) error {
+	err := c.exec(`UPDATE category SET fresh = (SELECT count(*) FROM snapshot s WHERE s.user = category.user AND s.category = category.name
+		AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE meta_ref.snapshot = s.key)) WHERE user = ?`, u.id)
+	if err != nil {
+		return err
+	}
+	return c.exec("DELETE FROM category WHERE user = ? AND fresh = 0", u.id)
+}
+
+// LoadSnapshot gives nil where there is none.
+func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
+	var x memory.MemorySnapshot
+	found, err := s.loadExtra(ctx, "snapshot", memory.SnapshotID, id, x.DecodeValue)
+	if !found {
+		return nil, err
+	}
+	return &x, err
+}
+
+// LoadMetaSnapshot gives nil where there is none.
+func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
+	var x memory.MetaSnapshot
+	found, err := s.loadExtra(ctx, "meta", memory.MetaID, id, x.DecodeValue)
+	if !found {
+		return nil, err
+	}
+	return &x, err
+}
+
+func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, id string, decode func(value.Value) error) (found bool, err error) {
+	u, err := memory.UUIDOf(kind, id)
+	if err != nil {
+		return false, err
+	}
+	err = s.look(ctx, func(c *conn) (err error) {
+		var bad error
+		found, err = c.row("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, scanJSON{func(v value.Value) { bad = decode(v) }})
+		return cmp.Or(err, bad)
+	})
+	return found, err
+}
+
+// Snapshots gives snapshots in order of their ids.
+func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
+	return extras(ctx, s, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// MetaSnapshots gives meta snapshots in order of their ids.
+func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
+	return extras(ctx, s, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// extras reads the rows of a table some at a time.
+func extras[T any](ctx context.Context, s *Store, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+	return func(yield func(memory.Owned[T], error) bool) {
+		if err := which.Users.Check(); err != nil {
+			yield(memory.Owned[T]{}, err)
+			return
+		}
+		after := []byte{}
+		for {
+			var list []memory.Owned[T]
+			err := s.look(ctx, func(c *conn) error {
+				query, args := "SELECT "+table+".id, name, body FROM "+table+" JOIN user ON user.id = user WHERE "+table+".id > ?", []any{after}
+				if name, one := which.Users.One(); one {
+					query, args = query+" AND name = ?", append(args, name)
+				}
+				if which.Category != "" {
+					query, args = query+" AND category = ?", append(args, memory.CategoryKey(which.Category))
+				}
+				query, args = query+" ORDER BY "+table+".id LIMIT ?", append(args, together)
+				return c.rows(query, args, func(scan func(...any) error) error {
+					var x memory.Owned[T]
+					var bad error
+					err := scan(&after, &x.User, scanJSON{func(v value.Value) { x.Snapshot, bad = decode(v) }})
+					list = append(list, x)
+					return cmp.Or(err, bad)
+				})
+			})
+			if err != nil {
+				yield(memory.Owned[T]{}, err)
+				return
+			}
+			for _, x := range list {
+				if !yield(x, nil) {
+					return
+				}
+			}
+			if len(list) < together {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+)
+
+// change is something to be written. Changes that wait at the same time share a
+// commit, and with it the time that the disk takes.
+type change struct {
+	// do runs in a savepoint: its error undoes this change alone.
+	do   func(*conn) error
+	done chan error
+}
+
+// maxTogether is how many changes share a commit at most.
+const maxTogether = 256
+
+// writer is the one goroutine of this process that writes.
+type writer struct {
+	conn *conn
+	// idle is called after a commit when nobody waits, to tidy up.
+	idle func(*conn) error
+
+	mu     sync.Mutex
+	queue  []*change
+	closed bool
+	wake   chan struct{}
+	over   chan struct{}
+}
+
+func newWriter(c *conn, idle func(*conn) error) *writer {
+	w := &writer{conn: c, idle: idle, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// write makes a change and waits until it is on the disk. A change that has begun is
+// finished even when ctx ends.
+func (w *writer) write(ctx context.Context, do func(*conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	op := &change{do: do, done: make(chan error, 1)}
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return errClosed
+	}
+	w.queue = append(w.queue, op)
+	w.mu.Unlock()
+	w.signal()
+	return <-op.done
+}
+
+func (w *writer) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// close writes what is queued and ends the goroutine.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.signal()
+	<-w.over
+	return w.conn.close()
+}
+
+func (w *writer) run() {
+	defer close(w.over)
+	for {
+		w.mu.Lock()
+		n := min(len(w.queue), maxTogether)
+		batch, last := w.queue[:n:n], w.closed
+		w.queue = w.queue[n:]
+		w.mu.Unlock()
+		switch {
+		case n > 0:
+			w.commit(batch)
+		case last:
+			return
+		default:
+			// What is tidied up now or later makes no difference: an error will be met again
+			// by a change that somebody waits for.
+			_ = w.idle(w.conn)
+			<-w.wake
+		}
+	}
+}
+
+// commit makes the changes of a batch in one transaction and tells everybody how it
+// ended.
+func (w *writer) commit(batch []*change) {
+	errs := make([]error, len(batch))
+	err := transact(w.conn, func() (err error) {
+		for i, op := range batch {
+			if errs[i], err = apply(w.conn, op.do, len(batch) == 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i, op := range batch {
+		if errs[i] == nil {
+			errs[i] = err
+		}
+		op.done <- errs[i]
+	}
+}
+
+// transact runs f in a transaction.
+func transact(c *conn, f func() error) (err error) {
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.exec("ROLLBACK") // a full disk may have ended the transaction already
+		}
+	}()
+	if err := f(); err != nil {
+		return err
+	}
+	return c.exec("COMMIT")
+}
+
+// apply makes one change; failed is the error of the change, err one of the whole
+// transaction. A change that is alone needs no savepoint.
+func apply(c *conn, do func(*conn) error, alone bool) (failed, err error) {
+	if alone {
+		failed = do(c)
+		return failed, failed
+	}
+	if err := c.exec("SAVEPOINT change"); err != nil {
+		return nil, err
+	}
+	if failed = do(c); failed != nil {
+		if err := c.exec("ROLLBACK TO change"); err != nil {
+			return failed, failed // the transaction is gone, for the same reason
+		}
+	}
+	return failed, c.exec("RELEASE change")
+}
