@@ -307,9 +307,9 @@ func (h *Host) socketDir() (string, error) {
 	if base == "" {
 		base = os.TempDir()
 	}
-	// The path of a socket has at most 107 bytes, of which the library takes some
-	// 50 below this folder.
-	if len(base) > 40 && runtime.GOOS != "windows" {
+	// The path of a socket has at most 107 bytes, of which names below base take up
+	// to 58.
+	if len(base) > 48 && runtime.GOOS != "windows" {
 		base = "/tmp"
 	}
 	dir, err := os.MkdirTemp(base, "plugins-")

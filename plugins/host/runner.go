@@ -40,9 +40,10 @@ type runner struct {
 	handshake *io.PipeReader
 	exited    chan struct{}
 
-	mu    sync.Mutex
-	line  string // the first line on standard output
-	ended bool   // the process was waited for: its id may be another's
+	mu     sync.Mutex
+	line   string // the first line on standard output
+	ended  bool   // the process was waited for: its id may be another's
+	killed bool
 }
 
 // environ is all that the process gets to know.
@@ -151,6 +152,7 @@ func (r *runner) Kill(context.Context) error {
 	if r.cmd == nil || r.cmd.Process == nil || r.ended {
 		return nil
 	}
+	r.killed = true
 	killGroup(r.cmd.Process.Pid)
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -220,9 +222,15 @@ func (r *runner) status() string {
 // startFailure words why a process did not become a plugin. err is the library's.
 func (r *runner) startFailure(err error, timeout time.Duration) error {
 	line := r.firstLine()
+	status := r.status()
+	r.mu.Lock()
+	if r.killed && strings.HasPrefix(status, "signal: killed") {
+		status = "" // it did not end by itself
+	}
+	r.mu.Unlock()
 	fields := strings.Split(line, "|")
 	var why string
-	switch status := r.status(); {
+	switch {
 	case r.ID() == "":
 		why = fmt.Sprintf("the program %s cannot be started: %v", r.program, err)
 	case line != "" && (len(fields) < 4 || fields[0] != "1"):

@@ -214,7 +214,10 @@ func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServe
 			return err
 		}
 	}
-	return ctx.Err()
+	if t.ctx.Err() != nil {
+		return errOver
+	}
+	return stream.Context().Err()
 }
 
 type delta struct {

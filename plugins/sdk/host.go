@@ -55,7 +55,7 @@ func (h *Host) ready() error {
 
 // plain takes the gRPC wrapping off an error.
 func plain(err error) error {
-	if s, ok := status.FromError(err); ok {
+	if s, ok := status.FromError(err); ok && err != nil {
 		return errors.New(s.Message())
 	}
 	return err

@@ -1,0 +1,673 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/proto"
+	"github.com/callnode/scheduler/plugins/sdk"
+)
+
+// The test's own program is the plugin, and a host that is killed.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(proto.CookieKey) != "":
+		sdk.Serve(sample())
+		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == "be-a-host":
+		beAHost(os.Args[2])
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Greeting is the parameters of sample.greet.
+type Greeting struct {
+	Name  string `json:"name" doc:"Who is greeted" min:"1"`
+	Times int    `json:"times" default:"1" doc:"How often" min:"1" max:"100"`
+}
+
+// Line is a greeting with the time.
+type Line struct {
+	Text string `json:"text" doc:"The greeting"`
+}
+
+// Nothing is no parameters.
+type Nothing struct{}
+
+// Environment is what the program sees.
+type Environment struct {
+	Vars []string    `json:"vars" doc:"Environment variables"`
+	Dir  string      `json:"dir" doc:"Working directory"`
+	In   string      `json:"in" doc:"Standard input"`
+	Seen value.Value `json:"seen" doc:"What the step sees"`
+}
+
+// sample offers what the tests ask for.
+func sample() sdk.Plugin {
+	version := "1.0.0"
+	if len(os.Args) > 1 && os.Getenv(proto.CookieKey) != "" {
+		version = os.Args[1]
+	}
+	doc := sdk.Doc{En: "For tests.", Zh: "测试用。"}
+	return sdk.Plugin{Name: "sample", Version: version, Functions: []sdk.Function{
+		sdk.Importance("is_long", doc, func(_ context.Context, _ plugins.State, item plugins.Item) (plugins.Verdict, error) {
+			if item.Name == "panic" {
+				panic("not this one")
+			}
+			score := min(1, float64(len(item.Text))/10)
+			return plugins.Verdict{Include: len(item.Text) > 5, Score: &score, Reason: strconv.Itoa(len(item.Text))}, nil
+		}),
+		sdk.Importance("is_known", doc, func(ctx context.Context, s plugins.State, item plugins.Item) (plugins.Verdict, error) {
+			found, err := s.Retrieve(ctx)
+			for _, r := range found {
+				if r.Text == item.Text {
+					return plugins.Verdict{Include: true}, err
+				}
+			}
+			return plugins.Verdict{}, err
+		}, sdk.Retrieves()),
+		sdk.Ranking("echo", doc, echo{}),
+		sdk.Variable("profile", doc, func(_ context.Context, s plugins.State) (map[string]string, error) {
+			return map[string]string{"user": s.User, "turns": strconv.Itoa(len(s.History)), "at": s.Now.Format(time.RFC3339)}, nil
+		}),
+		sdk.Variable("mood", doc, func(context.Context, plugins.State) (string, error) { return "", sdk.ErrNoValue }),
+		sdk.Variable("broken", doc, func(context.Context, plugins.State) (string, error) {
+			return "", &sdk.Error{Kind: "provider", Message: "the mood server is down", Hint: "start it"}
+		}),
+		sdk.Variable("pid", doc, func(context.Context, plugins.State) (int, error) { return os.Getpid(), nil }),
+		sdk.InitCall("greet", doc, func(ctx context.Context, p Greeting) (Line, error) {
+			if p.Name == "nobody" {
+				return Line{}, &sdk.Error{Kind: "missing", Message: "there is nobody"}
+			}
+			return Line{strings.Repeat("Hello "+p.Name+". ", p.Times)}, nil
+		}, func(ctx context.Context, in Line) (Line, error) {
+			return Line{in.Text + sdk.HostOf(ctx).State().Language}, nil
+		}, sdk.Example("Greets Ada", "{name: Ada}"), sdk.Literal("name")),
+		sdk.Stream("count", doc, func(ctx context.Context, p Greeting) iter.Seq2[string, error] {
+			return func(yield func(string, error) bool) {
+				for i := range p.Times {
+					if !yield(strconv.Itoa(i), nil) {
+						return
+					}
+				}
+				if p.Name == "trouble" {
+					yield("", errors.New("no more numbers"))
+				}
+			}
+		}, sdk.Example("Counts to three", "{name: x, times: 3}")),
+		sdk.Call("ask-model", doc, func(ctx context.Context, p Greeting) (Line, error) {
+			h := sdk.HostOf(ctx)
+			found, err := h.Search(ctx, p.Name, 1)
+			if err != nil {
+				return Line{}, err
+			}
+			if err := h.Log(ctx, "warn", "asking about "+p.Name); err != nil {
+				return Line{}, err
+			}
+			text, err := h.Ask(ctx, p.Name+": "+found[0].Text)
+			return Line{text}, err
+		}, sdk.AsksModel(), sdk.Example("Asks", "{name: tea}", "ok")),
+		sdk.Call("environment", doc, func(ctx context.Context, _ Nothing) (Environment, error) {
+			in, err := io.ReadAll(os.Stdin)
+			if err != nil {
+				return Environment{}, err
+			}
+			dir, err := os.Getwd()
+			if err != nil {
+				return Environment{}, err
+			}
+			vars := os.Environ()
+			seen, err := sdk.HostOf(ctx).Vars(ctx)
+			if err != nil {
+				seen = value.Must(err.Error())
+			}
+			return Environment{vars, dir, string(in), seen}, nil
+		}, sdk.Example("Shows it", "{}")),
+	}}
+}
+
+type echo struct{}
+
+// Judge includes everything.
+func (echo) Judge(_ context.Context, _ plugins.State, items []plugins.Item) ([]plugins.Verdict, error) {
+	verdicts := make([]plugins.Verdict, len(items))
+	for i := range verdicts {
+		verdicts[i] = plugins.Verdict{Include: true, Reason: items[i].Name}
+	}
+	return verdicts, nil
+}
+
+// folder makes the folder of the sample plugin; more is further lines of its
+// manifest.
+func folder(t testing.TB, more string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "sample")
+	program, err := os.Executable()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, host.ManifestName), fmt.Appendf(nil, "name: sample\nversion: 1.0.0\ncommand: %s\n%s\n", program, more), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// open gives a host of one plugin and the registry of its functions.
+func open(t testing.TB, dir string, opts host.Options) (*host.Host, *calls.Registry) {
+	t.Helper()
+	opts.TempDir = shortDir(t)
+	h, err := host.Single(t.Context(), dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, registered(t, h)
+}
+
+func registered(t testing.TB, h *host.Host) *calls.Registry {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := calls.NewRegistry()
+	if err == nil {
+		err = h.Register(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// shortDir is a folder whose name leaves room for sockets; it is empty at the end.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Errorf("files of plugins are left: %v", err)
+		}
+	})
+	return dir
+}
+
+func run(t testing.TB, r *calls.Registry, env *calls.Env, name string, params *value.Map) (value.Value, error) {
+	t.Helper()
+	def, ok := r.Call(name)
+	if !ok {
+		t.Fatalf("there is no call %s", name)
+	}
+	call, err := def.New(value.OfMap(params))
+	if err != nil {
+		return value.Value{}, err
+	}
+	input, err := call.Init(t.Context(), env.Vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return callstest.Fold(call.Exec(t.Context(), env, input))
+}
+
+// Each test below holds for a plugin in this process and for a program.
+func both(t *testing.T, services []string, test func(t *testing.T, r *calls.Registry, log *strings.Builder)) {
+	t.Helper()
+	log := func() (*strings.Builder, *slog.Logger) {
+		var b strings.Builder
+		return &b, slog.New(slog.NewTextHandler(&b, nil))
+	}
+	t.Run("in process", func(t *testing.T) {
+		server, err := sample().Server()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, logger := log()
+		h, err := host.InProcess(server, host.Options{Log: logger}, services...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, registered(t, h), text)
+	})
+	for _, mtls := range []bool{false, true} {
+		t.Run(fmt.Sprintf("program, AutoMTLS %t", mtls), func(t *testing.T) {
+			text, logger := log()
+			_, r := open(t, folder(t, "services: ["+strings.Join(services, ", ")+"]"), host.Options{Log: logger, AutoMTLS: mtls})
+			test(t, r, text)
+		})
+	}
+}
+
+func TestImportance(t *testing.T) {
+	both(t, nil, func(t *testing.T, r *calls.Registry, _ *strings.Builder) {
+		f, _ := r.Importance("sample.is_long")
+		verdicts, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Text: "short"}, {Text: "long enough"}, {Text: "not \xff UTF-8"}})
+		if err != nil || len(verdicts) != 3 || verdicts[0].Include || !verdicts[1].Include || verdicts[1].Reason != "11" || *verdicts[0].Score != 0.5 {
+			t.Errorf("got %+v, %v", verdicts, err)
+		}
+		if verdicts, err := f.Judge(t.Context(), plugins.State{}, nil); verdicts != nil || err != nil {
+			t.Errorf("no items: got %v, %v", verdicts, err)
+		}
+		_, err = f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "panic"}})
+		if err == nil || err.Error() != "plugin sample, function is_long: panic: not this one" || calls.KindOf(err) != calls.Plugin {
+			t.Errorf("panic: got %v", err)
+		}
+	})
+}
+
+func TestRetrieved(t *testing.T) {
+	both(t, nil, func(t *testing.T, r *calls.Registry, _ *strings.Builder) {
+		times := 0
+		state := plugins.State{Retrieve: func(context.Context) ([]plugins.Recalled, error) {
+			times++
+			return []plugins.Recalled{{Text: "tea", Score: 0.5}}, nil
+		}}
+		f, _ := r.Importance("sample.is_known")
+		verdicts, err := f.Judge(t.Context(), state, []plugins.Item{{Text: "tea"}, {Text: "milk"}})
+		if err != nil || !verdicts[0].Include || verdicts[1].Include {
+			t.Errorf("got %+v, %v", verdicts, err)
+		}
+		other, _ := r.Importance("sample.is_long")
+		if _, err := other.Judge(t.Context(), state, make([]plugins.Item, 1)); err != nil || times != 1 {
+			t.Errorf("memories were looked for %d times, want once: %v", times, err)
+		}
+		state.Retrieve = func(context.Context) ([]plugins.Recalled, error) { return nil, errors.New("the store is closed") }
+		if _, err := f.Judge(t.Context(), state, make([]plugins.Item, 1)); err == nil || err.Error() != "the store is closed" {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+func TestVariables(t *testing.T) {
+	both(t, nil, func(t *testing.T, r *calls.Registry, _ *strings.Builder) {
+		f, _ := r.Resolver("profile")
+		if g, _ := r.Resolver("mood"); f != g {
+			t.Error("the variables of a plugin have several resolvers: they would not be asked in one batch")
+		}
+		now := time.Date(2026, 3, 5, 9, 7, 0, 0, time.FixedZone("", 8*3600))
+		state := plugins.State{User: "u\xff", Now: now, History: []plugins.Turn{{Role: "user", Content: "x", Timestamp: now}}}
+		values, err := f.Resolve(t.Context(), state, []string{"profile", "mood"})
+		want := `{"at":"2026-03-05T09:07:00+08:00","turns":"1","user":"u` + "\uFFFD" + `"}`
+		if err != nil || len(values) != 1 || string(values["profile"]) != want {
+			t.Errorf("got %s, %v", values, err)
+		}
+		_, err = f.Resolve(t.Context(), state, []string{"broken"})
+		if err == nil || !strings.Contains(err.Error(), "plugin sample, variable broken: broken: the mood server is down") ||
+			calls.KindOf(err) != calls.Provider || calls.HintOf(err) != "start it" {
+			t.Errorf("got %v (%s)", err, calls.HintOf(err))
+		}
+		if _, err = f.Resolve(t.Context(), state, []string{"profil"}); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "profile"?` {
+			t.Errorf("got %v (%s)", err, calls.HintOf(err))
+		}
+	})
+}
+
+func TestCalls(t *testing.T) {
+	both(t, nil, func(t *testing.T, r *calls.Registry, _ *strings.Builder) {
+		env := calls.NewEnv()
+		env.Vars = &calls.Vars{Language: "zh"}
+		for _, c := range []struct {
+			name   string
+			params *value.Map
+			want   string
+			kind   calls.Kind
+		}{
+			{"sample.greet", value.Pairs("name", "Ada"), `{"text":"Hello Ada. zh"}`, ""},
+			{"sample.greet", value.Pairs("name", "nobody"), "plugin sample, call greet: there is nobody", calls.Missing},
+			{"sample.greet", value.Pairs("nam", "Ada"), "parameters of sample.greet: /nam", calls.Invalid},
+			{"sample.count", value.Pairs("name", "x", "times", 5), `{"text":"01234"}`, ""},
+			{"sample.count", value.Pairs("name", "trouble"), "plugin sample, call count: no more numbers", calls.Plugin},
+			{"sample.ask-model", value.Pairs("name", "x"), "the plugin was granted no services of the host", calls.Plugin},
+		} {
+			out, err := run(t, r, env, c.name, c.params)
+			got := out.JSON()
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, c.want) && !strings.Contains(got, c.want) || err != nil && calls.KindOf(err) != c.kind {
+				t.Errorf("%s: got %s\nwant %s", c.name, got, c.want)
+			}
+		}
+		for _, name := range []string{"sample.greet", "sample.count"} {
+			def, _ := r.Call(name)
+			callstest.Run(t, def)
+		}
+	})
+}
+
+// memory is a store of one text.
+type memory struct{ calls.Memory }
+
+func (memory) Retrieve(_ context.Context, scope calls.Scope, query string, limit int) ([]plugins.Recalled, error) {
+	return []plugins.Recalled{{Text: fmt.Sprintf("%s of %s, at most %d", query, scope.User, limit), Score: 1}}, nil
+}
+
+func TestHostServices(t *testing.T) {
+	both(t, []string{"llm", "memory", "log", "vars"}, func(t *testing.T, r *calls.Registry, log *strings.Builder) {
+		env := calls.NewEnv()
+		env.LLM = scripted.Echo{}
+		env.Memory = memory{}
+		env.Vars = &calls.Vars{Scope: calls.Scope{User: "u1"}, Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}}
+		out, err := run(t, r, env, "sample.ask-model", value.Pairs("name", "tea"))
+		if err != nil || !strings.Contains(out.JSON(), "tea: tea of u1, at most 1") {
+			t.Errorf("got %s, %v", out, err)
+		}
+		if !strings.Contains(log.String(), `level=WARN msg="asking about tea" plugin=sample`) {
+			t.Errorf("the log is %s", log)
+		}
+		env.LLM = failing{}
+		if _, err := run(t, r, env, "sample.ask-model", value.Pairs("name", "tea")); err == nil || !strings.Contains(err.Error(), "asking the model: provider: the model is tired") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+type failing struct{}
+
+func (failing) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, &llm.Error{Message: "the model is tired"}) }
+}
+
+// A program sees nothing of the host but what its manifest lists.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SECRET_KEY", "abc")
+	t.Setenv("PASSED_ON", "yes")
+	dir := folder(t, "services: [vars]\nenv: [PASSED_ON, NOT_SET]")
+	_, r := open(t, dir, host.Options{})
+	env := calls.NewEnv()
+	env.Vars = &calls.Vars{Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}}
+	out, err := run(t, r, env, "sample.environment", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Environment
+	if err := value.Decode(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range got.Vars {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{
+		"PASSED_ON", "PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR",
+		"SCHEDULER_PLUGIN", "SCHEDULER_PLUGIN_LIFE", "SCHEDULER_PLUGIN_MAX_MESSAGE",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("the program sees %v\nwant %v", names, want)
+	}
+	if real, _ := filepath.EvalSymlinks(dir); got.Dir != dir && got.Dir != real || got.In != "" {
+		t.Errorf("the program runs in %s with %q as standard input", got.Dir, got.In)
+	}
+	for _, part := range []string{`"inputs":{"a":1}`, `"question":"q"`, `"summary":"sum"`} {
+		if !strings.Contains(got.Seen.JSON(), part) {
+			t.Errorf("the call sees %s, want %s", got.Seen, part)
+		}
+	}
+}
+
+func pid(t testing.TB, r *calls.Registry) int {
+	t.Helper()
+	f, _ := r.Resolver("pid")
+	values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(values["pid"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// eventually waits for something that comes by itself.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not happen", what)
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// One process serves all; it is started again when it is gone.
+func TestRestart(t *testing.T) {
+	_, r := open(t, folder(t, ""), host.Options{Backoff: time.Millisecond})
+	var all sync.WaitGroup
+	pids := make([]int, 32)
+	for i := range pids {
+		all.Go(func() { pids[i] = pid(t, r) })
+	}
+	all.Wait()
+	if slices.Min(pids) != slices.Max(pids) {
+		t.Errorf("several processes were started: %v", pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the process", func() bool { return !alive(pids[0]) })
+	eventually(t, "the restart", func() bool {
+		f, _ := r.Resolver("pid")
+		values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
+		return err == nil && string(values["pid"]) != strconv.Itoa(pids[0])
+	})
+}
+
+// beAHost starts a plugin, says its process id, and waits to be killed.
+func beAHost(dir string) {
+	h, err := host.Single(context.Background(), dir, host.Options{})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	r, _ := calls.NewRegistry()
+	_ = h.Register(r)
+	f, _ := r.Resolver("pid")
+	values, err := f.Resolve(context.Background(), plugins.State{}, []string{"pid"})
+	fmt.Println(string(values["pid"]), err)
+	select {}
+}
+
+// A plugin does not outlive a host that is killed.
+func TestOrphan(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "be-a-host", folder(t, ""))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	word, _, _ := strings.Cut(line, " ")
+	plugin, err := strconv.Atoi(word)
+	if err != nil || !alive(plugin) {
+		t.Fatalf("the host says %q", line)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "the end of the plugin", func() bool { return !alive(plugin) || zombie(plugin) })
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "plugins-*"))
+	for _, dir := range left {
+		_ = os.RemoveAll(dir) // nobody was left to do it
+	}
+}
+
+// zombie: where nobody takes care of orphans, they stay in the table.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z")
+}
+
+// Neither starts nor calls leave anything behind. SOAK=10000 makes it long.
+func TestNothingGrows(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("counts files in /proc")
+	}
+	rounds := 10
+	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
+		rounds = n
+	}
+	_, r := open(t, folder(t, "services: [log]\nlimits: {restarts: 100}"), host.Options{Backoff: time.Microsecond})
+	measure := func() (files, goroutines int, heap uint64) {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return len(entries), runtime.NumGoroutine(), stats.HeapAlloc
+	}
+	f, _ := r.Importance("sample.is_long")
+	round := func() {
+		p := pid(t, r)
+		for range 10 {
+			if _, err := f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the restart", func() bool {
+			g, _ := r.Resolver("pid")
+			values, err := g.Resolve(t.Context(), plugins.State{}, []string{"pid"})
+			return err == nil && string(values["pid"]) != strconv.Itoa(p)
+		})
+	}
+	for range 10 {
+		round()
+	}
+	time.Sleep(100 * time.Millisecond)
+	files, goroutines, heap := measure()
+	for range rounds {
+		round()
+	}
+	var nowFiles, nowGoroutines int
+	var nowHeap uint64
+	eventually(t, "the end of what was stopped", func() bool {
+		nowFiles, nowGoroutines, nowHeap = measure()
+		return nowFiles <= files+5 && nowGoroutines <= goroutines+10
+	})
+	t.Logf("%d restarts: files %d -> %d, goroutines %d -> %d, heap %d -> %d KiB",
+		rounds, files, nowFiles, goroutines, nowGoroutines, heap>>10, nowHeap>>10)
+	if nowHeap > heap+4<<20 {
+		t.Errorf("the heap grew from %d to %d KiB", heap>>10, nowHeap>>10)
+	}
+}
+
+func TestLargeMessages(t *testing.T) {
+	_, r := open(t, folder(t, "limits: {max_message_mib: 1}"), host.Options{})
+	f, _ := r.Importance("sample.echo")
+	_, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Text: strings.Repeat("x", 2<<20)}})
+	if err == nil || !strings.Contains(err.Error(), "plugin sample, function echo: the request has 2097") || !strings.Contains(calls.HintOf(err), "limits.max_message_mib") {
+		t.Errorf("got %v", err)
+	}
+	// The answer holds what the question held, and a little more.
+	items := []plugins.Item{{Name: strings.Repeat("x", 1<<20-30)}}
+	if _, err = f.Judge(t.Context(), plugins.State{}, items); err != nil {
+		t.Errorf("just below the limit: %v", err)
+	}
+	before := pid(t, r)
+	many := make([]plugins.Item, 100_000)
+	for i := range many {
+		many[i].Name = "12345"
+	}
+	_, err = f.Judge(t.Context(), plugins.State{}, many)
+	if err == nil || !strings.Contains(err.Error(), "more than the 1048576 of limits.max_message") {
+		t.Errorf("a large answer: %v", err)
+	}
+	if pid(t, r) != before {
+		t.Error("the process was started again")
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	h, r := open(t, folder(t, ""), host.Options{})
+	p := pid(t, r)
+	for range 2 {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if alive(p) {
+		t.Error("the process lives on")
+	}
+	f, _ := r.Importance("sample.echo")
+	if _, err := f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 1)); err == nil || !strings.Contains(err.Error(), "plugins are shut down") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	h, _ := open(t, folder(t, "services: [llm, memory, log]"), host.Options{})
+	var failed []string
+	for _, r := range h.Verify(t.Context()) {
+		if r.Err != nil {
+			failed = append(failed, r.Check+": "+r.Err.Error())
+		}
+	}
+	// The model of the suite has memories of nothing.
+	want := []string{"variable broken: ", "call ask-model: ", "many requests at once: ", "cancelled request: "}
+	for i, f := range failed {
+		if i >= len(want) || !strings.HasPrefix(f, want[i]) {
+			t.Errorf("failed: %s", f)
+		}
+	}
+}
+
+func TestOffersJSON(t *testing.T) {
+	_, r := open(t, folder(t, ""), host.Options{})
+	def, _ := r.Call("sample.greet")
+	var doc map[string]any
+	if err := json.Unmarshal(def.Info.Params.Doc().AppendJSON(nil), &doc); err != nil || doc["additionalProperties"] != false {
+		t.Errorf("the parameters are %v, %v", doc, err)
+	}
+	if def.Info.Summary.Zh != "测试用。" || def.Info.Literal[0] != "name" || !strings.Contains(def.Info.Examples[0].With, "Ada") {
+		t.Errorf("got %+v", def.Info)
+	}
+}

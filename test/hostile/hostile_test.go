@@ -1,0 +1,473 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+// built is the folder of the built plugin.
+var built string
+
+func TestMain(m *testing.M) {
+	if runtime.GOOS != "linux" {
+		fmt.Println("the hostile plugin needs Linux")
+		os.Exit(0)
+	}
+	dir, err := os.MkdirTemp("", "hostile-")
+	if err == nil {
+		built = dir
+		var text []byte
+		text, err = exec.Command("go", "build", "-o", filepath.Join(dir, "hostile"), ".").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, text)
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they work
+		fmt.Println(err)
+	}
+	code := m.Run()
+	if left, _ := filepath.Glob(filepath.Join(dir, "plugins-*")); len(left) > 0 {
+		fmt.Println("files are left:", left)
+		code = 1
+	}
+	_ = os.RemoveAll(dir)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
+	}
+	if left := processes(""); len(left) > 0 && code == 0 {
+		fmt.Println("processes are left:", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// The limits are small. Where something has to be waited for, impatient ones make
+// that soon over.
+const (
+	limits    = `{start_timeout: 30s, timeout: 30s, max_message_mib: 1, max_output_mib: 3, max_chunks: 1000, restarts: 1, host_calls: 50}`
+	impatient = `{start_timeout: 2s, timeout: 1s, exec_timeout: 2s, restarts: 1}`
+)
+
+// world is a host with a hostile and a healthy plugin.
+type world struct {
+	*host.Host
+	dir      string
+	registry *calls.Registry
+}
+
+// newWorld trusts the plugins; at is how the hostile one starts. At the end nothing
+// may be left of them.
+func newWorld(t *testing.T, at, services string, waits ...bool) *world {
+	t.Helper()
+	t.Parallel()
+	limits := limits
+	if len(waits) > 0 && waits[0] {
+		limits = impatient
+	}
+	dir := t.TempDir()
+	w := &world{dir: dir}
+	for name, at := range map[string]string{"hostile": at, "healthy": ""} {
+		folder := filepath.Join(dir, "plugins", name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		// Each world runs a program of its own, to find its processes by.
+		if err := os.Link(filepath.Join(built, "hostile"), filepath.Join(folder, "program")); err != nil {
+			t.Fatal(err)
+		}
+		manifest := fmt.Sprintf("name: %s\nversion: 1.0.0\ncommand: ./program\nargs: [%s, %q]\nservices: %s\nlimits: %s\n", name, name, at, services, limits)
+		if err := os.WriteFile(filepath.Join(folder, host.ManifestName), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.open(t)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := processes(w.dir); len(left) > 0 {
+			t.Errorf("processes are left: %v", left)
+		}
+	})
+	return w
+}
+
+func (w *world) open(t *testing.T) {
+	t.Helper()
+	var err error
+	w.Host, err = host.Open(host.Options{
+		Folders:  []string{filepath.Join(w.dir, "plugins")},
+		LockFile: filepath.Join(w.dir, host.LockName), TempDir: built, StopGrace: 300 * time.Millisecond,
+		Backoff: time.Millisecond, Cooldown: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trust trusts both and registers what they offer.
+func (w *world) trust(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"healthy", "hostile"} {
+		if _, err := w.Trust(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if w.registry, err = calls.NewRegistry(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Register(w.registry); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// processes are those whose program is below dir. Where that is "", they are the
+// children of plugins, and what nobody waited for.
+func processes(dir string) (found []string) {
+	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
+	self := os.Getpid()
+	for _, file := range entries {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		exe, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		var state string
+		var parent int
+		if _, err := fmt.Sscan(rest, &state, &parent); err != nil {
+			continue
+		}
+		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		lost := parent == self && state == "Z" || strings.HasSuffix(exe, "sleep") && strings.Contains(string(environ), "SCHEDULER_PLUGIN")
+		if dir != "" && strings.HasPrefix(exe, dir) || dir == "" && lost {
+			found = append(found, string(stat))
+		}
+	}
+	return found
+}
+
+func (w *world) judge(ctx context.Context, t *testing.T, plugin, mode string) ([]plugins.Verdict, error) {
+	t.Helper()
+	f, ok := w.registry.Importance(plugin + ".judge")
+	if !ok {
+		t.Fatalf("%s.judge is not registered", plugin)
+	}
+	return f.Judge(ctx, plugins.State{Input: mode, Now: time.Now()}, make([]plugins.Item, 3))
+}
+
+func (w *world) resolve(ctx context.Context, plugin, mode string) error {
+	name := plugin + "_value"
+	r, _ := w.registry.Resolver(name)
+	_, err := r.Resolve(ctx, plugins.State{Input: mode}, []string{name})
+	return err
+}
+
+func (w *world) exec(ctx context.Context, t *testing.T, plugin, name, mode string) (value.Value, error) {
+	t.Helper()
+	def, ok := w.registry.Call(plugin + "." + name)
+	if !ok {
+		t.Fatalf("%s.%s is not registered", plugin, name)
+	}
+	env := calls.NewEnv()
+	env.LLM = endless{}
+	env.Vars = &calls.Vars{Question: mode}
+	call, err := def.New(value.OfMap(value.Pairs("mode", mode)))
+	if err != nil {
+		return value.Value{}, err
+	}
+	input, err := call.Init(ctx, env.Vars)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return callstest.Fold(call.Exec(ctx, env, input))
+}
+
+// endless is a model that never comes to an end.
+type endless struct{}
+
+func (endless) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for ctx.Err() == nil && yield(llm.Delta{Text: strings.Repeat("word ", 10_000)}, nil) {
+		}
+	}
+}
+
+// healthy says whether the host still runs a healthy plugin.
+func (w *world) healthy(t *testing.T, plugin string) {
+	t.Helper()
+	verdicts, err := w.judge(t.Context(), t, plugin, "healthy")
+	if err != nil || len(verdicts) != 3 || verdicts[0].Reason != "healthy" {
+		t.Errorf("the plugin %s is not healthy: %v, %v", plugin, verdicts, err)
+	}
+	out, err := w.exec(t.Context(), t, plugin, "act", "healthy")
+	if err != nil || out.JSON() != `{"text":"healthy"}` {
+		t.Errorf("the plugin %s is not healthy: %s, %v", plugin, out, err)
+	}
+	if err := w.resolve(t.Context(), plugin, "healthy"); err != nil {
+		t.Errorf("the plugin %s is not healthy: %v", plugin, err)
+	}
+}
+
+// says checks an error: that it names the plugin, its kind, and its text.
+func says(t *testing.T, err error, kind calls.Kind, want string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Errorf("no error; want %q", want)
+	case !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "plugin hostile"):
+		t.Errorf("the error is %q\nwant one of the plugin hostile with %q", err, want)
+	case calls.KindOf(err) != kind:
+		t.Errorf("the kind is %s, want %s: %v", calls.KindOf(err), kind, err)
+	}
+}
+
+func TestStart(t *testing.T) {
+	for at, want := range map[string]string{
+		"exit":                  "it ended before the handshake: exit status 3; it wrote:\nno licence was found",
+		"exit 0":                "it ended before the handshake: exit status 0",
+		"panic":                 "panic: at the start",
+		"garbage":               `it printed "Welcome to the hostile plugin!" to standard output instead of the handshake line`,
+		"long garbage":          `it printed "xxxxxxxx`,
+		"silent":                "it did not print the handshake line within 2s",
+		"version":               "it speaks version 99 of the protocol, this program version 1",
+		"nowhere":               "/nowhere/at/all",
+		"children":              "it ended before the handshake: exit status 1",
+		"describe hang":         "it did not describe itself within 2s",
+		"describe exit":         "its process ended: exit status 4",
+		"describe another name": `it calls itself "somebody-else", its plugin.yaml "hostile"`,
+		"describe nothing":      "it has 0 functions",
+		"describe bad schema":   "the schema params: not a JSON Schema",
+		"describe twice":        `two functions are called "judge"`,
+		"describe bad name":     "the name is not snake_case",
+	} {
+		t.Run(at, func(t *testing.T) {
+			w := newWorld(t, at, "[]", strings.Contains(want, "within"))
+			_, err := w.Trust(t.Context(), "hostile")
+			says(t, err, calls.Plugin, want)
+			if _, err := w.Trust(t.Context(), "healthy"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFloodAtStart(t *testing.T) {
+	w := newWorld(t, "flood", "[]")
+	w.trust(t)
+	w.healthy(t, "hostile")
+}
+
+func TestDescribesItselfDifferently(t *testing.T) {
+	w := newWorld(t, "describe differently", "[]")
+	w.trust(t)
+	_, err := w.judge(t.Context(), t, "hostile", "healthy")
+	says(t, err, calls.Invalid, `it describes itself differently than when it was trusted: "judge" changed; if you know why, run: scheduler plugins trust hostile`)
+	w.healthy(t, "healthy")
+}
+
+func TestChangedProgram(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	file := filepath.Join(w.dir, "plugins", "hostile", "module.py")
+	if err := os.WriteFile(file, []byte("import os"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.judge(t.Context(), t, "hostile", "healthy")
+	says(t, err, calls.Invalid, "its program changed since it was trusted (sha256 ")
+	if statuses, _ := w.List(); statuses[1].State != host.Changed || statuses[0].State != host.Trusted {
+		t.Errorf("the list says %v", statuses)
+	}
+	w.healthy(t, "healthy")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	w.healthy(t, "hostile")
+}
+
+// Every request may misbehave in these ways, in a session and without one.
+func TestRequest(t *testing.T) {
+	for _, at := range []string{"session", "unary"} {
+		for mode, want := range map[string]struct {
+			kind calls.Kind
+			text string
+		}{
+			"panic":        {calls.Plugin, "function judge: its process ended: exit status 2; it wrote:\npanic: on demand"},
+			"exit":         {calls.Plugin, "its process ended: exit status 5; it wrote:\ngiving up"},
+			"exit 0":       {calls.Plugin, "its process ended: exit status 0"},
+			"kill":         {calls.Plugin, "its process ended: signal: killed"},
+			"stop":         {calls.Timeout, "function judge: no answer within 1s"},
+			"hang":         {calls.Timeout, "no answer within 1s"},
+			"slow":         {calls.Timeout, "no answer within 1s"},
+			"too few":      {calls.Plugin, "it gave 2 verdicts for 3 items"},
+			"NaN":          {calls.Plugin, "the score of item 0 is NaN, want 0 to 1"},
+			"beyond":       {calls.Plugin, "the score of item 0 is 2, want 0 to 1"},
+			"large":        {calls.Plugin, "the answer is larger than 1048576 bytes"},
+			"not UTF-8":    {calls.Plugin, "invalid UTF-8"},
+			"another kind": {calls.Plugin, "it gave another kind of answer than verdicts"},
+			"no answer":    {calls.Plugin, "it gave another kind of answer than verdicts"},
+			"failure":      {calls.Plugin, "function judge: it went [31mwrong"},
+		} {
+			t.Run(at+" "+mode, func(t *testing.T) {
+				w := newWorld(t, at, "[]", want.kind == calls.Timeout)
+				w.trust(t)
+				_, err := w.judge(t.Context(), t, "hostile", mode)
+				says(t, err, want.kind, want.text)
+				w.healthy(t, "healthy")
+				w.healthy(t, "hostile")
+			})
+		}
+	}
+}
+
+func TestReplyToNoRequest(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	for _, mode := range []string{"wrong id", "zero id"} {
+		_, err := w.judge(t.Context(), t, "hostile", mode)
+		says(t, err, calls.Plugin, "it broke the protocol: it answered request ")
+		w.healthy(t, "healthy")
+		w.healthy(t, "hostile")
+	}
+}
+
+func TestVariable(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	for mode, want := range map[string]string{
+		"bad schema": "variable hostile_value: the value of hostile_value: it does not fit its schema: ",
+		"NaN":        "it is no JSON",
+		"not UTF-8":  "it is no JSON",
+		"other name": `it gave a value for "uninvited", for which nobody asked`,
+	} {
+		says(t, w.resolve(t.Context(), "hostile", mode), calls.Plugin, want)
+		w.healthy(t, "hostile")
+	}
+}
+
+func TestCall(t *testing.T) {
+	for mode, want := range map[string]struct {
+		kind calls.Kind
+		text string
+	}{
+		"panic":              {calls.Plugin, "call act: its process ended: exit status 2; it wrote:\npanic: on demand"},
+		"kill":               {calls.Plugin, "its process ended: signal: killed"},
+		"exit in the middle": {calls.Plugin, "its process ended: exit status 6"},
+		"stop":               {calls.Timeout, "it put out nothing for 1s"},
+		"hang in the middle": {calls.Timeout, "it put out nothing for 1s"},
+		"slow drip":          {calls.Timeout, "it was not done within 2s"},
+		"chunks":             {calls.Plugin, "it put out more than 1000 chunks"},
+		"output":             {calls.Plugin, "it put out more than 3 MiB"},
+		"large":              {calls.Plugin, "the answer is larger than 1048576 bytes"},
+		"text after data":    {calls.Plugin, "it put out text after data"},
+		"bad schema":         {calls.Plugin, "its output: it does not fit its schema: "},
+		"no JSON":            {calls.Plugin, "its output: it is no JSON"},
+		"NaN":                {calls.Plugin, "its output: it is no JSON"},
+		"nothing":            {calls.Plugin, "it put out a chunk with nothing in it"},
+		"not UTF-8":          {calls.Plugin, "invalid UTF-8"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, "", "[]", want.kind == calls.Timeout)
+			w.trust(t)
+			_, err := w.exec(t.Context(), t, "hostile", "act", mode)
+			says(t, err, want.kind, want.text)
+			w.healthy(t, "healthy")
+			w.healthy(t, "hostile")
+		})
+	}
+}
+
+func TestInit(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	_, err := w.exec(t.Context(), t, "hostile", "prepare", "bad input")
+	says(t, err, calls.Plugin, "call prepare: its input: it does not fit its schema: /other")
+	if out, err := w.exec(t.Context(), t, "hostile", "prepare", "fine"); err != nil || out.JSON() != `{"text":"healthy"}` {
+		t.Errorf("got %s, %v", out, err)
+	}
+}
+
+func TestHostServices(t *testing.T) {
+	w := newWorld(t, "", "[vars, log, llm]")
+	w.trust(t)
+	for mode, want := range map[string]string{
+		"ungranted":    "the plugin hostile was not granted the service memory: list it under services in plugin.yaml, then run: scheduler plugins trust hostile",
+		"stolen token": "the host can be called only while a request runs, with the token of that request",
+		"model":        "only a call may ask the model, while it executes",
+		"endless":      "the plugin hostile called the host more than 50 times in one request (limits.host_calls in plugin.yaml)",
+	} {
+		verdicts, err := w.judge(t.Context(), t, "hostile", mode)
+		if err != nil || !strings.Contains(verdicts[0].Reason, want) {
+			t.Errorf("%s: the plugin was told %v, %v\nwant %q", mode, verdicts, err, want)
+		}
+	}
+	for _, mode := range []string{"deaf", "late"} {
+		if out, err := w.exec(t.Context(), t, "hostile", "act", mode); err != nil || out.JSON() != `{"text":"healthy"}` {
+			t.Errorf("%s: got %s, %v", mode, out, err)
+		}
+	}
+	w.healthy(t, "healthy")
+	w.healthy(t, "hostile")
+}
+
+func TestOutputOfAnyKind(t *testing.T) {
+	w := newWorld(t, "", "[log]")
+	w.trust(t)
+	for _, mode := range []string{"stdout", "endless log", "children"} {
+		if _, err := w.judge(t.Context(), t, "hostile", mode); err != nil && calls.KindOf(err) != calls.Timeout {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	w.healthy(t, "hostile")
+}
+
+// A plugin that fails again and again is given up, and the error says why.
+func TestRestarts(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	for range 2 {
+		_, err := w.judge(t.Context(), t, "hostile", "kill")
+		says(t, err, calls.Plugin, "its process ended: signal: killed")
+	}
+	_, err := w.judge(t.Context(), t, "hostile", "healthy")
+	says(t, err, calls.Plugin, "it failed 2 times in a row and is not started again for 1h0m0s; the last time: its process ended: signal: killed")
+	w.healthy(t, "healthy")
+}
+
+func TestStepEndsFirst(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	for _, mode := range []string{"hang", "stop"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		if _, err := w.judge(ctx, t, "hostile", mode); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the error is %v", mode, err)
+		}
+	}
+}
