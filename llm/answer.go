@@ -1,11 +1,10 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
+	"strings"
 )
 
 // Answer is a whole answer: the deltas of a Chat joined.
@@ -33,67 +32,151 @@ type ToolCall struct {
 
 // Collect joins the deltas of a Chat. What came before an error is in the answer.
 func Collect(deltas iter.Seq2[Delta, error]) (Answer, error) {
-	var a Answer
+	var b AnswerBuilder
 	for d, err := range deltas {
 		if err != nil {
-			return a, err
+			return b.Answer(), err
 		}
-		a.Add(d)
+		b.Add(d)
 	}
-	return a, nil
+	return b.Answer(), nil
+}
+
+// AnswerBuilder joins deltas to an [Answer], in time that grows with their length
+// and not with its square. The zero value is ready to use; do not copy it.
+type AnswerBuilder struct {
+	text, reasoning strings.Builder
+	calls           []*callBuilder
+	byIndex         map[int]*callBuilder
+	finishReason    string
+	usage           Usage
+	extra           fields
+}
+
+type callBuilder struct {
+	call      ToolCall // without what is joined below
+	arguments strings.Builder
+	extra     fields
 }
 
 // Add joins the next delta. A tool call for which the server made up no id gets
 // one from its place: call_0, call_1.
-func (a *Answer) Add(d Delta) {
-	a.Text += d.Text
-	a.Reasoning += d.Reasoning
+func (b *AnswerBuilder) Add(d Delta) {
+	b.text.WriteString(d.Text)
+	b.reasoning.WriteString(d.Reasoning)
 	if d.FinishReason != "" {
-		a.FinishReason = d.FinishReason
+		b.finishReason = d.FinishReason
 	}
 	if d.Usage != nil {
-		a.Usage = *d.Usage
+		b.usage = *d.Usage
 	}
-	a.Extra = join(a.Extra, d.Extra)
+	b.extra.add(d.Extra)
 	for _, piece := range d.ToolCalls {
-		i := slices.IndexFunc(a.ToolCalls, func(c ToolCall) bool { return c.Index == piece.Index })
-		if i < 0 {
-			i = len(a.ToolCalls)
-			a.ToolCalls = append(a.ToolCalls, ToolCall{Index: piece.Index, ID: fmt.Sprintf("call_%d", i)})
-		}
-		call := &a.ToolCalls[i]
+		c := b.call(piece.Index)
 		if piece.ID != "" {
-			call.ID = piece.ID
+			c.call.ID = piece.ID
 		}
 		if piece.Name != "" {
-			call.Name = piece.Name
+			c.call.Name = piece.Name
 		}
-		call.Arguments += piece.Arguments
-		call.Extra = join(call.Extra, piece.Extra)
+		c.arguments.WriteString(piece.Arguments)
+		c.extra.add(piece.Extra)
 	}
 }
 
-func join(all, more map[string]json.RawMessage) map[string]json.RawMessage {
-	if all == nil && len(more) > 0 {
-		all = make(map[string]json.RawMessage, len(more))
+func (b *AnswerBuilder) call(index int) *callBuilder {
+	if c, ok := b.byIndex[index]; ok {
+		return c
 	}
-	for name, raw := range more {
-		all[name] = joinRaw(all[name], raw)
+	c := &callBuilder{call: ToolCall{Index: index, ID: fmt.Sprintf("call_%d", len(b.calls))}}
+	if b.byIndex == nil {
+		b.byIndex = map[int]*callBuilder{}
+	}
+	b.byIndex[index] = c
+	b.calls = append(b.calls, c)
+	return c
+}
+
+// Answer is what was joined so far.
+func (b *AnswerBuilder) Answer() Answer {
+	a := Answer{
+		Text: b.text.String(), Reasoning: b.reasoning.String(),
+		FinishReason: b.finishReason, Usage: b.usage, Extra: b.extra.joined(),
+	}
+	for _, c := range b.calls {
+		call := c.call
+		call.Arguments, call.Extra = c.arguments.String(), c.extra.joined()
+		a.ToolCalls = append(a.ToolCalls, call)
+	}
+	return a
+}
+
+// fields are a vendor's fields that come in pieces, by name.
+type fields map[string]*field
+
+func (f *fields) add(pieces map[string]json.RawMessage) {
+	if *f == nil && len(pieces) > 0 {
+		*f = make(fields, len(pieces))
+	}
+	for name, piece := range pieces {
+		if (*f)[name] == nil {
+			(*f)[name] = &field{}
+		}
+		(*f)[name].add(piece)
+	}
+}
+
+func (f fields) joined() map[string]json.RawMessage {
+	if f == nil {
+		return nil
+	}
+	all := make(map[string]json.RawMessage, len(f))
+	for name, field := range f {
+		all[name] = field.joined()
 	}
 	return all
 }
 
-func joinRaw(old, piece json.RawMessage) json.RawMessage {
-	var text, next string
-	var list, tail []json.RawMessage
+// field is one of them: a text or a list that grows, or else its last piece.
+type field struct {
+	only json.RawMessage // the piece as it came, while there is nothing to join
+	text *strings.Builder
+	list *[]json.RawMessage
+}
+
+func (f *field) add(piece json.RawMessage) {
+	var text string
+	var list []json.RawMessage
+	isText := json.Unmarshal(piece, &text) == nil // as null is: it adds nothing
+	isList := !isText && json.Unmarshal(piece, &list) == nil
+	isNull := string(piece) == "null"
 	switch {
-	case len(old) == 0 || len(piece) == 0 || bytes.Equal(old, []byte("null")):
-	case old[0] == '"' && json.Unmarshal(old, &text) == nil && json.Unmarshal(piece, &next) == nil:
-		return encode(text + next)
-	case old[0] == '[' && json.Unmarshal(old, &list) == nil && json.Unmarshal(piece, &tail) == nil:
-		return encode(slices.Concat(list, tail))
+	case f.text != nil && isText:
+		f.text.WriteString(text)
+		f.only = nil
+	case f.list != nil && (isList || isNull):
+		*f.list = append(*f.list, list...)
+		f.only = nil
+	case isText && !isNull:
+		*f = field{only: piece, text: &strings.Builder{}}
+		f.text.WriteString(text)
+	case isList:
+		*f = field{only: piece, list: &list}
+	default:
+		*f = field{only: piece}
 	}
-	return piece
+}
+
+func (f *field) joined() json.RawMessage {
+	switch {
+	case f.only != nil:
+		return f.only
+	case f.text != nil:
+		return encode(f.text.String())
+	case f.list != nil:
+		return encode(*f.list)
+	}
+	return nil
 }
 
 func encode(x any) json.RawMessage {

@@ -3,6 +3,9 @@ package llm_test
 import (
 	"encoding/json"
 	"errors"
+	"iter"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,5 +76,88 @@ func TestUsage(t *testing.T) {
 func TestTextMessage(t *testing.T) {
 	if got, want := string(llm.TextMessage("user", "a\"b")), `{"role":"user","content":"a\"b"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPiecesOfFields(t *testing.T) {
+	tests := []struct {
+		name   string
+		pieces []string
+		want   string
+	}{
+		{"one text as it came", []string{`"\u0061"`}, `"\u0061"`},
+		{"texts", []string{`"a"`, `"\u0062"`, `"c"`}, `"abc"`},
+		{"null adds nothing to a text", []string{`"a"`, `null`, `"b"`}, `"ab"`},
+		{"one list as it came", []string{`[1, 2.0]`}, `[1, 2.0]`},
+		{"lists", []string{`[1]`, `[]`, `null`, `[{"a":1.50}]`}, `[1,{"a":1.50}]`},
+		{"after null", []string{`null`, `"a"`}, `"a"`},
+		{"the last of others", []string{`1`, `{"a":1}`, `{"b":2}`}, `{"b":2}`},
+		{"another kind begins anew", []string{`"a"`, `[1]`, `[2]`}, `[1,2]`},
+		{"nothing but null", []string{`null`, `null`}, `null`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var b llm.AnswerBuilder
+			for _, piece := range tt.pieces {
+				b.Add(llm.Delta{
+					Extra:     fields{"x": json.RawMessage(piece)},
+					ToolCalls: []llm.ToolCallDelta{{Extra: fields{"x": json.RawMessage(piece)}}},
+				})
+			}
+			a := b.Answer()
+			if got := string(a.Extra["x"]); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if got := string(a.ToolCalls[0].Extra["x"]); got != tt.want {
+				t.Errorf("tool call: got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// stream is an answer of n small pieces of every kind.
+func stream(n int) iter.Seq2[llm.Delta, error] {
+	d := llm.Delta{
+		Text: "word ", Reasoning: "hm ", ToolCalls: []llm.ToolCallDelta{{Arguments: "1234"}},
+		Extra: fields{"note": json.RawMessage(`"text"`), "list": json.RawMessage(`[1]`)},
+	}
+	return func(yield func(llm.Delta, error) bool) {
+		for range n {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Joining must not copy what is there for every piece: what it allocates in all is
+// a small multiple of what comes.
+func TestCollectIsLinear(t *testing.T) {
+	allocated := func(n int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := llm.Collect(stream(n)); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const n = 5000
+	if few, many := allocated(n), allocated(4*n); many > 8*few {
+		t.Errorf("%d pieces allocate %d bytes, four times as many %d", n, few, many)
+	}
+}
+
+func BenchmarkCollect(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := llm.Collect(stream(n)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/piece")
+		})
 	}
 }

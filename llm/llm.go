@@ -149,17 +149,6 @@ func (e *Error) Error() string {
 // Unwrap gives the error below.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Counter counts the tokens of a text. Implementations are in llm/tokens; all
-// are safe for concurrent use.
-type Counter interface {
-	// Count is the number of tokens of text; 0 for "".
-	Count(text string) int
-}
-
-// MessageOverhead is how many tokens a chat message costs beyond its text, by
-// the usual estimate for chat formats.
-const MessageOverhead = 4
-
 type sentOnce struct{}
 
 // SentOnce marks ctx for requests that whoever asks tries again itself: a provider

@@ -2,13 +2,12 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // meter counts the tokens of a step, of a for_each, of a flow. What a step
@@ -69,31 +68,39 @@ type metered struct {
 
 // Chat counts what the provider says it cost, or what it seems to have cost where
 // the provider does not say. A request that does not fit into the budget is not
-// sent; an answer that outgrows it is cut.
+// sent; an answer that outgrows it, or its context, is cut.
 func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if m.task.step.Retry.MaxAttempts > 1 {
 			ctx = llm.SentOnce(ctx)
 		}
 		budget, tokens := &m.task.meter, m.task.env.Tokens
-		limited := budget.limited()
-		asked := -1
-		if limited {
-			asked = promptTokens(tokens, req)
+		asked, piece := -1, unwatchedPiece
+		if budget.limited() {
+			asked = llm.RequestTokens(tokens, req)
 			if limit, ok := budget.room(int64(asked) + 1); !ok {
 				yield(llm.Delta{}, overBudget(limit))
 				return
 			}
+			piece = watchedPiece
 		}
-		answer := answerCount{tokens: tokens}
+		answer := answerCount{tokens: tokens, every: piece, each: func(count int) error {
+			if limit, ok := budget.room(int64(max(asked, 0) + count)); !ok {
+				return overBudget(limit)
+			}
+			return ctx.Err()
+		}}
 		var told *llm.Usage
 		defer func() {
 			if told != nil {
 				budget.add(*told)
 				return
 			}
+			if ctx.Err() != nil { // nobody waits for exact numbers
+				tokens, answer.tokens = byLength{}, byLength{}
+			}
 			if asked < 0 {
-				asked = promptTokens(tokens, req)
+				asked = llm.RequestTokens(tokens, req)
 			}
 			budget.add(llm.Usage{InputTokens: asked, OutputTokens: answer.total()})
 		}()
@@ -101,11 +108,8 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if delta.Usage != nil {
 				told = delta.Usage
 			}
-			answer.add(delta)
-			if err == nil && limited && told == nil && answer.grown() {
-				if limit, ok := budget.room(int64(asked + answer.count)); !ok {
-					err = overBudget(limit)
-				}
+			if err == nil && told == nil {
+				err = answer.add(delta)
 			}
 			if !yield(delta, err) || err != nil {
 				return
@@ -120,29 +124,52 @@ func overBudget(limit int64) error {
 }
 
 // answerCount counts the tokens of an answer in pieces that are long enough to be
-// worth counting.
+// worth counting, and keeps nothing but the piece that grows.
 type answerCount struct {
-	tokens  llm.Counter
+	tokens llm.Counter
+	// every is how long a piece is, in bytes.
+	every int
+	// each hears the count after every piece; its error ends the counting.
+	each    func(count int) error
 	pending []byte
 	count   int
 }
 
-const countEvery = 512 // bytes
+// How long a piece is, in bytes: short where a budget is watched, else long, for
+// most answers end before with what the provider says.
+const (
+	watchedPiece   = 512
+	unwatchedPiece = 64 << 10
+)
 
-func (a *answerCount) add(d llm.Delta) {
-	a.pending = append(append(a.pending, d.Text...), d.Reasoning...)
+func (a *answerCount) add(d llm.Delta) error {
+	texts := []string{d.Text, d.Reasoning}
 	for _, call := range d.ToolCalls {
-		a.pending = append(append(a.pending, call.Name...), call.Arguments...)
+		texts = append(texts, call.Name, call.Arguments)
 	}
+	for _, text := range texts {
+		if err := a.text(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// grown counts when enough has come, and says whether it did.
-func (a *answerCount) grown() bool {
-	if len(a.pending) < countEvery {
-		return false
+func (a *answerCount) text(text string) error {
+	for len(a.pending)+len(text) >= a.every {
+		n := a.every - len(a.pending)
+		for range utf8.UTFMax - 1 { // a character stays whole
+			if 0 < n && n < len(text) && !utf8.RuneStart(text[n]) {
+				n--
+			}
+		}
+		a.pending, text = append(a.pending, text[:n]...), text[n:]
+		if err := a.each(a.total()); err != nil {
+			return err
+		}
 	}
-	a.total()
-	return true
+	a.pending = append(a.pending, text...)
+	return nil
 }
 
 func (a *answerCount) total() int {
@@ -153,32 +180,7 @@ func (a *answerCount) total() int {
 	return a.count
 }
 
-// promptTokens estimates what a request costs: the text of its messages, and its
-// tools as they are. Images cost what their vendor says; they are not counted.
-func promptTokens(tokens llm.Counter, req *llm.Request) int {
-	n := 0
-	for _, message := range req.Messages {
-		n += llm.MessageOverhead
-		var m struct {
-			Content   value.Value     `json:"content"`
-			ToolCalls json.RawMessage `json:"tool_calls"`
-		}
-		if err := json.Unmarshal(message, &m); err != nil {
-			n += tokens.Count(string(message))
-			continue
-		}
-		if text, ok := m.Content.Str(); ok {
-			n += tokens.Count(text)
-		}
-		for _, part := range m.Content.List() {
-			v, _ := part.Get("text")
-			text, _ := v.Str()
-			n += tokens.Count(text)
-		}
-		n += tokens.Count(string(m.ToolCalls))
-	}
-	for _, tool := range req.Tools {
-		n += tokens.Count(string(tool))
-	}
-	return n
-}
+// byLength counts without looking at the text: four bytes a token.
+type byLength struct{}
+
+func (byLength) Count(text string) int { return (len(text) + 3) / 4 }

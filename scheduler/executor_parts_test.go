@@ -128,8 +128,8 @@ func TestUsageOfToolsAndParts(t *testing.T) {
 	r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: chat}]}`, schedulertest.With(call), schedulertest.LLM(scripted.New(
 		scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "tool", Arguments: `{"x":1}`}}},
 	)))
-	// 3 messages of 4 and their texts of 2, 5 and 2, a tool of 4; "tool" and its arguments.
-	if want := (llm.Usage{InputTokens: 25, OutputTokens: 3}); r.Err != nil || r.Usage != want {
+	// 3 messages of 4 and their texts of 2, 5 and 2, an image, a tool of 4; "tool" and its arguments.
+	if want := (llm.Usage{InputTokens: 25 + llm.ImageTokens, OutputTokens: 3}); r.Err != nil || r.Usage != want {
 		t.Errorf("the usage is %+v, %v, want %+v", r.Usage, r.Err, want)
 	}
 }

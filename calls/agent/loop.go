@@ -81,11 +81,11 @@ func (l *loop) run(ctx context.Context) error {
 // ask is one request; its text is streamed, without thoughts.
 func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.request(forced)
-	var answer llm.Answer
+	var joined llm.AnswerBuilder
 	deltas := func(yield func(llm.Delta, error) bool) {
 		for d, err := range l.env.LLM.Chat(ctx, req) {
 			if err == nil {
-				answer.Add(d)
+				joined.Add(d)
 			}
 			if !yield(d, err) {
 				return
@@ -96,7 +96,7 @@ func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 	for piece, err := range ask.Text(iter.Seq2[llm.Delta, error](deltas)) {
 		if err != nil {
 			l.out.Text = text.String() // all that there is if the time is over
-			return answer, err
+			return llm.Answer{}, err
 		}
 		spoken := piece
 		if text.Len() == 0 && l.spoke {
@@ -106,9 +106,10 @@ func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 		text.WriteString(piece)
 		if !l.say(spoken) {
 			l.abandoned = true
-			return answer, nil
+			return llm.Answer{}, nil
 		}
 	}
+	answer := joined.Answer()
 	answer.Text = text.String()
 	l.out.Usage.Add(answer.Usage)
 	l.spent += l.cost(req, answer)
@@ -120,10 +121,7 @@ func (l *loop) cost(req *llm.Request, answer llm.Answer) int {
 	if n := answer.Usage.Total(); n > 0 {
 		return n
 	}
-	n := l.env.Tokens.Count(answer.Text)
-	for _, m := range req.Messages {
-		n += l.env.Tokens.Count(string(m))
-	}
+	n := llm.RequestTokens(l.env.Tokens, req) + l.env.Tokens.Count(answer.Text)
 	for _, c := range answer.ToolCalls {
 		n += l.env.Tokens.Count(c.Arguments)
 	}

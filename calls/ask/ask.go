@@ -123,6 +123,7 @@ const opening, closing, space = "<think>", "</think>", " \n\t\r"
 // thoughts holds text back until it is clear whether it is a thought.
 type thoughts struct {
 	held  strings.Builder
+	blank int // how much of what is held is white space before anything else
 	state int
 }
 
@@ -156,7 +157,9 @@ func (f *thoughts) next(piece string) string {
 	}
 	f.held.WriteString(piece)
 	all := f.held.String()
-	switch begin := strings.TrimLeft(all, space); {
+	begin := strings.TrimLeft(all[f.blank:], space) // what was looked at is not looked at again
+	f.blank = len(all) - len(begin)
+	switch {
 	case strings.HasPrefix(begin, opening):
 		f.state = thought
 		f.held.Reset()

@@ -256,3 +256,29 @@ func TestNewest(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 }
+
+// White space in front is looked at once, however many pieces it comes in.
+func TestTextAfterMuchSpace(t *testing.T) {
+	const n = 300_000
+	got := 0
+	for text, err := range ask.Text(func(yield func(llm.Delta, error) bool) {
+		for range n {
+			if !yield(llm.Delta{Text: " "}, nil) {
+				return
+			}
+		}
+		for _, piece := range []string{"<thi", "nk>no</thi", "nk>", "yes"} {
+			if !yield(llm.Delta{Text: piece}, nil) {
+				return
+			}
+		}
+	}) {
+		if err != nil || text != "yes" {
+			t.Fatalf("%q, %v", text, err)
+		}
+		got++
+	}
+	if got != 1 {
+		t.Errorf("%d texts", got)
+	}
+}

@@ -142,7 +142,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 // Exec asks the model.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		var answer llm.Answer
+		var answer llm.AnswerBuilder
 		for d, err := range env.LLM.Chat(ctx, in.request()) {
 			if err != nil {
 				yield(calls.Chunk{}, err)
@@ -153,7 +153,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 				return
 			}
 		}
-		out, err := p.output(in, answer)
+		out, err := p.output(in, answer.Answer())
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return

@@ -3,7 +3,6 @@ package context
 import (
 	"slices"
 
-	"github.com/callnode/scheduler/calls/context/media"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -134,34 +133,7 @@ func contentText(m *value.Map) string {
 	return text
 }
 
-// messageTokens is what a message costs without the overhead. Images count as
-// images, not as their base64 text.
+// messageTokens is what a message costs without the overhead.
 func messageTokens(m *value.Map, count llm.Counter) int {
-	n := 0
-	for key, v := range m.All() {
-		switch s, isText := v.Str(); {
-		case key == "role" || v.IsNull():
-		case isText:
-			n += count.Count(s)
-		case key == "content" && v.Kind() == value.List:
-			for _, part := range v.List() {
-				n += partTokens(part, count)
-			}
-		default:
-			n += count.Count(v.JSON())
-		}
-	}
-	return n
-}
-
-func partTokens(part value.Value, count llm.Counter) int {
-	if text, ok := part.Get("text"); ok {
-		s, _ := text.Str()
-		return count.Count(s)
-	}
-	kind, _ := part.Get("type")
-	if s, _ := kind.Str(); s == "image_url" || s == "image" || s == "input_image" {
-		return media.Unknown
-	}
-	return count.Count(part.JSON())
+	return llm.MessageTokens(count, value.OfMap(m).AppendJSON(nil)) - llm.MessageOverhead
 }

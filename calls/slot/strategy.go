@@ -61,13 +61,15 @@ func (w *work) run(ctx context.Context, stage string) error {
 	return nil
 }
 
-// maxAnswer is how much of an answer is read, in bytes.
+// maxAnswer is how much is read of an answer: its text and its tool calls, in
+// bytes.
 const maxAnswer = 1 << 20
 
 // ask gives the model's answer: the arguments of the tool that it calls, or its
 // text.
 func (w *work) ask(ctx context.Context, req *llm.Request) (string, error) {
-	var answer llm.Answer
+	var joined llm.AnswerBuilder
+	size := 0
 	for d, err := range w.env.LLM.Chat(ctx, req) {
 		if err != nil {
 			if calls.KindOf(err) == calls.Internal {
@@ -75,10 +77,16 @@ func (w *work) ask(ctx context.Context, req *llm.Request) (string, error) {
 			}
 			return "", err
 		}
-		if answer.Add(d); len(answer.Text) > maxAnswer {
+		joined.Add(d)
+		size += len(d.Text)
+		for _, piece := range d.ToolCalls {
+			size += len(piece.Arguments)
+		}
+		if size > maxAnswer {
 			break
 		}
 	}
+	answer := joined.Answer()
 	if len(answer.ToolCalls) > 0 {
 		return answer.ToolCalls[0].Arguments, nil
 	}

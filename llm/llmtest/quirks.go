@@ -32,7 +32,7 @@ func (q quirk) run(t *testing.T, open func(baseURL string) llm.Provider) {
 		requests <- n
 		q.handle(w, r, n)
 	})
-	var got llm.Answer
+	var got llm.AnswerBuilder
 	var pieces []string
 	var err error
 	for d, failure := range open(base).Chat(t.Context(), Request()) {
@@ -44,7 +44,7 @@ func (q quirk) run(t *testing.T, open func(baseURL string) llm.Provider) {
 			pieces = append(pieces, d.Text)
 		}
 	}
-	if diff := cmp.Diff(q.want, got); diff != "" {
+	if diff := cmp.Diff(q.want, got.Answer()); diff != "" {
 		t.Errorf("answer (-want +got)\n%s", diff)
 	}
 	if q.pieces != nil {

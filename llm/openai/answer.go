@@ -2,6 +2,8 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/callnode/scheduler/llm"
 )
@@ -13,8 +15,10 @@ type answer struct {
 	// begun says that a chunk had a choice.
 	begun  bool
 	finish string
-	usage  *llm.Usage
-	tools  toolCalls
+	// size is how long the texts are so far, in bytes.
+	size  int
+	usage *llm.Usage
+	tools toolCalls
 }
 
 type chunk struct {
@@ -63,9 +67,27 @@ func (a *answer) chunk(data []byte) error {
 		if isEmpty(d) {
 			continue
 		}
+		if err := a.bound(d); err != nil {
+			return err
+		}
 		if !a.emit(d) {
 			return errStopped
 		}
+	}
+	return nil
+}
+
+// bound refuses an answer that does not end. Another try is no help.
+func (a *answer) bound(d llm.Delta) error {
+	a.size += len(d.Text) + len(d.Reasoning)
+	for _, call := range d.ToolCalls {
+		a.size += len(call.Arguments)
+	}
+	switch hint := "the model repeats itself: set max_tokens, or ask another model"; {
+	case a.size > maxText:
+		return &llm.Error{Message: fmt.Sprintf("the answer's text is longer than the limit of %d MB", maxText>>20), Hint: hint}
+	case len(a.tools.open) > maxToolCalls:
+		return &llm.Error{Message: fmt.Sprintf("the answer has more than the limit of %d tool calls", maxToolCalls), Hint: hint}
 	}
 	return nil
 }
@@ -143,12 +165,15 @@ func readContent(raw json.RawMessage, d *llm.Delta) error {
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
+	var text, thoughts strings.Builder
 	for _, part := range parts {
-		d.Text += part.Text
+		text.WriteString(part.Text)
 		for _, thought := range part.Thinking {
-			d.Reasoning += thought.Text
+			thoughts.WriteString(thought.Text)
 		}
 	}
+	d.Text = text.String()
+	d.Reasoning += thoughts.String()
 	return nil
 }
 

@@ -18,6 +18,12 @@ import (
 const (
 	maxBody  = 64 << 20
 	maxEvent = 16 << 20
+	// maxText bounds what the model writes in one answer: text, thoughts and the
+	// arguments of tool calls. No model writes a tenth of it; one that has fallen
+	// into a loop behind a server without a limit does.
+	maxText = 4 << 20
+	// maxToolCalls bounds the tool calls of one answer.
+	maxToolCalls = 1024
 	// maxErrorBody is how much of an error's body is read.
 	maxErrorBody = 64 << 10
 )

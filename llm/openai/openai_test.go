@@ -305,3 +305,47 @@ func TestHints(t *testing.T) {
 		}
 	}
 }
+
+// An answer that does not end is cut off, before anybody joins megabytes.
+func TestEndlessAnswer(t *testing.T) {
+	word := strings.Repeat("word ", 20_000)
+	calls := strings.Repeat(`{"id":"","function":{"name":"f"}},`, 2000) + `{"function":{"name":"f"}}`
+	tests := []struct{ name, chunk, limit string }{
+		{"text", `{"content":"` + word + `"}`, "4 MB"},
+		{"thoughts", `{"reasoning":"` + word + `"}`, "4 MB"},
+		{"arguments", `{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"` + word + `"}}]}`, "4 MB"},
+		{"tool calls", `{"tool_calls":[` + calls + `]}`, "1024 tool calls"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			chunk := `data: {"choices":[{"delta":` + tt.chunk + "}]}\n\n"
+			endless := func() (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&repeat{text: chunk})}, nil
+			}
+			requests := 0
+			answer, err := ask(t, openai.Config{MaxRetries: 2, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				requests++
+				return endless()
+			})}, llmtest.Request())
+			var e *llm.Error
+			if !errors.As(err, &e) || e.Temporary || e.Hint == "" || !strings.Contains(e.Message, tt.limit) || requests != 1 {
+				t.Errorf("%d requests: %v", requests, err)
+			}
+			if n := len(answer.Text) + len(answer.Reasoning); n > 4<<20 {
+				t.Errorf("%d bytes were passed on", n)
+			}
+		})
+	}
+}
+
+// repeat reads a text again and again.
+type repeat struct {
+	text string
+	at   int
+}
+
+func (r *repeat) Read(b []byte) (int, error) {
+	n := copy(b, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}

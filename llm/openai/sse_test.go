@@ -72,7 +72,7 @@ func FuzzEvents(f *testing.F) {
 		if diff := cmp.Diff(whole, bytewise, cmp.AllowUnexported(event{})); diff != "" {
 			t.Errorf("(-whole +bytewise)\n%s", diff)
 		}
-		var answer llm.Answer
+		var answer llm.AnswerBuilder
 		err := p.read(strings.NewReader(text), func(d llm.Delta) bool { answer.Add(d); return true })
 		var e *llm.Error
 		if err != nil && !errors.As(err, &e) {

@@ -28,6 +28,9 @@ func (t *toolCalls) read(raw json.RawMessage) ([]llm.ToolCallDelta, error) {
 			return nil, err
 		}
 		deltas = append(deltas, d)
+		if len(t.open) > maxToolCalls {
+			break // and the answer is refused
+		}
 	}
 	return deltas, nil
 }

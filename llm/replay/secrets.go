@@ -108,14 +108,15 @@ func (s secrets) inAnswer(deltas []llm.Delta) bool {
 
 // whole joins an answer to one delta.
 func whole(deltas []llm.Delta) llm.Delta {
-	var a llm.Answer
+	var b llm.AnswerBuilder
 	var usage *llm.Usage
 	for _, d := range deltas {
-		a.Add(d)
+		b.Add(d)
 		if d.Usage != nil {
 			usage = d.Usage
 		}
 	}
+	a := b.Answer()
 	d := llm.Delta{Text: a.Text, Reasoning: a.Reasoning, FinishReason: a.FinishReason, Usage: usage, Extra: a.Extra}
 	for _, c := range a.ToolCalls {
 		d.ToolCalls = append(d.ToolCalls, llm.ToolCallDelta(c))

@@ -34,7 +34,7 @@ var factors = []struct {
 // Count that is not of "".
 func For(model string) llm.Counter {
 	if model == "" {
-		return scaled{1}
+		return scaled{factor: 1}
 	}
 	name, best := baseName(model), 0
 	for i, f := range factors {
@@ -42,7 +42,7 @@ func For(model string) llm.Counter {
 			best = i
 		}
 	}
-	return scaled{factors[best].factor}
+	return scaled{factors[best].factor, model}
 }
 
 // baseName is a model's name in lower case without vendor or folder.
@@ -50,13 +50,18 @@ func baseName(model string) string { return strings.ToLower(path.Base(model)) }
 
 // O200k counts exactly what OpenAI's models since gpt-4o count. Text that spells
 // a special token counts as the text it is.
-func O200k() llm.Counter { return scaled{1} }
+func O200k() llm.Counter { return scaled{factor: 1} }
 
 // vocabulary takes some 20 ms and 7 MB to load: it is done when somebody counts.
 var vocabulary = sync.OnceValue(codec.NewO200kBase)
 
-// scaled counts with o200k, times a factor.
-type scaled struct{ factor float64 }
+// scaled counts with o200k, times a factor, and images as its model does.
+type scaled struct {
+	factor float64
+	model  string
+}
+
+var _ llm.ImageCounter = scaled{}
 
 func (s scaled) Count(text string) int {
 	if text == "" {

@@ -3,7 +3,6 @@ package tokens_test
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -82,45 +81,33 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// runes counts characters, so that the sums below can be checked by hand.
-type runes struct{}
+// picture is a message with nothing but an image.
+func picture(url, detail string) llm.Message {
+	return llm.Message(`{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "` + url + `", "detail": "` + detail + `"}}]}`)
+}
 
-func (runes) Count(text string) int { return len([]rune(text)) }
-
-func TestMessages(t *testing.T) {
+func TestImagesInMessages(t *testing.T) {
+	const url = "https://example.org/y.png"
 	tests := []struct {
-		name, message string
+		model, detail string
 		want          int
 	}{
-		{"text", `{"role": "user", "content": "12345"}`, 5},
-		{"null content and a tool call", `{"role": "assistant", "content": null, "tool_calls": [{"id":"1"}]}`, 12},
-		{"null tool calls", `{"role": "assistant", "content": "a", "tool_calls": null}`, 1},
-		{"tool result", `{"role": "tool", "tool_call_id": "12", "name": "345", "content": "6"}`, 6},
-		{"reasoning", `{"role": "assistant", "content": "1", "reasoning_content": "23"}`, 3},
-		{"parts", `{"role": "user", "content": [{"type": "text", "text": "123"}, {"type": "text", "text": "45"}]}`, 5},
-		{"unknown part", `{"role": "user", "content": [{"a":1}]}`, 7},
-		{"odd content", `{"role": "user", "content": 12}`, 2},
-		{"no object", `"abc"`, 5},
-		{"image of unknown size", `{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]}`, 85 + 4*170},
-		{"low detail", `{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/y.png", "detail": "low"}}]}`, 85 + 170},
+		{"gpt-4o", "", 85 + 4*170}, {"gpt-4o", "low", 85 + 170}, {"openai/gpt-5", "high", 70 + 4*140}, {"", "", 85 + 4*170},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := tokens.Messages(runes{}, "gpt-4o", json.RawMessage(tt.message))
-			if got != tt.want+llm.MessageOverhead {
-				t.Errorf("got %d, want %d", got, tt.want+llm.MessageOverhead)
-			}
-		})
+		if got := llm.MessageTokens(tokens.For(tt.model), picture(url, tt.detail)); got != tt.want+llm.MessageOverhead {
+			t.Errorf("%s %s: got %d, want %d", tt.model, tt.detail, got, tt.want+llm.MessageOverhead)
+		}
 	}
 }
 
-func TestMessagesSeesImageSize(t *testing.T) {
-	picture := image.NewGray(image.Rect(0, 0, 1024, 400))
+func TestSizeOfImagesInMessages(t *testing.T) {
+	gray := image.NewGray(image.Rect(0, 0, 1024, 400))
 	var asPNG, asJPEG bytes.Buffer
-	if err := png.Encode(&asPNG, picture); err != nil {
+	if err := png.Encode(&asPNG, gray); err != nil {
 		t.Fatal(err)
 	}
-	if err := jpeg.Encode(&asJPEG, picture, nil); err != nil {
+	if err := jpeg.Encode(&asJPEG, gray, nil); err != nil {
 		t.Fatal(err)
 	}
 	webp := func(chunk string, rest ...byte) []byte {
@@ -137,9 +124,8 @@ func TestMessagesSeesImageSize(t *testing.T) {
 	packed := uint32(1023 | 399<<14)
 	images["webp VP8L"] = webp("VP8L", 0, 0, 0, 0, 0x2f, byte(packed), byte(packed>>8), byte(packed>>16), byte(packed>>24))
 	for name, data := range images {
-		m := llm.Message(`{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/x;base64,` +
-			base64.StdEncoding.EncodeToString(data) + `"}}]}`)
-		if got, want := tokens.Messages(runes{}, "gpt-4o", m), 85+2*170+llm.MessageOverhead; got != want {
+		m := picture("data:image/x;base64,"+base64.StdEncoding.EncodeToString(data), "")
+		if got, want := llm.MessageTokens(tokens.For("gpt-4o"), m), 85+2*170+llm.MessageOverhead; got != want {
 			t.Errorf("%s: got %d, want %d", name, got, want)
 		}
 	}

@@ -1,0 +1,104 @@
+package llm
+
+import "encoding/json"
+
+// Counter counts the tokens of a text. Implementations are in llm/tokens; all
+// are safe for concurrent use.
+type Counter interface {
+	// Count is the number of tokens of text; 0 for "".
+	Count(text string) int
+}
+
+// ImageCounter is a [Counter] that knows what images cost its model.
+type ImageCounter interface {
+	Counter
+	// CountImage is the number of tokens of an image by its address, which may be a
+	// data URL, and the detail that the message asks for: low, high, auto or "".
+	CountImage(url, detail string) int
+}
+
+const (
+	// MessageOverhead is how many tokens a chat message costs beyond its text, by
+	// the usual estimate for chat formats.
+	MessageOverhead = 4
+	// ImageTokens is what an image is taken to cost by a counter that is no
+	// [ImageCounter]: the most that usual vendors take for one of ordinary size.
+	ImageTokens = 1600
+)
+
+// maxPart is how many bytes are counted of a part of a message that is neither a
+// text nor an image: audio, a file. What its data costs only the vendor knows.
+const maxPart = 4096
+
+// RequestTokens estimates what a request costs: its messages, and its tools as
+// they are.
+func RequestTokens(counter Counter, req *Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		n += MessageTokens(counter, m)
+	}
+	for _, tool := range req.Tools {
+		n += counter.Count(string(tool))
+	}
+	return n
+}
+
+// MessageTokens estimates what a chat message costs: [MessageOverhead] and all its
+// members but the role, names, tool calls and reasoning among them, with images as
+// images. What is no message object costs its text.
+func MessageTokens(counter Counter, message Message) int {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(message, &members) != nil {
+		return MessageOverhead + counter.Count(string(message))
+	}
+	n := MessageOverhead
+	for name, raw := range members {
+		var text string
+		var parts []json.RawMessage
+		switch {
+		case name == "role":
+		case json.Unmarshal(raw, &text) == nil: // null leaves "" behind
+			n += counter.Count(text)
+		case name == "content" && json.Unmarshal(raw, &parts) == nil:
+			for _, part := range parts {
+				n += partTokens(counter, part)
+			}
+		default:
+			n += counter.Count(string(raw))
+		}
+	}
+	return n
+}
+
+func partTokens(counter Counter, raw json.RawMessage) int {
+	var part struct {
+		Type     string          `json:"type"`
+		Text     *string         `json:"text"`
+		ImageURL json.RawMessage `json:"image_url"`
+	}
+	if json.Unmarshal(raw, &part) == nil {
+		switch {
+		case part.Text != nil:
+			return counter.Count(*part.Text)
+		case part.Type == "image_url", part.Type == "image", part.Type == "input_image":
+			return imageTokens(counter, part.ImageURL)
+		}
+	}
+	return counter.Count(string(raw[:min(len(raw), maxPart)]))
+}
+
+// imageTokens takes the two forms that vendors have: {url, detail} and the URL.
+func imageTokens(counter Counter, raw json.RawMessage) int {
+	c, ok := counter.(ImageCounter)
+	if !ok {
+		return ImageTokens
+	}
+	var image struct {
+		URL    string `json:"url"`
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(raw, &image) != nil && json.Unmarshal(raw, &image.URL) != nil {
+		image.URL = ""
+	}
+	return c.CountImage(image.URL, image.Detail)
+}

@@ -1,0 +1,130 @@
+package scheduler_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// streamed is a provider that says one delta again and again, whatever becomes of
+// the context.
+type streamed struct {
+	delta  llm.Delta
+	times  int // 0: for ever
+	before func(n int)
+	asked  int // how many deltas were taken
+}
+
+func (s *streamed) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for n := 0; s.times == 0 || n < s.times; n++ {
+			if s.before != nil {
+				s.before(n)
+			}
+			s.asked++
+			if !yield(s.delta, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tally counts a token for each byte, and keeps what it was asked to count.
+type tally struct {
+	longest, total int
+	broken         bool // a character was cut
+}
+
+func (p *tally) Count(text string) int {
+	p.longest = max(p.longest, len(text))
+	p.total += len(text)
+	p.broken = p.broken || strings.ToValidUTF8(text, "") != text
+	return len(text)
+}
+
+// listen is a call that takes the whole answer and keeps none of it.
+var listen = schedulertest.Do("listen", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+	for _, err := range env.LLM.Chat(ctx, &llm.Request{Messages: []llm.Message{llm.TextMessage("user", "hi")}}) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{}, nil
+})
+
+const prompt = 2 + llm.MessageOverhead // tokens of listen's request, by tally
+
+func run(t *testing.T, head string, provider llm.Provider, counter llm.Counter, options ...schedulertest.Option) *schedulertest.Result {
+	t.Helper()
+	options = append(options, schedulertest.With(listen), schedulertest.LLM(provider), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+		e.Env.Tokens = counter
+	}))
+	return schedulertest.Run(t, "name: x\n"+head+"steps: [{id: a, call: listen}]\n", options...)
+}
+
+func TestAnswersAreCountedInPieces(t *testing.T) {
+	text := strings.Repeat("文字", 50_000)
+	for head, longest := range map[string]int{"": 64 << 10, "budget: {max_tokens: 100000000}\n": 512} {
+		provider := &streamed{delta: llm.Delta{Text: text, Reasoning: "abc", ToolCalls: []llm.ToolCallDelta{{Name: "f", Arguments: "{}"}}}, times: 5}
+		counter := &tally{}
+		r := run(t, head, provider, counter)
+		want := llm.Usage{InputTokens: prompt, OutputTokens: 5 * (len(text) + 6)}
+		if r.Err != nil || r.Usage != want {
+			t.Errorf("%q: %+v, %v, want %+v", head, r.Usage, r.Err, want)
+		}
+		if counter.longest > longest || counter.broken {
+			t.Errorf("%q: a piece of %d bytes was counted, broken: %t", head, counter.longest, counter.broken)
+		}
+	}
+}
+
+func TestBytesThatAreNoTextAreCounted(t *testing.T) {
+	provider := &streamed{delta: llm.Delta{Text: strings.Repeat("\x80", 5000)}, times: 1}
+	if r := run(t, "budget: {max_tokens: 10000}\n", provider, &tally{}); r.Err != nil || r.Usage.OutputTokens != 5000 {
+		t.Errorf("%+v, %v", r.Usage, r.Err)
+	}
+}
+
+// A large delta that outgrows the budget is not counted to its end.
+func TestBudgetStopsWithinADelta(t *testing.T) {
+	counter := &tally{}
+	r := run(t, "budget: {max_tokens: 2000}\n", &streamed{delta: llm.Delta{Text: strings.Repeat("a", 1<<20)}}, counter)
+	if kindOf(t, r.Err) != calls.Budget || counter.total > 4000 {
+		t.Errorf("%d bytes were counted: %v", counter.total, r.Err)
+	}
+}
+
+// Who does not wait any more pays no counting, and no provider goes on for ever.
+func TestCountingEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	provider := &streamed{delta: llm.Delta{Text: strings.Repeat("a", 1<<20)}, before: func(n int) {
+		if n == 1 {
+			cancel()
+		}
+	}}
+	counter := &tally{}
+	r := run(t, "", provider, counter, schedulertest.Context(ctx))
+	if kindOf(t, r.Err) != calls.Canceled || provider.asked != 2 {
+		t.Errorf("%d deltas: %v", provider.asked, r.Err)
+	}
+	if counter.total > 1<<20+64<<10 {
+		t.Errorf("%d bytes were counted", counter.total)
+	}
+}
+
+// An answer whose cost the provider tells is not counted when nobody watches.
+func TestToldUsageNeedsNoCounting(t *testing.T) {
+	counter := &tally{}
+	r := run(t, "", &streamed{delta: llm.Delta{Text: "hello", Usage: &llm.Usage{InputTokens: 1, OutputTokens: 2}}, times: 1}, counter)
+	if r.Usage.Total() != 3 || counter.total != 0 {
+		t.Errorf("%+v, %d bytes were counted", r.Usage, counter.total)
+	}
+}
