@@ -84,13 +84,26 @@ type Definition struct {
 	New func(params value.Value) (CoreCall, error)
 	// Lint finds what neither the schema nor a [Validator] can see before a flow
 	// runs, such as names of importance functions that do not exist. In params,
-	// null stands for what holds a template. It does no I/O. nil: there is nothing
-	// more to check.
+	// null stands for what holds a template. It does no I/O, but functions may be
+	// [Files] too. nil: there is nothing more to check.
 	Lint func(params value.Value, functions Functions) []schema.Problem
 	// ParamsFor narrows Info.Params by what is known: with an OpenAPI operation,
 	// http knows the parameters of that operation. Missing ones are asked for by
 	// this schema. It may read files. nil: there is nothing to narrow.
 	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
+}
+
+// UndefinedName is the keyword of problems with names that parameters do not give.
+// Where the missing parameters are asked for, they are none.
+const UndefinedName = "undefined"
+
+// Files reads files for [Definition.Lint].
+type Files interface {
+	// ReadFile reads a file that a parameter names, relative to the flow. path is its
+	// name in messages. The error is [fs.ErrNotExist] for a file that is not there;
+	// others, such as that of a file outside of the flow's folder, mean that nothing
+	// can be said of it before the flow runs.
+	ReadFile(name string) (content []byte, path string, err error)
 }
 
 // Typed is what an author writes: a struct of parameters whose methods know the

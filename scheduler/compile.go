@@ -21,6 +21,9 @@ type use struct {
 	within func(offset int) Position
 	// template is the scalar that it stands in.
 	template *yaml.Node
+	// literal is the parameter that it stands in where the call takes that as it is
+	// written but for a whole {{ expression }}; "" elsewhere.
+	literal string
 }
 
 func (u use) pos() Position { return u.within(u.Offset) }
@@ -104,6 +107,7 @@ func (u *unit) compileStep(k *stepKeys) {
 	if k.With.set() {
 		s.with = yaml.Resolve(k.With.node)
 		s.With = u.parameters(s)
+		s.With.origin = &origin{u.flowText, s.with, u.loading.files}
 	}
 	if k.OverrideInput.set() {
 		s.OverrideInput = u.literal(k.OverrideInput.node)
@@ -172,7 +176,12 @@ func (u *unit) parameters(s *stepUnit) *Param {
 		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
 			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
 				if _, _, whole := prompt.Whole(n.Value); whole {
-					return u.param(m.node, &s.uses)
+					first := len(s.uses)
+					p := u.param(m.node, &s.uses)
+					for i := range s.uses[first:] {
+						s.uses[first+i].literal = m.name
+					}
+					return p
 				}
 			}
 			if u.unquoted(n) {
@@ -262,16 +271,24 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 		}
 		for _, ref := range e.Refs() {
 			ref.Offset += base
-			*uses = append(*uses, use{ref, within, n})
+			*uses = append(*uses, use{Ref: ref, within: within, template: n})
 		}
 		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 	}
-	t, err := prompt.Parse(prompt.Source{File: u.file, Text: n.Value, At: at})
+	source := prompt.Source{File: u.file, Text: n.Value, At: at}
+	t, err := prompt.Parse(source)
 	if err != nil {
-		return u.badTemplate(err, pos)
+		refs, errs := prompt.Check(source) // the others are of interest too
+		for _, ref := range refs {
+			*uses = append(*uses, use{Ref: ref, within: within, template: n})
+		}
+		for _, e := range errs {
+			u.badTemplate(e, pos)
+		}
+		return unknownParam(pos)
 	}
 	for _, ref := range t.Refs() {
-		*uses = append(*uses, use{ref, within, n})
+		*uses = append(*uses, use{Ref: ref, within: within, template: n})
 	}
 	return &Param{Pos: pos, Text: t, source: n.Value}
 }
@@ -352,12 +369,8 @@ func (u *unit) fileValue(n *yaml.Node) value.Value {
 		u.add(u.of(n), "!file wants the path of a file, without templates")
 		return value.Value{}
 	}
-	root := u.loading.Root
-	if root == "" {
-		root = u.dir
-	}
-	full := filepath.Join(u.dir, filepath.FromSlash(path))
-	if rel, err := filepath.Rel(root, full); filepath.IsAbs(path) || err != nil || !filepath.IsLocal(rel) {
+	full, root, inside := u.beside(path)
+	if !inside {
 		u.add(u.of(n), "!file %s leads out of %s", path, root).hint("keep the file beside the flow, or in a folder below it")
 		return value.Value{}
 	}
@@ -373,13 +386,22 @@ func (u *unit) fileValue(n *yaml.Node) value.Value {
 	return v
 }
 
+// dataType is the extension of a file that is data, "" for one that is text.
+func dataType(path string) string {
+	ext := strings.ToLower(filepath.Ext(path))
+	if slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext) {
+		return ext
+	}
+	return ""
+}
+
 // parseFile reads data by the file's extension; what is not JSON, JSONC or YAML is
 // text. Errors begin with line and column.
 func parseFile(path string, content []byte) (value.Value, error) {
 	if len(content) > yaml.MaxBytes {
 		return value.Value{}, fmt.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
+	switch dataType(path) {
 	case ".json":
 		return value.ParseJSON(content)
 	case ".jsonc":

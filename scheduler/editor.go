@@ -39,6 +39,7 @@ func editorStep(step value.Value, reg *calls.Registry) value.Value {
 	}
 	names = append(names, keySchema("type", "string", "pattern", `^[a-z0-9-]+\.[a-z0-9-]+$`, "description", "A call of a plugin."))
 	step = with(step, "properties", with(properties,
+		"when", with(child(properties, "when"), "pattern", `^\s*\{\{[\s\S]*\}\}\s*$`),
 		"call", with(child(properties, "call"), "anyOf", value.OfList(names...)),
 		"id", with(child(properties, "id"), "not", keySchema("enum", reservedNames))))
 	if len(branches) > 0 {

@@ -63,7 +63,7 @@ func tokens(pointer string) []string {
 	}
 	list := strings.Split(pointer[1:], "/")
 	for i := range list {
-		list[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(list[i])
+		list[i] = pointerToken.Replace(list[i])
 	}
 	return list
 }

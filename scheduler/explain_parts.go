@@ -10,7 +10,7 @@ import (
 )
 
 // collect lists what a step left out, once.
-func (x *explainer) collect(s *Step, got *StepState) {
+func (x *explainer) collect(got *StepState) {
 	if x.seen[got.ID] {
 		return
 	}

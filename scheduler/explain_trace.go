@@ -71,7 +71,7 @@ func (x *explainer) text(at *frame, s *Step, got *StepState, text, pointer strin
 		return one(text, made(got))
 	}
 	if of == ofOutput {
-		x.collect(s, got)
+		x.collect(got)
 		if pieces := x.parts(at, s, got, text, pointer, hops); pieces != nil {
 			return pieces
 		}

@@ -168,7 +168,8 @@ type Param struct {
 	List    []*Param
 	Literal value.Value
 
-	source string // of a template, of an expression without its braces
+	source string  // of a template, of an expression without its braces
+	origin *origin // of the parameters of a step
 }
 
 // Member is a member of a map.

@@ -29,24 +29,33 @@ func (f *fold) run(ctx context.Context, def calls.Definition, params value.Value
 	f.ctx, f.call = ctx, def.Info.Name
 	call, err := def.New(params)
 	if err != nil {
-		return value.Value{}, err
+		return value.Value{}, f.placed(err)
 	}
 	input, err := call.Init(ctx, env.Vars)
 	if err != nil {
-		return value.Value{}, err
+		return value.Value{}, f.placed(err)
 	}
 	if f.task != nil {
 		f.task.showInput(input)
 		f.mask.secrets = f.task.run.secrets
 	}
 	if err := f.drain(call.Exec(ctx, env, input)); err != nil {
-		return value.Value{}, err
+		return value.Value{}, f.placed(err)
 	}
 	output := f.output(def.Info.Output)
 	if problems := def.Info.Output.Check(output); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
 	}
 	return output, nil
+}
+
+// placed finds the place of an error in a parameter of the step. A call that runs
+// inside it has parameters of its own.
+func (f *fold) placed(err error) error {
+	if f.task == nil || f.task.around != nil {
+		return err
+	}
+	return placed(err, f.task.step.With)
 }
 
 // drain takes all chunks. Whatever the call does, no more of them count once ctx

@@ -49,6 +49,7 @@ func (u *unit) lintCalls() {
 			u.add(u.of(name.node), "the plugin %q stands twice", name.text)
 		}
 	}
+	u.lintLanguage()
 	u.lintListed(u.keys.LLM, "provider", u.loading.Providers, "name one that the configuration has under llm.providers")
 }
 
@@ -62,6 +63,20 @@ func (u *unit) lintListed(k textKey, what string, known []string, otherwise stri
 		p.hint("did you mean %q?", near)
 	} else {
 		p.hint("%s", otherwise)
+	}
+}
+
+// lintLanguage finds a language that no built-in text is in. One of a region
+// (zh-CN) is known where the language is.
+func (u *unit) lintLanguage() {
+	k, known := u.keys.Language, u.loading.Languages
+	if known == nil {
+		return
+	}
+	known = append([]string{"zh", "en"}, known...)
+	general, _, _ := strings.Cut(strings.ReplaceAll(k.text, "_", "-"), "-")
+	if !slices.Contains(known, general) {
+		u.lintListed(k, "language", known, "there are "+strings.Join(known, ", ")+"; others are configured under languages")
 	}
 }
 

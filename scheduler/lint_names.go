@@ -159,6 +159,10 @@ func (u *unit) lintReserved(v view, use use, name string) {
 
 func (u *unit) unknownName(use use, name string) {
 	p := u.add(use.pos(), "unknown name %q", name)
+	if use.literal != "" {
+		p.hint("one whole {{ expression }} is rendered by the flow, also in %s; write %s: !raw %q for a template of the call", use.literal, use.literal, use.template.Value)
+		return
+	}
 	properties, _ := u.flow.Inputs.Doc().Get("properties")
 	if _, isInput := properties.Get(name); isInput {
 		p.hint("inputs are named by inputs.%s", name)

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -46,16 +47,24 @@ func (u *unit) lintIDs() {
 		if !k.set() {
 			continue
 		}
-		at := u.of(k.node)
+		at := u.idPlace(s)
 		if slices.Contains(reservedNames, s.ID) || slices.Contains(languageWords, s.ID) {
 			u.add(at, "no step may have the id %q: templates use it for something else", s.ID).hint("call it %s_step", s.ID)
 		}
 		if first, twice := u.byID[s.ID]; twice {
-			u.add(at, "the id %q stands twice, first at %s", s.ID, u.of(u.steps[first].keys.ID.node)).hint("ids are unique in a flow")
+			u.add(at, "the id %q stands twice, first at %s", s.ID, u.idPlace(u.steps[first])).hint("ids are unique in a flow")
 			continue
 		}
 		u.byID[s.ID] = s.Index
 	}
+}
+
+// idPlace is where a step gets its id: for one that is an alias (- *step) the alias.
+func (u *unit) idPlace(s *stepUnit) Position {
+	if itself := s.keys.itself.node; itself.Kind == yaml.Alias {
+		return u.of(itself)
+	}
+	return u.of(s.keys.ID.node)
 }
 
 // needsOf sets Needs: what the flow says, or the step before.
@@ -160,8 +169,15 @@ func (u *unit) lintWhen(s *stepUnit) {
 	}
 	if text, isText := s.When.Literal.Str(); isText {
 		p := u.add(s.When.Pos, "when must be one {{ expression }}; any other text counts as true")
-		if s.When.Text == nil && text != "" {
-			p.hint(`write when: "{{ %s }}"`, clipText(text))
+		_, err := prompt.ParseExpr(prompt.Source{Text: text}, nil)
+		var bad *prompt.Error
+		switch shown := clipText(text); {
+		case err == nil && shown == strings.TrimSpace(text):
+			p.hint(`write when: "{{ %s }}"`, shown)
+		case err == nil:
+			p.hint("put the whole condition between {{ and }}")
+		case errors.As(err, &bad) && text != "":
+			p.hint("and %q is no expression: %s", shown, bad.Msg)
 		}
 	} else if s.When.Text != nil {
 		u.add(s.When.Pos, "when must be one {{ expression }}; any other text counts as true").

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,18 +81,29 @@ func (u *unit) lintParams(s *stepUnit) {
 	if s.Call == callFlow {
 		problems = append(problems, u.lintSubFlow(s, v, holes)...)
 	}
-	if len(problems) == 0 && len(holes) == 0 && !s.EnableFilling {
-		if err := construct(s.Def, v); err != nil {
-			u.add(with.Pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
-			return
-		}
-	}
 	if s.Def.Lint != nil && v.Kind() == value.Object {
 		problems = append(problems, u.askCall(s, with)...)
+	}
+	good := !slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning })
+	if good && len(holes) == 0 && !s.EnableFilling {
+		if err := construct(s.Def, v); err != nil {
+			u.refused(s, with, err)
+		}
 	}
 	for _, p := range problems {
 		u.reportParam(s, p)
 	}
+}
+
+// refused reports that the call cannot be made of its parameters.
+func (u *unit) refused(s *stepUnit, with *Param, err error) {
+	pos := with.Pos
+	err = placed(err, s.With)
+	var at *placedError
+	if errors.As(err, &at) {
+		pos = at.pos
+	}
+	u.add(pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
 }
 
 // askCall lets the call look at what is known of its parameters.
@@ -101,7 +113,11 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
 			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	return s.Def.Lint(known(with), u.loading.Registry)
+	problems = s.Def.Lint(known(with), lintFiles{u.loading.Registry, u})
+	if s.EnableFilling { // a name that is not there may be filled in
+		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+	}
+	return problems
 }
 
 // construct makes the call of parameters, to see whether it can be made.
@@ -211,11 +227,18 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 			p.Message = fmt.Sprintf("%s of %s has no %q", outer, s.Call, inner)
 		}
 	default:
-		if name != "" {
+		if name != "" && p.File == "" {
 			p.Message = name + ": " + p.Message
 		}
 	}
-	found := u.add(u.of(at), "%s", p.Message)
+	pos := u.of(at)
+	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
+		pos = exact
+	}
+	if p.File != "" {
+		pos = Position{p.File, p.Line, p.Col}
+	}
+	found := u.add(pos, "%s", p.Message)
 	found.Hint, found.Warning = p.Hint, p.Warning
 }
 
@@ -230,43 +253,15 @@ func cutLast(pointer string) (outer, last string, nested bool) {
 
 // nodeAt is the node that a JSON pointer names, or the nearest one around it.
 func (u *unit) nodeAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, _ := u.walkTo(n, pointer)
+	node, _, _ := walkTo(n, pointer)
 	return node
 }
 
 // keyAt is the key of the member that a JSON pointer names.
 func (u *unit) keyAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, key := u.walkTo(n, pointer)
+	node, key, _ := walkTo(n, pointer)
 	if key != nil {
 		return key
 	}
 	return node
-}
-
-func (u *unit) walkTo(n *yaml.Node, pointer string) (node, key *yaml.Node) {
-	node = n
-	if pointer == "" {
-		return node, nil
-	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		var next *yaml.Node
-		switch r := yaml.Resolve(node); r.Kind {
-		case yaml.Mapping:
-			for i := 0; i < len(r.Content) && next == nil; i += 2 {
-				if k := yaml.Resolve(r.Content[i]); k.Kind == yaml.Scalar && k.Value == name {
-					key, next = r.Content[i], r.Content[i+1]
-				}
-			}
-		case yaml.Sequence:
-			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(r.Content) {
-				key, next = nil, r.Content[i]
-			}
-		}
-		if next == nil {
-			return node, nil
-		}
-		node = next
-	}
-	return node, key
 }

@@ -24,11 +24,15 @@ type Loader struct {
 	// Providers are the names that llm may have, Plugins those of plugins that are
 	// installed, Secrets those that templates may use as secrets.NAME.
 	Providers, Plugins, Secrets []string
+	// Languages are those that built-in texts are there for, beside zh and en.
+	Languages []string
 	// Root is the directory that !file must stay in, links followed; "" is the
 	// directory of the flow file itself.
 	Root string
 	// ReadFile reads a file by its path; nil reads from disk.
 	ReadFile func(path string) ([]byte, error)
+
+	recorded bool // ReadFile has only what a journal kept
 }
 
 // maxFlowDepth bounds how deep flows may stand in flows.
@@ -39,7 +43,12 @@ const maxFlowDepth = 16
 func (l *Loader) Load(path string) (*Flow, Problems) {
 	src, err := l.read("", path)
 	if err != nil {
-		return nil, Problems{unreadable(Position{path, 1, 1}, path, err)}
+		p := unreadable(Position{path, 1, 1}, path, err)
+		p.Hint = "" // the path is not one in a flow
+		if path == "-" {
+			p.Message, p.Hint = "a flow is not read from standard input", "paths in a flow start at its file: write it to one"
+		}
+		return nil, Problems{p}
 	}
 	return l.Parse(path, src)
 }
@@ -63,6 +72,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 // LoadText is Load of a flow as a journal keeps it: no file is read.
 func (l *Loader) LoadText(file string, text FlowText) (*Flow, Problems) {
 	kept := *l
+	kept.recorded = true
 	if kept.Root != "" {
 		kept.Root = absolute(kept.Root)
 	}
@@ -179,8 +189,14 @@ func (ld *loading) flow(file string, src []byte) *Flow {
 	ld.stack = append(ld.stack, filepath.Clean(file))
 	u.run()
 	ld.stack = ld.stack[:len(ld.stack)-1]
+	elsewhere := func(p Problem) string { // the flow's own come first, then file by file
+		if p.Pos.File == file {
+			return ""
+		}
+		return p.Pos.File
+	}
 	slices.SortStableFunc(u.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	ld.reports[slot] = slices.Compact(u.problems)
 	if u.problems.HasErrors() {

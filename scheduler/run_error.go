@@ -82,7 +82,7 @@ func (r *run) explain(info *ErrorInfo, t *prompt.Error, err error) {
 	if info.Hint == "" {
 		info.Hint = t.Hint
 	}
-	if t.Class == prompt.Undefined {
+	if t.Class == prompt.Undefined && t.File != "" { // the names of a call's own template are not the flow's
 		if hint := r.hintFor(t.Name); hint != "" {
 			info.Hint = hint
 		}

@@ -13,10 +13,14 @@ package context
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -60,7 +64,7 @@ type Output struct {
 
 // Definition is the call context.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "context",
 		Summary: calls.Text{
 			En: "Builds the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
@@ -68,6 +72,26 @@ func Definition() calls.Definition {
 		},
 		Examples: examples(),
 	})
+	def.Lint = lint
+	return def
+}
+
+// lint warns of a workspace that is not there: the prompt would be the identity
+// and no more.
+func lint(params value.Value, functions calls.Functions) []schema.Problem {
+	given, _ := params.Get("workspace")
+	path, ok := given.Str()
+	files, can := functions.(calls.Files)
+	if !ok || path == "" || strings.HasPrefix(path, "~") || !can {
+		return nil
+	}
+	if _, _, err := files.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return []schema.Problem{{
+		Pointer: "/workspace", Warning: true,
+		Message: "there is no directory " + path, Hint: "paths are relative to the flow file",
+	}}
 }
 
 // Init notes the time and the language.

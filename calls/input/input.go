@@ -71,33 +71,6 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// lint finds what is wrong with an inline config beyond its schema: names that
-// stand twice, importance functions and variables that nobody gives. Those of a
-// config file are known when it is read.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
-	doc, _ := params.Get("config")
-	if doc.Kind() != value.Object { // not given, or known when the flow runs
-		return nil
-	}
-	cfg, problems, duplicates := check(doc)
-	if cfg == nil { // the schema says it
-		return nil
-	}
-	problems = append(problems, duplicates...)
-	given, has := params.Get("variables")
-	policy, fixed := params.Get("on_unknown")
-	if has && given.Kind() != value.Object {
-		return under("/config", problems) // any name may be among them
-	}
-	failing := !fixed || policy.JSON() == `"error"`
-	for _, u := range (names{given: given.Map(), functions: functions}).unknowns(cfg.Modules) {
-		if u.variable == "" || failing {
-			problems = append(problems, u.problem)
-		}
-	}
-	return under("/config", problems)
-}
-
 func under(pointer string, problems schema.Problems) schema.Problems {
 	moved := make(schema.Problems, len(problems))
 	for i, p := range problems {

@@ -28,6 +28,12 @@ type Problem struct {
 	// Warning says that the value can be used all the same; [Schema.Check] has no
 	// warnings, what a call finds beyond it may.
 	Warning bool
+	// Offset is the byte in the text at Pointer, where a call knows it.
+	Offset int
+	// File, with Line and Col from 1, is the place of a problem in a file that a
+	// parameter names; File is "" for one in the value itself.
+	File      string
+	Line, Col int
 }
 
 // Error is the place and the message.

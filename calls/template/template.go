@@ -5,9 +5,11 @@ package template
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -30,7 +32,7 @@ type Output struct {
 
 // Definition describes the call.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "template",
 		Summary: calls.Text{
 			En: "Render a template with values.",
@@ -47,6 +49,43 @@ values:
 `,
 		}},
 	})
+	def.Lint = lint
+	return def
+}
+
+// pointer is where the template stands in the parameters.
+const pointer = "/template"
+
+// lint finds all that is wrong with the template, and the names in it that no
+// value is given for.
+func lint(params value.Value, _ calls.Functions) (problems []schema.Problem) {
+	given, _ := params.Get("template")
+	text, ok := given.Str()
+	if !ok { // known when the flow runs
+		return nil
+	}
+	refs, errs := prompt.Check(prompt.Source{Text: text})
+	for _, e := range errs {
+		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset, Message: e.Msg, Hint: e.Hint})
+	}
+	values, has := params.Get("values")
+	if has && values.Kind() != value.Object { // any name may be among them
+		return problems
+	}
+	for _, ref := range refs {
+		if _, known := values.Get(ref.Path[0]); known || ref.Guarded {
+			continue
+		}
+		p := schema.Problem{
+			Pointer: pointer, Keyword: calls.UndefinedName, Offset: ref.Offset,
+			Message: fmt.Sprintf("no value is given for the name %q", ref.Path[0]), Hint: "give it under values",
+		}
+		if near := value.Nearest(ref.Path[0], values.Map().Keys()); near != "" {
+			p.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		problems = append(problems, p)
+	}
+	return problems
 }
 
 // Validate compiles the template, so that a flow with a wrong one does not load.
@@ -56,7 +95,7 @@ func (p Params) Validate() error {
 }
 
 func (p Params) parse() (*prompt.Template, error) {
-	t, err := prompt.Parse(prompt.Source{File: "template", Text: p.Template})
+	t, err := prompt.Parse(prompt.Source{Text: p.Template})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -105,6 +144,9 @@ func classify(err error) error {
 		}
 	}
 	plain := *fault
-	plain.Hint = "" // it is printed apart
-	return calls.Errorf(kind, "%w", &plain).WithHint("%s", fault.Hint)
+	plain.Hint = ""              // it is printed apart
+	plain.Line, plain.Col = 0, 0 // so is the place
+	return &calls.Error{Kind: kind, Hint: fault.Hint, Err: &calls.At{
+		Pointer: pointer, Offset: fault.Offset, Line: fault.Line, Col: fault.Col, Err: &plain,
+	}}
 }

@@ -25,8 +25,8 @@ func Check(src Source) (refs []Ref, errs []*Error) {
 	if err := c.compile(); err != nil {
 		c.faults.list = append(c.faults.list, src.error(err))
 	}
-	for _, e := range c.faults.list {
-		src.error(e)
+	for i, e := range c.faults.list {
+		c.faults.list[i] = src.error(e)
 	}
 	refs = c.refs.list
 	if c.faults.refs >= 0 {

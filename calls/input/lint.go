@@ -1,0 +1,87 @@
+package input
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+)
+
+// lint finds what is wrong with a config, in the flow or in a file, beyond its
+// schema: names that stand twice, importance functions and variables that nobody
+// gives.
+func lint(params value.Value, functions calls.Functions) []schema.Problem {
+	if doc, _ := params.Get("config"); doc.Kind() == value.Object {
+		if cfg, _, _ := check(doc); cfg == nil { // the schema says it
+			return nil
+		}
+		return under("/config", lintConfig(doc, params, functions))
+	}
+	given, _ := params.Get("config_path")
+	path, ok := given.Str()
+	files, can := functions.(calls.Files)
+	if !ok || path == "" || !can { // not given, or known when the flow runs
+		return nil
+	}
+	problems := lintFile(path, params, functions, files)
+	if policy, _ := params.Get("on_invalid"); policy.JSON() == `"default"` { // it runs all the same
+		for i := range problems {
+			problems[i].Warning = true
+		}
+	}
+	return problems
+}
+
+// lintFile looks at a config file; its problems have their places in the file.
+func lintFile(name string, params value.Value, functions calls.Functions, files calls.Files) schema.Problems {
+	const pointer = "/config_path"
+	content, path, err := files.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return schema.Problems{{Pointer: pointer, Message: "there is no file " + name, Hint: "paths are relative to the flow file"}}
+	}
+	if err != nil || len(content) > maxFile {
+		return nil //nolint:nilerr // nothing can be said: it is read when the flow runs
+	}
+	doc, err := jsonc.Parse(content)
+	if err != nil {
+		var fault *jsonc.Error
+		if !errors.As(err, &fault) {
+			return schema.Problems{{Pointer: pointer, Message: err.Error()}}
+		}
+		return schema.Problems{{Pointer: pointer, Message: fault.Msg, File: path, Line: fault.Line, Col: fault.Col}}
+	}
+	problems := lintConfig(doc.Value, params, functions)
+	for i, p := range problems {
+		moved := schema.Problem{Pointer: pointer, Message: p.Message, Hint: p.Hint, Warning: p.Warning, File: path}
+		moved.Line, moved.Col = doc.At(p.Pointer)
+		if p.Pointer != "" {
+			moved.Message = dotted(p.Pointer) + ": " + p.Message
+		}
+		problems[i] = moved
+	}
+	return problems
+}
+
+// lintConfig is lint of one configuration; the pointers are those in it.
+func lintConfig(doc, params value.Value, functions calls.Functions) schema.Problems {
+	cfg, problems, duplicates := check(doc)
+	problems = append(problems, duplicates...)
+	if cfg == nil {
+		return problems
+	}
+	given, has := params.Get("variables")
+	policy, fixed := params.Get("on_unknown")
+	if has && given.Kind() != value.Object {
+		return problems // any name may be among them
+	}
+	failing := !fixed || policy.JSON() == `"error"`
+	for _, u := range (names{given: given.Map(), functions: functions}).unknowns(cfg.Modules) {
+		if u.variable == "" || failing {
+			problems = append(problems, u.problem)
+		}
+	}
+	return problems
+}
