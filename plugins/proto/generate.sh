@@ -18,3 +18,14 @@ GOBIN=$tools go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 GOBIN=$tools go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 PATH=$tools:$PATH protoc --go_out=. --go_opt=paths=source_relative \
 	--go-grpc_out=. --go-grpc_opt=paths=source_relative plugin.proto
+
+# The runtimes of other languages, and the copies beside the examples.
+cp plugin.proto transport.proto ../host/project/node/
+protoc --python_out=../host/project/python plugin.proto transport.proto
+for name in scheduler_plugin.py plugin_pb2.py transport_pb2.py; do
+	cp "../host/project/python/$name" ../examples/glossary/
+done
+for name in scheduler_plugin.js plugin.proto transport.proto package-lock.json; do
+	cp "../host/project/node/$name" ../examples/units/
+done
+sed -i 's/sample-plugin/units/' ../examples/units/package-lock.json

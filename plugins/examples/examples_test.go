@@ -1,0 +1,86 @@
+// Package examples holds the plugins in languages other than Go to the same suite as
+// those in Go, and uses what they offer.
+package examples
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/pluginstest"
+)
+
+// memory remembers one thing.
+type memory struct{ calls.Memory }
+
+func (memory) Retrieve(context.Context, calls.Scope, string, int) ([]plugins.Recalled, error) {
+	return []plugins.Recalled{{Text: "Ours is 99.9 %.", Score: 0.8}}, nil
+}
+
+// use asks one function of every kind, and a call that uses the host.
+func use(t *testing.T, dir, importance, variable, call string, params *value.Map, asks string) {
+	t.Helper()
+	h, err := host.Single(t.Context(), dir, host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r, err := calls.NewRegistry()
+	if err == nil {
+		err = h.Register(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := plugins.State{Input: "Which SLO holds for 5 km 灰度发布?"}
+	f, _ := r.Importance(importance)
+	verdicts, err := f.Judge(t.Context(), state, []plugins.Item{{Text: "the slo, and 3 mi"}, {Text: "nothing"}})
+	if err != nil || !verdicts[0].Include || verdicts[1].Include {
+		t.Errorf("%s: %+v, %v", importance, verdicts, err)
+	}
+	v, _ := r.Resolver(variable)
+	values, err := v.Resolve(t.Context(), state, []string{variable})
+	if err != nil || len(values[variable]) < 10 {
+		t.Errorf("%s: %s, %v", variable, values, err)
+	}
+	env := calls.NewEnv()
+	env.LLM, env.Memory, env.Vars = scripted.Echo{}, memory{}, &calls.Vars{Question: state.Input}
+	for _, name := range []string{call, asks} {
+		def, _ := r.Call(name)
+		c, err := def.New(value.OfMap(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := callstest.Fold(c.Exec(t.Context(), env, value.OfMap(params)))
+		if err != nil || name == asks && !strings.Contains(out.JSON(), state.Input) {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
+}
+
+func TestPython(t *testing.T) {
+	pluginstest.Python(t)
+	dir := t.TempDir() // Python leaves compiled files
+	if err := os.CopyFS(dir, os.DirFS("glossary")); err != nil {
+		t.Fatal(err)
+	}
+	pluginstest.Run(t, dir)
+	use(t, dir, "glossary.mentions_term", "glossary_terms", "glossary.define", value.Pairs("term", "slo"), "glossary.explain")
+}
+
+func TestNode(t *testing.T) {
+	dir := pluginstest.Node(t, "units")
+	pluginstest.Run(t, dir)
+	use(t, dir, "units.has_quantity", "quantities", "units.convert", value.Pairs("value", 1, "from", "km", "to", "mi"), "units.picture")
+}

@@ -1,0 +1,20 @@
+// Run it: npm test
+'use strict'
+
+const assert = require('node:assert')
+const { test } = require('node:test')
+const { isShort, turns, shout } = require('./main')
+
+test('is_short', () => {
+  assert.equal(isShort({}, { text: 'x' }).include, true)
+  assert.equal(isShort({}, { text: 'x'.repeat(200) }).include, false)
+})
+
+test('turns', () => assert.equal(turns({ history: [] }), 0))
+
+test('shout', async () => {
+  let text = ''
+  for await (const word of shout(null, { text: 'good morning' })) text += word
+  assert.equal(text, 'GOOD MORNING ')
+  await assert.rejects(shout(null, { text: '' }).next())
+})

@@ -1,0 +1,130 @@
+// Package project writes the start of a plugin: a project in Go, Python or Node that
+// works, with one function of every kind and a test.
+package project
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed go python node
+var projects embed.FS
+
+// The names that stand in the projects for that of the plugin.
+const (
+	sampleName  = "sample-plugin"
+	sampleTitle = "Sample-plugin"
+	sampleSnake = "sample_plugin"
+)
+
+const module = "github.com/callnode/scheduler"
+
+// Options say what is written.
+type Options struct {
+	// Name is the plugin's, in kebab-case.
+	Name string
+	// Language is one of [Languages].
+	Language string
+	// Version is that of this module, for the go.mod of a plugin in Go; "" leaves it
+	// to `go mod tidy`.
+	Version string
+	// Replace is the folder of this module's source, where a plugin in Go is to be
+	// built with that.
+	Replace string
+}
+
+// Languages lists the languages that there are projects for.
+func Languages() []string { return []string{"go", "python", "node"} }
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// Write writes a project into a folder, which it makes; one that has files is
+// refused. It gives the commands that come next, for people.
+func Write(dir string, o Options) (next []string, err error) {
+	if !nameForm.MatchString(o.Name) {
+		return nil, fmt.Errorf("%q is no name of a plugin: use small letters, digits and -", o.Name)
+	}
+	if !slices.Contains(Languages(), o.Language) {
+		return nil, fmt.Errorf("there is no project in %q; the languages are %s", o.Language, strings.Join(Languages(), ", "))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("making the project: %w", err)
+	}
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty: give another folder", dir)
+	}
+	files, err := files(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the project: %w", err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil { //nolint:gosec // a project is read by others
+			return nil, fmt.Errorf("making the project: %w", err)
+		}
+	}
+	return steps(dir, o), nil
+}
+
+type file struct{ name, text string }
+
+// files are those of a project, with the plugin's name in place.
+func files(o Options) ([]file, error) {
+	title := strings.ToUpper(o.Name[:1]) + o.Name[1:]
+	names := strings.NewReplacer(sampleName, o.Name, sampleTitle, title, sampleSnake, strings.ReplaceAll(o.Name, "-", "_"))
+	entries, err := projects.ReadDir(o.Language)
+	if err != nil {
+		return nil, err
+	}
+	var all []file
+	for _, e := range entries {
+		text, err := projects.ReadFile(path.Join(o.Language, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{e.Name(), names.Replace(string(text))})
+	}
+	switch o.Language {
+	case "go":
+		all = append(all, file{"go.mod", goMod(o)}, file{".gitignore", "/" + o.Name + "\n"})
+	case "python":
+		all = append(all, file{".gitignore", "__pycache__/\n"})
+	case "node":
+		all = append(all, file{".gitignore", "node_modules/\n"})
+	}
+	return all, nil
+}
+
+func goMod(o Options) string {
+	text := fmt.Sprintf("module %s\n\ngo 1.26\n", o.Name)
+	switch {
+	case o.Replace != "":
+		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, o.Replace)
+	case o.Version != "":
+		text += fmt.Sprintf("\nrequire %s %s\n", module, o.Version)
+	}
+	return text
+}
+
+func steps(dir string, o Options) []string {
+	enter := "cd " + dir
+	switch o.Language {
+	case "go":
+		return []string{enter, "go mod tidy", "go test ./...", "go build -o " + o.Name + " ."}
+	case "python":
+		return []string{enter, "python3 -m unittest"}
+	default:
+		return []string{enter, "npm install", "npm test"}
+	}
+}

@@ -1,0 +1,75 @@
+package project_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/plugins/host/project"
+	"github.com/callnode/scheduler/plugins/pluginstest"
+)
+
+func write(t *testing.T, language string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "my-first")
+	source, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := project.Write(dir, project.Options{Name: "my-first", Language: language, Replace: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next[0] != "cd "+dir || len(next) < 2 {
+		t.Errorf("what comes next is %q", next)
+	}
+	if _, err := project.Write(dir, project.Options{Name: "my-first", Language: language}); err == nil || !strings.HasSuffix(err.Error(), "is not empty: give another folder") {
+		t.Errorf("writing it again: %v", err)
+	}
+	return dir
+}
+
+func do(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, text)
+	}
+}
+
+func TestGo(t *testing.T) {
+	dir := write(t, "go")
+	sums, err := os.ReadFile("../../../go.sum") // what `go mod tidy` would fetch
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, dir, "go", "build", "-mod=mod", "-o", "my-first", ".")
+	pluginstest.Run(t, dir)
+}
+
+func TestPython(t *testing.T) {
+	dir := write(t, "python")
+	pluginstest.Python(t)
+	do(t, dir, "python3", "-m", "unittest")
+	pluginstest.Run(t, dir)
+}
+
+func TestNode(t *testing.T) {
+	dir := pluginstest.Node(t, write(t, "node"))
+	do(t, dir, "npm", "test")
+	pluginstest.Run(t, dir)
+}
+
+func TestWrong(t *testing.T) {
+	for _, o := range []project.Options{{Name: "My Plugin", Language: "go"}, {Name: "x", Language: "cobol"}} {
+		if _, err := project.Write(filepath.Join(t.TempDir(), "x"), o); err == nil {
+			t.Errorf("%+v was written", o)
+		}
+	}
+}
