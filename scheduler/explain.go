@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,6 +62,8 @@ func (f *Flow) FindStep(id string) (*Step, bool) {
 	}
 }
 
+var itemIndex = regexp.MustCompile(`\[\d+\]`)
+
 // Explain tells the final prompt of a step, and where each piece of it comes
 // from. It follows the flow's own references: parameters that are one expression
 // to the output they name, templates piece by piece, outputs that say their
@@ -71,7 +74,13 @@ func (f *Flow) FindStep(id string) (*Step, bool) {
 func Explain(ctx context.Context, flow *Flow, record *RunState, step string, counter llm.Counter) (*Explanation, error) {
 	got := record.Step(step)
 	if got == nil {
-		return nil, calls.Errorf(calls.NotFound, "the run has no prompt of a step %q: it did not start", step)
+		err := calls.Errorf(calls.NotFound, "the run has no prompt of a step %q: it did not start", step)
+		for _, s := range record.Steps {
+			if itemIndex.ReplaceAllString(s.ID, "") == step {
+				return nil, err.WithHint("it ran for several items: name one, as in %s", s.ID)
+			}
+		}
+		return nil, err
 	}
 	x := &explainer{ctx: ctx, record: record, seen: map[string]bool{}}
 	at, s := x.locate(flow, step)

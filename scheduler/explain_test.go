@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
@@ -52,7 +53,7 @@ func (bytesCounter) Count(text string) int { return len(text) }
 
 var _ llm.Counter = bytesCounter{}
 
-func explained(t *testing.T, r *schedulertest.Result, step string) (lines []string) {
+func recordOf(t *testing.T, r *schedulertest.Result) *scheduler.RunState {
 	t.Helper()
 	record, err := scheduler.Fold(func(yield func(*scheduler.Event, error) bool) {
 		for _, ev := range r.Events {
@@ -64,6 +65,12 @@ func explained(t *testing.T, r *schedulertest.Result, step string) (lines []stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	return record
+}
+
+func explained(t *testing.T, r *schedulertest.Result, step string) (lines []string) {
+	t.Helper()
+	record := recordOf(t, r)
 	if step == "" {
 		step = scheduler.LastPrompt(r.Flow, record)
 	}
@@ -110,6 +117,10 @@ func TestExplainSubFlow(t *testing.T) {
 	// The output of a sub-flow comes from the steps in it.
 	if s, ok := r.Flow.FindStep("talk[1]/answer"); !ok || s.Call != "chat" {
 		t.Errorf("found %v", s)
+	}
+	_, err := scheduler.Explain(context.Background(), r.Flow, recordOf(t, r), "talk/answer", bytesCounter{})
+	if hint := calls.HintOf(err); !strings.HasPrefix(hint, "it ran for several items: name one, as in talk[") {
+		t.Errorf("got %v (%s)", err, hint)
 	}
 	for _, id := range []string{"nobody", "talk/nobody", "greeting/answer", "nobody/answer"} {
 		if _, ok := r.Flow.FindStep(id); ok {

@@ -73,6 +73,13 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		tmpl, err := Parse(Source{Text: text})
 		checkFuzzed(t, err, 0)
+		_, errs := Check(Source{Text: text})
+		if (err == nil) != (errs == nil) {
+			t.Errorf("Parse says %v, Check %v", err, errs)
+		}
+		for _, e := range errs {
+			checkFuzzed(t, e, 0)
+		}
 		if err != nil {
 			return
 		}
