@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -143,13 +144,16 @@ func NewEnv() *Env {
 	}
 }
 
+// ErrNoProvider is the error below that of a model that was never set up.
+var ErrNoProvider = errors.New("no model provider is configured")
+
 type noLLM struct{}
 
 func (noLLM) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		yield(llm.Delta{}, &llm.Error{
-			Message: "no model provider is configured",
-			Hint:    "set llm.providers in scheduler.yaml, or keep a cassette beside the flow",
+			Err:  ErrNoProvider,
+			Hint: "set llm.providers in scheduler.yaml, or keep a cassette beside the flow",
 		})
 	}
 }

@@ -262,6 +262,17 @@ func (m *BaseMemory) Speaker() string { return m.other("speaker") }
 // nobody said in a chat.
 func (m *BaseMemory) Role() string { return m.other("role") }
 
+// SetRole puts a chat role into the other context, which becomes an object where it
+// was a text: {text, role}.
+func (m *BaseMemory) SetRole(role string) {
+	other := m.Context.Other.Map().Clone()
+	if k := m.Context.Other.Kind(); k != value.Object && k != value.Null {
+		other.Set("text", m.Context.Other)
+	}
+	other.Set("role", value.OfString(role))
+	m.Context.Other = value.OfMap(other)
+}
+
 // other is a text in the other context, which may be an object or the JSON of one.
 func (m *BaseMemory) other(key string) string {
 	o := m.Context.Other

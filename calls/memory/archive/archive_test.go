@@ -1,0 +1,339 @@
+package archive_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+var start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+
+func store() *heap.Store { return heap.New(func() time.Time { return start }) }
+
+// filled is a store with everything that a directory can have.
+func filled(t *testing.T) *heap.Store {
+	t.Helper()
+	s := store()
+	saved, err := s.SaveMemories(t.Context(), []memory.BaseMemory{
+		{Content: "one <b>\u2028", Context: memory.Context{UserID: "ann", SessionID: "s", Other: value.OfString("note")}, Extra: value.Pairs("tags", []int{1})},
+		{Content: "二", Context: memory.Context{UserID: "ann"}},
+		{Content: "three", Context: memory.Context{UserID: "bob"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dangling := memory.NewID(memory.MemoryID, start)
+	ids := []string{memory.NewID(memory.SnapshotID, start), memory.NewID(memory.SnapshotID, start), memory.NewID(memory.SnapshotID, start)}
+	for i, x := range []memory.MemorySnapshot{
+		{KeyPoints: []string{"1"}, Category: "Food", MemoryRefs: []string{saved[0].ID, dangling}, Importance: 0.8},
+		{KeyPoints: []string{"2"}, Category: "food "}, {Category: "Travel", MemoryRefs: []string{dangling}},
+	} {
+		x.ID = ids[i]
+		if err := s.SaveSnapshot(t.Context(), "ann", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []memory.MetaSnapshot{{Category: "FOOD", Keywords: []string{"k"}, SnapshotRefs: ids[:1], Description: "d"}, {Category: "x"}} {
+		x.ID = memory.NewID(memory.MetaID, start)
+		if err := s.SaveMetaSnapshot(t.Context(), "ann", x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// files are the contents of a directory by path.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var everybody = archive.Options{Users: memory.AllUsers()}
+
+func export(t *testing.T, s memory.Store, users memory.Users) (dir string, r archive.Report) {
+	t.Helper()
+	dir = t.TempDir()
+	r, err := archive.Export(t.Context(), s, users, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, r
+}
+
+func TestRoundTrip(t *testing.T) {
+	first, r := export(t, filled(t), memory.AllUsers())
+	if r.Memories != 3 || r.Snapshots != 3 || r.MetaSnapshots != 2 {
+		t.Errorf("exported %+v", r)
+	}
+	again := store()
+	r, err := archive.Import(t.Context(), again, first, everybody)
+	if err != nil || r.Memories != 3 || r.New != 3 || r.Snapshots != 3 || r.MetaSnapshots != 2 {
+		t.Errorf("imported %+v, %v", r, err)
+	}
+	if len(r.Problems) != 2 || !strings.Contains(r.Problems[0], "which is not there") {
+		t.Errorf("problems: %q", r.Problems)
+	}
+	second, _ := export(t, again, memory.AllUsers())
+	if diff := cmp.Diff(files(t, first), files(t, second)); diff != "" {
+		t.Error(diff)
+	}
+	index, err := value.ParseJSON([]byte(files(t, first)["index.json"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"memories", "snapshots", "meta_snapshots", "categories"}, index.Map().Keys()); diff != "" {
+		t.Error(diff)
+	}
+	if c, ok := index.At("/categories/FOOD"); ok {
+		t.Errorf("a category is there twice: %s", c)
+	}
+	if c, _ := index.At("/categories/Food/snapshots"); len(c.List()) != 2 {
+		t.Errorf("food: %s", c)
+	}
+	if r, err = archive.Import(t.Context(), again, first, everybody); err != nil || r.New != 0 || r.Memories != 3 {
+		t.Errorf("imported again: %+v, %v", r, err)
+	}
+}
+
+func TestExportOneUserOverAll(t *testing.T) {
+	s := filled(t)
+	dir, _ := export(t, s, memory.AllUsers())
+	stranger := filepath.Join(dir, "memories", "mine.txt")
+	if err := os.WriteFile(stranger, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if _, err := archive.Export(t.Context(), s, memory.User("bob"), dir, func(int, int) { n++ }); err != nil {
+		t.Fatal(err)
+	}
+	left := files(t, dir)
+	if len(left) != 3 { // bob's memory, the index and the stranger
+		t.Errorf("left: %v", left)
+	}
+	if _, err := archive.Export(t.Context(), s, memory.Users{}, dir, nil); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("nobody's: %v", err)
+	}
+	if _, err := archive.Export(t.Context(), s, memory.AllUsers(), stranger, nil); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("into a file: %v", err)
+	}
+}
+
+func TestImportOfDamage(t *testing.T) {
+	const id = "memory_01890a5d-ac96-774b-bcce-b302099a8057"
+	write := func(dir, name, text string) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := `{"content": "good", "context": {"user_id": "ann"}}`
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  archive.Report
+	}{
+		"no index": {map[string]string{"memories/" + id + ".json": good},
+			archive.Report{Memories: 1, New: 1, Problems: []string{"index.json: it cannot be read"}}},
+		"broken index": {map[string]string{"index.json": "{", "memories/" + id + ".json": good},
+			archive.Report{Memories: 1, New: 1, Problems: []string{"index.json: "}}},
+		"dangling index": {map[string]string{"memories/" + id + ".json": good, "index.json": `{"memories": {"x": {"path": "memories/x.json"}, "y": {"path": "../y.json"}, "z": {}}}`},
+			archive.Report{Memories: 1, New: 1, Problems: []string{"index.json: x: there is no file", `index.json: y: the path "../y.json" is outside`, "index.json: z: "}}},
+		"elsewhere": {map[string]string{"index.json": `{"memories": {"x": {"path": "old/` + id + `.json"}}}`, "old/" + id + ".json": good},
+			archive.Report{Memories: 1, New: 1}},
+		"bad files": {map[string]string{"index.json": "{}", "memories/a.json": "{", "memories/b.json": `{"content": 1}`, "memories/c.json": good, "memories/d.json": `{"id": "` + id + `"}`,
+			"memories/" + id + ".json": good, "snapshots/a.json": "[]", "snapshots/b.json": `{"id": "x"}`, "meta_snapshots/a.json": "[]", "meta_snapshots/b.json": `{"id": "x"}`},
+			archive.Report{Memories: 1, New: 1, Problems: []string{"memories/a.json: ", "memories/b.json: content: want a string", "memories/c.json: the id", "memories/d.json: a memory without content",
+				"snapshots/a.json: ", "snapshots/b.json: the id", "meta_snapshots/a.json: ", "meta_snapshots/b.json: the id"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range test.files {
+				write(dir, name, text)
+			}
+			s := store()
+			r, err := archive.Import(t.Context(), s, dir, everybody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, problem := range r.Problems {
+				if i < len(test.want.Problems) && strings.HasPrefix(problem, test.want.Problems[i]) {
+					r.Problems[i] = test.want.Problems[i]
+				}
+			}
+			if diff := cmp.Diff(test.want, r); diff != "" {
+				t.Error(diff)
+			}
+			if m, err := s.LoadMemory(t.Context(), id); m == nil || err != nil || m.Content != "good" || !m.Timestamp.Equal(start) {
+				t.Errorf("%v, %v", m, err)
+			}
+		})
+	}
+	if _, err := archive.Import(t.Context(), store(), t.TempDir(), everybody); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if _, err := archive.Import(t.Context(), store(), "no such directory", everybody); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("no directory: %v", err)
+	}
+	if _, err := archive.Import(t.Context(), store(), t.TempDir(), archive.Options{}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("nobody's: %v", err)
+	}
+}
+
+func TestImportKeepsWalls(t *testing.T) {
+	s := filled(t)
+	dir, _ := export(t, s, memory.AllUsers())
+	one := store()
+	r, err := archive.Import(t.Context(), one, dir, archive.Options{Users: memory.User("bob")})
+	if err != nil || r.Memories != 1 || r.Snapshots != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// An id that is another's now stays out, the others come in.
+	for name, text := range files(t, dir) {
+		if strings.Contains(text, "三") || strings.Contains(text, "three") {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(text, `"bob"`, `"eve"`, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err = archive.Import(t.Context(), s, dir, everybody)
+	if err != nil || r.Memories != 2 || !strings.Contains(strings.Join(r.Problems, "\n"), "belongs to another user") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestLines(t *testing.T) {
+	s := filled(t)
+	var out bytes.Buffer
+	n, err := archive.ExportLines(t.Context(), s, memory.AllUsers(), &out)
+	if err != nil || n != 3 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	again := store()
+	told := 0
+	r, err := archive.ImportLines(t.Context(), again, "x.jsonl", strings.NewReader("\ufeff"+out.String()+"\n\n"), archive.Options{Users: memory.AllUsers(), Progress: func(done, of int) { told = done + of }})
+	if err != nil || r.Memories != 3 || r.New != 3 || told != 6 {
+		t.Errorf("%+v, %v, told %d", r, err, told)
+	}
+	var second bytes.Buffer
+	if _, err := archive.ExportLines(t.Context(), again, memory.AllUsers(), &second); err != nil || second.String() != out.String() {
+		t.Errorf("%v: %s", err, cmp.Diff(out.String(), second.String()))
+	}
+}
+
+func TestWrongLines(t *testing.T) {
+	const id = `"id": "memory_01890a5d-ac96-774b-bcce-b302099a8057"`
+	good := `{"content": "x", "context": {"user_id": "ann"}}` + "\n"
+	for text, want := range map[string]string{
+		good + good + "{":                                    "x.jsonl:3: ",
+		good + "\n[]":                                        "x.jsonl:3: want an object",
+		good + `{"content": ""}`:                             "x.jsonl:2: a memory without content",
+		`{"content": "x", "id": "1"}`:                        "x.jsonl:1: the id",
+		good + `{"content": "x", "timestamp": "soon"}`:       "x.jsonl:2: timestamp: ",
+		good + `{"content": "x", "context": {"user_id": 1}}`: "x.jsonl:2: context: user_id: want a string",
+		`{"content": "x", ` + id + `}` + "\n" + `{"content": "x", "context": {"user_id": "eve"}, ` + id + `}`: "x.jsonl:2: the id memory_01890a5d-ac96-774b-bcce-b302099a8057 belongs to another user",
+	} {
+		s := store()
+		_, err := archive.ImportLines(t.Context(), s, "x.jsonl", strings.NewReader(text), everybody)
+		if err == nil || calls.KindOf(err) != calls.Invalid || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+		if st, err := s.Stats(t.Context(), memory.AllUsers()); st.Memories != 0 || err != nil {
+			t.Errorf("%s: %d memories were stored", text, st.Memories)
+		}
+	}
+	if _, err := archive.ImportLines(t.Context(), store(), "x.jsonl", strings.NewReader(good), archive.Options{Users: memory.User("bob")}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("another user's: %v", err)
+	}
+	file, closeFile, err := archive.Spool(strings.NewReader(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := archive.ImportLines(t.Context(), store(), "-", file, everybody); err != nil || r.Memories != 1 {
+		t.Errorf("spooled: %+v, %v", r, err)
+	}
+	if err := closeFile(); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzImportLines(f *testing.F) {
+	f.Add(`{"content": "x"}`)
+	f.Add(`{"content": "x", "timestamp": "2024-12-24T14:08:07.103Z", "context": {"user_id": "a", "other_context": "{\"role\": \"user\"}"}, "z": 1e400}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s := store()
+		r, err := archive.ImportLines(t.Context(), s, "x", strings.NewReader(text), everybody)
+		st, _ := s.Stats(t.Context(), memory.AllUsers())
+		if err != nil && st.Memories > 0 {
+			t.Fatalf("%v, but %d memories are stored", err, st.Memories)
+		}
+		if err != nil {
+			return
+		}
+		var out, second bytes.Buffer
+		if _, err := archive.ExportLines(t.Context(), s, memory.AllUsers(), &out); err != nil {
+			t.Fatal(err)
+		}
+		again := store()
+		if _, err := archive.ImportLines(t.Context(), again, "x", bytes.NewReader(out.Bytes()), everybody); err != nil {
+			t.Fatalf("%+v: importing the export: %v", r, err)
+		}
+		if _, err := archive.ExportLines(t.Context(), again, memory.AllUsers(), &second); err != nil || second.String() != out.String() {
+			t.Fatalf("%v: %s", err, cmp.Diff(out.String(), second.String()))
+		}
+	})
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add(`{"memories": {"x": {"path": "memories/x.json"}}}`, `{"content": "x"}`, `{"id": "snapshot_01890a5d-ac96-774b-bcce-b302099a8057", "key_points": ["a"], "memory_refs": ["x"]}`)
+	f.Fuzz(func(t *testing.T, index, one, snapshot string) {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"index.json": index, "memories/memory_01890a5d-ac96-774b-bcce-b302099a8057.json": one, "snapshots/x.json": snapshot} {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := store()
+		if _, err := archive.Import(t.Context(), s, dir, everybody); err != nil {
+			t.Fatal(err)
+		}
+		first, _ := export(t, s, memory.AllUsers())
+		again := store()
+		if _, err := archive.Import(t.Context(), again, first, everybody); err != nil && calls.KindOf(err) != calls.NotFound {
+			t.Fatal(err)
+		}
+		second, _ := export(t, again, memory.AllUsers())
+		if diff := cmp.Diff(files(t, first), files(t, second)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

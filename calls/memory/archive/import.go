@@ -1,0 +1,307 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Options narrow an import.
+type Options struct {
+	// Users are those whose memories are stored; others are left out.
+	Users memory.Users
+	// Progress may be nil.
+	Progress Progress
+}
+
+// together is how many memories are stored in one change.
+const together = 1000
+
+// Import stores what a directory has. The files count, not the index: it may be
+// missing, or name files that are not there. What cannot be read is reported.
+func Import(ctx context.Context, store memory.Store, dir string, options Options) (r Report, err error) {
+	if err := options.Users.Check(); err != nil {
+		return r, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return r, calls.Errorf(calls.NotFound, "importing memories: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	in := &importer{ctx: ctx, store: store, files: root.FS(), options: options, owners: map[string]string{}}
+	if err := in.list(); err != nil {
+		return r, err
+	}
+	if in.total == 0 {
+		return r, calls.Errorf(calls.NotFound, "there are no memories in %s", dir).WithHint("give a directory with memories/, as `memory export` writes it")
+	}
+	for _, step := range []func() error{in.memories, in.snapshots, in.metas} {
+		if err := step(); err != nil {
+			return in.Report, err
+		}
+	}
+	return in.Report, nil
+}
+
+type importer struct {
+	Report
+	ctx     context.Context //nolint:containedctx // an importer lives as long as one import
+	store   memory.Store
+	files   fs.FS
+	options Options
+	names   [3][]string       // files by folder
+	owners  map[string]string // users by the ids of memories and snapshots
+	total   int
+	done    int
+}
+
+func (in *importer) problem(file, format string, args ...any) {
+	in.Problems = append(in.Problems, file+": "+fmt.Sprintf(format, args...))
+}
+
+// list finds the files: those in the folders, and those that only the index names.
+func (in *importer) list() error {
+	index := in.index()
+	for i, f := range folders {
+		entries, err := fs.ReadDir(in.files, f.name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("importing memories: %w", err)
+		}
+		for _, e := range entries {
+			if !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
+				in.names[i] = append(in.names[i], f.name+"/"+e.Name())
+			}
+		}
+		listed, _ := index.Get(f.name)
+		for id, entry := range listed.Map().All() {
+			where, _ := entry.Get("path")
+			file, _ := where.Str()
+			if slices.Contains(in.names[i], file) {
+				continue
+			}
+			if !fs.ValidPath(file) {
+				in.problem(indexFile, "%s: the path %q is outside", id, file)
+			} else if _, err := fs.Stat(in.files, file); err != nil {
+				in.problem(indexFile, "%s: there is no file %s", id, file)
+			} else {
+				in.names[i] = append(in.names[i], file)
+			}
+		}
+		slices.Sort(in.names[i])
+		in.total += len(in.names[i])
+	}
+	return nil
+}
+
+func (in *importer) index() value.Value {
+	data, err := fs.ReadFile(in.files, indexFile)
+	if err != nil {
+		in.problem(indexFile, "it cannot be read; the files are taken as they are")
+		return value.Value{}
+	}
+	v, err := value.ParseJSON(data)
+	if err != nil {
+		in.problem(indexFile, "%v", err)
+	}
+	return v
+}
+
+// each reads the files of a folder.
+func (in *importer) each(folder int, use func(file string, v value.Value) error) error {
+	for _, file := range in.names[folder] {
+		if err := in.ctx.Err(); err != nil {
+			return err
+		}
+		in.done++
+		if in.options.Progress != nil && in.done%100 == 0 {
+			in.options.Progress(in.done, in.total)
+		}
+		data, err := fs.ReadFile(in.files, file)
+		if err != nil {
+			in.problem(file, "%v", err)
+			continue
+		}
+		v, err := value.ParseJSON(data)
+		if err != nil {
+			in.problem(file, "%v", err)
+			continue
+		}
+		if err := use(file, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memories stores the memories, oldest first as far as one change reaches.
+func (in *importer) memories() error {
+	var batch []memory.BaseMemory
+	var from []string
+	flush := func() error {
+		err := in.save(batch, from)
+		batch, from = batch[:0], from[:0]
+		return err
+	}
+	err := in.each(0, func(file string, v value.Value) error {
+		var m memory.BaseMemory
+		if err := m.DecodeValue(v); err != nil {
+			in.problem(file, "%v", err)
+			return nil
+		}
+		if !in.options.Users.Has(m.Context.UserID) {
+			return nil
+		}
+		if m.ID == "" {
+			m.ID = strings.TrimSuffix(path.Base(file), ".json")
+		}
+		normal := m
+		if err := normal.Normalize(time.Now()); err != nil {
+			in.problem(file, "%v", err)
+			return nil
+		}
+		m.ID = normal.ID
+		in.owners[m.ID] = m.Context.UserID
+		batch, from = append(batch, m), append(from, file)
+		if len(batch) < together {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// save stores a batch; when the store refuses it, one memory after the other, so
+// that only the culprit stays out.
+func (in *importer) save(batch []memory.BaseMemory, from []string) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	saved, err := in.store.SaveMemories(in.ctx, batch)
+	if err == nil {
+		in.count(saved)
+		return nil
+	}
+	if calls.KindOf(err) != calls.Invalid {
+		return err
+	}
+	for i := range batch {
+		saved, err := in.store.SaveMemories(in.ctx, batch[i:i+1])
+		switch {
+		case err == nil:
+			in.count(saved)
+		case calls.KindOf(err) == calls.Invalid:
+			in.problem(from[i], "%v", err)
+			delete(in.owners, batch[i].ID)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Report) count(saved []memory.Saved) {
+	for _, s := range saved {
+		r.Memories++
+		if s.State == memory.Created || s.State == memory.Updated {
+			r.New++
+		}
+	}
+}
+
+func (in *importer) snapshots() error {
+	return in.each(1, func(file string, v value.Value) error {
+		v, owner, owned := takeOwner(v)
+		var s memory.MemorySnapshot
+		err := s.DecodeValue(v)
+		if err == nil {
+			err = s.Normalize(s.Timestamp)
+		}
+		if err != nil {
+			in.problem(file, "%v", err)
+			return nil
+		}
+		if owner, owned = in.owner(file, s.MemoryRefs, owner, owned); !owned || !in.options.Users.Has(owner) {
+			return nil
+		}
+		in.owners[s.ID] = owner
+		return in.stored(file, in.store.SaveSnapshot(in.ctx, owner, s), &in.Snapshots)
+	})
+}
+
+func (in *importer) metas() error {
+	return in.each(2, func(file string, v value.Value) error {
+		v, owner, owned := takeOwner(v)
+		var s memory.MetaSnapshot
+		err := s.DecodeValue(v)
+		if err == nil {
+			err = s.Normalize(s.Timestamp)
+		}
+		if err != nil {
+			in.problem(file, "%v", err)
+			return nil
+		}
+		if owner, owned = in.owner(file, s.SnapshotRefs, owner, owned); !owned || !in.options.Users.Has(owner) {
+			return nil
+		}
+		return in.stored(file, in.store.SaveMetaSnapshot(in.ctx, owner, s), &in.MetaSnapshots)
+	})
+}
+
+// stored counts what was stored; what the store refuses is a problem of the file.
+func (in *importer) stored(file string, err error, n *int) error {
+	if err == nil {
+		*n++
+		return nil
+	}
+	if calls.KindOf(err) != calls.Invalid {
+		return err
+	}
+	in.problem(file, "%v", err)
+	return nil
+}
+
+// takeOwner reads what owned wrote.
+func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
+	user, ok := v.Get("user_id")
+	if !ok {
+		return v, "", false
+	}
+	owner, owned = user.Str()
+	m := v.Map().Clone()
+	m.Delete("user_id")
+	return value.OfMap(m), owner, owned
+}
+
+// owner is whose a snapshot is: what it refers to says so, here or in the store.
+// Dangling references are reported.
+func (in *importer) owner(file string, refs []string, said string, isSaid bool) (owner string, ok bool) {
+	owner, ok = said, isSaid
+	for _, ref := range refs {
+		user, known := in.owners[ref]
+		if !known {
+			if m, err := in.store.LoadMemory(in.ctx, ref); err == nil && m != nil {
+				user, known = m.Context.UserID, true
+			}
+		}
+		if !known {
+			in.problem(file, "it refers to %s, which is not there", ref)
+		} else if !ok {
+			owner, ok = user, true
+		}
+	}
+	// With nothing to go by it is kept, for the user without a name.
+	return owner, ok || in.options.Users.Has("")
+}

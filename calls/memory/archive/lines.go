@@ -1,0 +1,172 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxLine bounds a line of JSON Lines.
+const maxLine = 16 << 20
+
+// ImportLines stores the memories of a file of JSON Lines, one memory in each line.
+// It reads the file twice: a wrong line is an error that names it, and then nothing
+// is stored. A memory of another user than those of the options is wrong.
+func ImportLines(ctx context.Context, store memory.Store, name string, file io.ReadSeeker, options Options) (r Report, err error) {
+	if err := options.Users.Check(); err != nil {
+		return r, err
+	}
+	total, err := check(ctx, store, name, file, options)
+	if err != nil {
+		return r, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return r, fmt.Errorf("importing %s: %w", name, err)
+	}
+	var batch []memory.BaseMemory
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		saved, err := store.SaveMemories(ctx, batch)
+		if err != nil {
+			return fmt.Errorf("importing %s: %w", name, err)
+		}
+		r.count(saved)
+		batch = batch[:0]
+		if options.Progress != nil {
+			options.Progress(r.Memories, total)
+		}
+		return nil
+	}
+	err = each(ctx, name, file, func(_ int, m memory.BaseMemory) error {
+		batch = append(batch, m)
+		if len(batch) < 10*together {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return r, err
+	}
+	return r, flush()
+}
+
+// check reads all lines and counts them.
+func check(ctx context.Context, store memory.Store, name string, file io.Reader, options Options) (n int, err error) {
+	owners := map[string]string{}
+	err = each(ctx, name, file, func(line int, m memory.BaseMemory) error {
+		n++
+		user, given := m.Context.UserID, m.ID != ""
+		if err := m.Normalize(m.Timestamp); err != nil {
+			return at(name, line, err)
+		}
+		if !options.Users.Has(user) {
+			return at(name, line, calls.Errorf(calls.Invalid, "it is a memory of the user %q", user))
+		}
+		if !given {
+			return nil
+		}
+		owner, known := owners[m.ID]
+		if !known {
+			old, err := store.LoadMemory(ctx, m.ID)
+			if err != nil {
+				return err
+			}
+			if old != nil {
+				owner, known = old.Context.UserID, true
+			}
+		}
+		if known && owner != user {
+			return at(name, line, memory.ErrForeign(m.ID))
+		}
+		owners[m.ID] = user
+		return nil
+	})
+	return n, err
+}
+
+func at(name string, line int, err error) error {
+	return &calls.Error{Kind: calls.Invalid, Hint: calls.HintOf(err), Err: fmt.Errorf("%s:%d: %w", name, line, err)}
+}
+
+// each reads the memories of the lines; empty ones are skipped.
+func each(ctx context.Context, name string, file io.Reader, use func(line int, m memory.BaseMemory) error) error {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for line := 1; lines.Scan(); line++ {
+		if line&0xff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		text := bytes.TrimSpace(lines.Bytes())
+		if line == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+		}
+		if len(text) == 0 {
+			continue
+		}
+		v, err := value.ParseJSON(text)
+		var m memory.BaseMemory
+		if err == nil {
+			err = m.DecodeValue(v)
+		}
+		if err != nil {
+			return at(name, line, err)
+		}
+		if err := use(line, m); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			return calls.Errorf(calls.Invalid, "%s: a line is longer than %d bytes", name, maxLine)
+		}
+		return fmt.Errorf("importing %s: %w", name, err)
+	}
+	return nil
+}
+
+// Spool copies what can be read once, such as standard input, to a temporary file
+// that can be read again; close removes it.
+func Spool(r io.Reader) (file io.ReadSeeker, closeFile func() error, err error) {
+	f, err := os.CreateTemp("", "memories-*.jsonl")
+	if err != nil {
+		return nil, nil, err
+	}
+	closeFile = func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
+	if _, err = io.Copy(f, r); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, closeFile())
+	}
+	return f, closeFile, nil
+}
+
+// ExportLines writes the memories of users as JSON Lines.
+func ExportLines(ctx context.Context, store memory.Lister, users memory.Users, w io.Writer) (n int, err error) {
+	out := bufio.NewWriter(w)
+	for m, err := range store.Memories(ctx, memory.Selection{Users: users}) {
+		if err != nil {
+			return n, err
+		}
+		line := value.Must(m).JSON()
+		if strings.Contains(line, "\n") {
+			return n, calls.Errorf(calls.Internal, "the memory %s has a line break in its JSON", m.ID)
+		}
+		if _, err := out.WriteString(line + "\n"); err != nil {
+			return n, fmt.Errorf("exporting memories: %w", err)
+		}
+		n++
+	}
+	return n, out.Flush()
+}

@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+//go:embed lang
+var prompts embed.FS
+
+// SnapshotGenerator lets a model write snapshots. Without a model, or when the
+// model's answers are of no use, it takes sentences of the memories instead.
+type SnapshotGenerator struct {
+	// LLM is the model; nil: there is none.
+	LLM llm.Provider
+	// Model is the vendor's name of the model to ask; "" is the provider's setting.
+	Model string
+	// Language is that of the prompts, Languages has those of further ones.
+	Language  string
+	Languages fs.FS
+	// Clock dates snapshots; nil is the machine's.
+	Clock func() time.Time
+}
+
+// detail and meta are what a model answers.
+type detail struct {
+	KeyPoints  []string `json:"key_points" min:"1"`
+	Category   string   `json:"category" min:"1"`
+	Importance float64  `json:"importance"`
+}
+
+type meta struct {
+	Category    string   `json:"category,omitempty"`
+	Keywords    []string `json:"keywords" min:"1"`
+	Description string   `json:"description" min:"1"`
+}
+
+// trials is how often a model is asked: once, and once more with what was wrong.
+const trials = 2
+
+// maxKeyPoints bounds what a model may write, in lists and in characters.
+const (
+	maxList = 20
+	maxText = 1000
+)
+
+// GenerateDetailSnapshot sums memories up; categories are those that exist. The
+// error is the provider's.
+func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories []BaseMemory, snapshotID string, categories ...string) (MemorySnapshot, error) {
+	fallback := ExtractSnapshot(snapshotID, memories, g.now())
+	var lines []ask.Line
+	for i := range memories {
+		m := &memories[i]
+		who := m.Timestamp.Format("2006-01-02 15:04")
+		if name := m.Speaker(); name != "" {
+			who += " " + name
+		} else if role := m.Role(); role != "" {
+			who += " " + role
+		}
+		lines = append(lines, ask.Line{Who: who, Text: m.Content})
+	}
+	var answer detail
+	usable, err := g.ask(ctx, "detail", map[string]any{"Memories": ask.Talk(lines, "memories"), "Categories": categories}, schema.MustFor[detail](), &answer)
+	if !usable {
+		return fallback, err
+	}
+	s := fallback
+	s.Extra = nil
+	s.KeyPoints, s.Category, s.Importance = trimmed(answer.KeyPoints), cut(answer.Category), min(1, max(0, answer.Importance))
+	if len(s.KeyPoints) == 0 || s.Category == "" {
+		return fallback, nil
+	}
+	return s, nil
+}
+
+// GenerateMetaSnapshot describes the snapshots of a category. The error is the
+// provider's.
+func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots []MemorySnapshot, metaID string) (MetaSnapshot, error) {
+	category := Uncategorized
+	var lines []ask.Line
+	for i, s := range snapshots {
+		if i == 0 {
+			category = s.Category
+		}
+		lines = append(lines, ask.Line{Who: s.Timestamp.Format("2006-01-02"), Text: strings.Join(s.KeyPoints, " ")})
+	}
+	fallback := ExtractMeta(metaID, category, snapshots, g.now())
+	var answer meta
+	usable, err := g.ask(ctx, "meta", map[string]any{"Snapshots": ask.Talk(lines, "summaries"), "Category": category}, schema.MustFor[meta](), &answer)
+	if !usable {
+		return fallback, err
+	}
+	m := fallback
+	m.Extra = nil
+	m.Keywords, m.Description = trimmed(answer.Keywords), cut(answer.Description)
+	if len(m.Keywords) == 0 || m.Description == "" {
+		return fallback, nil
+	}
+	return m, nil
+}
+
+// ask asks the model and fills answer in; usable is false where there is no model or
+// where it answers nothing of use.
+func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, data any, form *schema.Schema, answer any) (usable bool, err error) {
+	if g.LLM == nil {
+		return false, nil
+	}
+	env := calls.NewEnv()
+	env.Languages, env.Vars = g.Languages, &calls.Vars{Language: g.Language}
+	text, err := ask.Prompt(env, "memory", prompts, prompt, data)
+	if err != nil {
+		return false, err
+	}
+	req := &llm.Request{Model: g.Model, Messages: []llm.Message{llm.TextMessage("user", text)}}
+	for range trials {
+		said, err := llm.Collect(g.LLM.Chat(ctx, req))
+		if errors.Is(err, calls.ErrNoProvider) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("asking the model for a snapshot: %w", err)
+		}
+		document, err := ask.Fit(said.Text, form)
+		if err == nil {
+			return true, value.Decode(document, answer)
+		}
+		again, err := ask.Prompt(env, "memory", prompts, "again", err.Error())
+		if err != nil {
+			return false, err
+		}
+		req.Messages = append(req.Messages, llm.TextMessage("assistant", said.Text), llm.TextMessage("user", again))
+	}
+	return false, nil
+}
+
+func (g *SnapshotGenerator) now() time.Time {
+	if g.Clock == nil {
+		return time.Now()
+	}
+	return g.Clock()
+}
+
+// trimmed leaves out what is empty or too much.
+func trimmed(list []string) (out []string) {
+	for _, s := range list {
+		if s = cut(s); s != "" && len(out) < maxList {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func cut(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
+}

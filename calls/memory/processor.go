@@ -1,0 +1,220 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// SnapshotProcessor takes memories in, makes their snapshots and finds them again.
+// It is the memory of calls: put it into [calls.Env].
+type SnapshotProcessor struct {
+	Store Store
+	// Generator writes the snapshots; nil takes sentences of the memories.
+	Generator *SnapshotGenerator
+	// Clock is the present; nil is the machine's.
+	Clock func() time.Time
+	// Log gets what goes wrong; nil: nobody does.
+	Log *slog.Logger
+	// Memories, Idle and Snapshots say when a snapshot is due, see [Claim]; 0 are the
+	// usual values.
+	Memories, Snapshots int
+	Idle                time.Duration
+}
+
+var _ calls.Memory = (*SnapshotProcessor)(nil)
+
+// The usual triggers of snapshots.
+const (
+	DefaultMemories  = 8
+	DefaultSnapshots = 3
+	DefaultIdle      = 5 * time.Minute
+)
+
+// How jobs are tried again.
+const (
+	lease       = 5 * time.Minute
+	firstWait   = 30 * time.Second
+	longestWait = time.Hour
+	// maxAttempts is how often the model may fail before a job is done without it.
+	maxAttempts = 5
+)
+
+// Of gives the memory of a call. The error is an [*calls.Error] that says what is
+// missing.
+func Of(env *calls.Env) (*SnapshotProcessor, error) {
+	p, ok := env.Memory.(*SnapshotProcessor)
+	if !ok {
+		return nil, calls.Errorf(calls.Invalid, "there is no memory store here").
+			WithHint("run it with a state directory; --ephemeral keeps memories only for the run")
+	}
+	return p, nil
+}
+
+func (p *SnapshotProcessor) now() time.Time {
+	if p.Clock == nil {
+		return time.Now()
+	}
+	return p.Clock()
+}
+
+func (p *SnapshotProcessor) log() *slog.Logger {
+	if p.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return p.Log
+}
+
+// ProcessMemory stores a memory and gives its id. It can be found at once; its
+// snapshot comes later, with [SnapshotProcessor.Run].
+func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id string, err error) {
+	saved, err := p.Store.SaveMemories(ctx, []BaseMemory{m})
+	if err != nil {
+		p.log().Error("a memory was not saved", "error", err)
+		return "", err
+	}
+	return saved[0].ID, nil
+}
+
+// GetRelevantMemories finds the memories that matter for a query, best first.
+func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (*Found, error) {
+	found, err := p.Store.Search(ctx, q)
+	if err != nil {
+		p.log().Error("memories could not be searched", "error", err)
+		return nil, err
+	}
+	for _, note := range found.Notes {
+		p.log().Warn(note)
+	}
+	return found, nil
+}
+
+// Recent is the newest utterances of a scope, oldest first.
+func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit int) (turns []plugins.Turn, err error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	which := Selection{Users: User(scope.User), HasSession: scope.Session != "", Session: scope.Session, Newest: limit}
+	for m, err := range p.Store.Memories(ctx, which) {
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, plugins.Turn{Role: m.Role(), Content: m.Content, Timestamp: m.Timestamp})
+	}
+	return turns, nil
+}
+
+// Retrieve is the memories of a scope that matter for query, best first.
+func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, query string, limit int) ([]plugins.Recalled, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	found, err := p.GetRelevantMemories(ctx, &Query{
+		Users: User(scope.User), Session: scope.Session, Text: query, Now: p.now(), Limit: limit, MinRelevance: DefaultMinRelevance,
+	})
+	if err != nil {
+		return nil, err
+	}
+	recalled := make([]plugins.Recalled, len(found.Memories))
+	for i, s := range found.Memories {
+		recalled[i] = plugins.Recalled{Text: s.Memory.Content, Score: s.Relevance}
+	}
+	return recalled, nil
+}
+
+// Report is what [SnapshotProcessor.Run] did.
+type Report struct {
+	Snapshots     []string `json:"snapshots"`
+	MetaSnapshots []string `json:"meta_snapshots"`
+	// Postponed counts the jobs that the model failed at; they are tried again later.
+	Postponed int `json:"postponed"`
+}
+
+// Run makes the snapshots that are due, or with all of every session and category
+// with anything new, until none is left or ctx ends. That the model fails is no
+// error: the job waits.
+func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Report, error) {
+	report := Report{Snapshots: []string{}, MetaSnapshots: []string{}}
+	for ctx.Err() == nil {
+		job, err := p.Store.Claim(ctx, Claim{
+			Now: p.now(), Users: users, All: all, Lease: lease,
+			Memories: cmp.Or(p.Memories, DefaultMemories), Snapshots: cmp.Or(p.Snapshots, DefaultSnapshots), Idle: cmp.Or(p.Idle, DefaultIdle),
+		})
+		if err != nil {
+			p.log().Error("no snapshot job could be taken", "error", err)
+			return report, err
+		}
+		if job == nil {
+			return report, nil
+		}
+		if err := p.do(ctx, job, &report); err != nil {
+			return report, err
+		}
+	}
+	return report, ctx.Err()
+}
+
+// do makes one snapshot, or postpones it.
+func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) error {
+	err := p.generate(ctx, job)
+	if err == nil {
+		err = p.Store.Complete(ctx, job)
+		if err != nil {
+			p.log().Error("a snapshot was not saved", "error", err)
+			return err
+		}
+		if job.Detail != nil {
+			report.Snapshots = append(report.Snapshots, job.Detail.ID)
+		} else {
+			report.MetaSnapshots = append(report.MetaSnapshots, job.Meta.ID)
+		}
+		return nil
+	}
+	wait := min(longestWait, firstWait<<min(job.Attempts, 10))
+	if ctx.Err() != nil { // not the model's fault
+		wait = 0
+		job.Attempts--
+	}
+	report.Postponed++
+	p.log().Warn("a snapshot is postponed", "user", job.User, "session", job.Session, "category", job.Category, "for", wait, "error", err)
+	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
+}
+
+// generate fills in the result of a job.
+func (p *SnapshotProcessor) generate(ctx context.Context, job *Job) error {
+	g := p.Generator
+	if g == nil || job.Attempts >= maxAttempts {
+		g = &SnapshotGenerator{Clock: p.Clock}
+	}
+	if len(job.Memories) > 0 {
+		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, NewID(SnapshotID, p.now()), p.categories(ctx, job.User)...)
+		job.Detail = &s
+		return err
+	}
+	m, err := g.GenerateMetaSnapshot(ctx, job.Snapshots, NewID(MetaID, p.now()))
+	job.Meta = &m
+	return err
+}
+
+// maxCategories is how many categories a prompt names.
+const maxCategories = 30
+
+// categories are some that the user has; an error is met again by what follows.
+func (p *SnapshotProcessor) categories(ctx context.Context, user string) (list []string) {
+	seen := map[string]bool{CategoryKey(Uncategorized): true}
+	for x, err := range p.Store.MetaSnapshots(ctx, Selection{Users: User(user)}) {
+		if err != nil || len(list) == maxCategories {
+			break
+		}
+		if key := CategoryKey(x.Snapshot.Category); !seen[key] {
+			seen[key] = true
+			list = append(list, x.Snapshot.Category)
+		}
+	}
+	return list
+}

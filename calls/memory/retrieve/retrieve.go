@@ -1,0 +1,107 @@
+// Package retrieve is the call that finds what was remembered.
+package retrieve
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	CurrentQuery string           `json:"current_query" doc:"What is asked, in the user's words."`
+	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little."`
+	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
+	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`
+	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
+	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context" doc:"What each memory comes with, beside its id, score and reason."`
+	AsOf         bool             `json:"as_of,omitempty" doc:"Leave out what happened after the timestamp."`
+	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later."`
+	Before       string           `json:"before,omitempty" doc:"Only memories from before this time."`
+	OnlySession  bool             `json:"only_session,omitempty" doc:"Only memories of the flow's session. Without it they count a little more than others."`
+	OtherContext value.Value      `json:"other_context,omitzero" type:"object|string|null" doc:"Memories whose other context shares members with this one count a little more."`
+	AllUsers     bool             `json:"all_users,omitempty" doc:"Look in everybody's memories, not only in those of the flow's user."`
+}
+
+// Input is what is asked.
+type Input struct {
+	Request memory.Request `json:"request"`
+	User    string         `json:"user"`
+	Session string         `json:"session"`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, memory.Response](calls.Info{
+		Name: "memory-retrieve",
+		Summary: calls.Text{
+			En: "Find what was remembered of the user and matters for a question, with a score and a reason.",
+			Zh: "查找与问题相关的用户记忆，给出相关度和原因。",
+		},
+		Examples: []calls.Example{{
+			Title: "What is known that matters for a question",
+			With: `current_query: What tea does she like?
+include: [content]
+`,
+		}},
+	})
+}
+
+// Init puts the request together.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{Request: memory.Request{CurrentQuery: p.CurrentQuery, History: p.History, Timestamp: p.Timestamp}, User: vars.Scope.User, Session: vars.Scope.Session}
+	if in.Request.History == nil {
+		in.Request.History = []memory.Message{}
+	}
+	if in.Request.Timestamp == "" {
+		in.Request.Timestamp = memory.FormatTime(vars.Now)
+	}
+	return in, nil
+}
+
+// Exec searches.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		store, err := memory.Of(env)
+		if err != nil {
+			return nil, err
+		}
+		q, err := p.query(env, &in)
+		if err != nil {
+			return nil, err
+		}
+		found, err := store.GetRelevantMemories(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return found.Response(p.Include...), nil
+	})
+}
+
+func (p Params) query(env *calls.Env, in *Input) (*memory.Query, error) {
+	users := memory.User(in.User)
+	if p.AllUsers {
+		users = memory.AllUsers()
+	}
+	q, err := in.Request.Query(users, in.Session, env.Vars.Now)
+	if err != nil {
+		return nil, err
+	}
+	// yesterday is that of the run's place, not of Greenwich.
+	q.Now = q.Now.In(env.Vars.Now.Location())
+	q.Limit, q.MinRelevance, q.AsOf, q.OnlySession, q.Other = p.Limit, p.MinRelevance, p.AsOf, p.OnlySession, p.OtherContext
+	if p.Since != "" {
+		if q.Since, err = memory.ParseTime(p.Since); err != nil {
+			return nil, calls.Errorf(calls.Invalid, "since: %w", err)
+		}
+	}
+	if p.Before != "" {
+		if q.Before, err = memory.ParseTime(p.Before); err != nil {
+			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,85 @@
+// Package save is the call that remembers something.
+package save
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Content   string      `json:"content" doc:"What to remember, as it was said."`
+	Role      string      `json:"role,omitempty" doc:"Who said it in the chat: user, assistant. Without it, it is something known rather than said."`
+	Context   value.Value `json:"context,omitzero" type:"object|string|null" doc:"Anything else about it, kept as other_context: a text, or an object. Of an object, speaker says who said it."`
+	Timestamp string      `json:"timestamp,omitempty" doc:"When it happened, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
+	ID        string      `json:"id,omitempty" doc:"The memory to replace; its old version is kept. Without it a new one is made, unless the same is known already."`
+}
+
+// Input is the memory.
+type Input struct {
+	Memory value.Value `json:"memory" type:"object"`
+}
+
+// Output says under which id it is known.
+type Output struct {
+	MemoryID string `json:"memory_id" doc:"The id of the memory."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "memory-save",
+		Summary: calls.Text{
+			En: "Remember something of the user; once it is done, it is safe on the disk and can be found.",
+			Zh: "记住与用户有关的内容；完成后即已写入磁盘，可以查到。",
+		},
+		Examples: []calls.Example{{
+			Title: "What the user said",
+			With: `content: I like jasmine tea best.
+role: user
+`,
+		}},
+	})
+}
+
+// Init makes the memory.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	m := memory.BaseMemory{
+		ID: p.ID, Content: p.Content, Timestamp: vars.Now,
+		Context: memory.Context{UserID: vars.Scope.User, SessionID: vars.Scope.Session, Other: p.Context},
+	}
+	if p.Timestamp != "" {
+		var err error
+		if m.Timestamp, err = memory.ParseTime(p.Timestamp); err != nil {
+			return Input{}, calls.Errorf(calls.Invalid, "timestamp: %w", err)
+		}
+	}
+	if p.Role != "" {
+		m.SetRole(p.Role)
+	}
+	v, err := value.Of(m)
+	return Input{v}, err
+}
+
+// Exec stores it.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		store, err := memory.Of(env)
+		if err != nil {
+			return nil, err
+		}
+		var m memory.BaseMemory
+		if err := value.Decode(in.Memory, &m); err != nil {
+			return nil, calls.Errorf(calls.Invalid, "reading the memory: %w", err)
+		}
+		id, err := store.ProcessMemory(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		return Output{id}, nil
+	})
+}

@@ -1,0 +1,71 @@
+package save_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/save"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+func clock() time.Time { return callstest.Now }
+
+func TestConformance(t *testing.T) {
+	callstest.Run(t, save.Definition(), func(e *calls.Env) { e.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock} })
+}
+
+func TestSave(t *testing.T) {
+	env := calls.NewEnv()
+	env.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	env.Vars = &calls.Vars{Now: callstest.Now, Scope: calls.Scope{User: "ann", Session: "main"}}
+	run := func(with string) (value.Value, error) {
+		params, err := yaml.ParseValue([]byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, err := save.Definition().New(params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, err := call.Init(t.Context(), env.Vars)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return callstest.Fold(call.Exec(t.Context(), env, input))
+	}
+	const id = "memory_01890a5d-ac96-774b-bcce-b302099a8057"
+	for with, want := range map[string]string{
+		"{content: x, id: " + id + "}":                                                     `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main"}}`,
+		"{content: x, id: " + id + ", role: user}":                                         `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"role":"user"}}}`,
+		"{content: x, id: " + id + ", context: mood}":                                      `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":"mood"}}`,
+		"{content: x, id: " + id + ", context: mood, role: user, timestamp: '2025-01-02'}": `"timestamp":"2025-01-02T00:00:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"text":"mood","role":"user"}}}`,
+	} {
+		out, err := run(with)
+		if err != nil || out.JSON() != `{"memory_id":"`+id+`"}` {
+			t.Errorf("%s: %s, %v", with, out, err)
+			continue
+		}
+		store, err := memory.Of(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := store.Store.LoadMemory(t.Context(), id)
+		if got := value.Must(*m).JSON(); err != nil || got != `{"id":"`+id+`","content":"x",`+want {
+			t.Errorf("%s: %s, %v", with, got, err)
+		}
+	}
+	for _, with := range []string{"{content: ' '}", "{content: x, timestamp: soon}", "{content: x, id: y}"} {
+		if _, err := run(with); calls.KindOf(err) != calls.Invalid {
+			t.Errorf("%s: %v", with, err)
+		}
+	}
+	env.Memory = calls.NewEnv().Memory
+	if _, err := run("{content: x}"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("without a store: %v", err)
+	}
+}

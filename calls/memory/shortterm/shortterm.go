@@ -1,0 +1,73 @@
+// Package shortterm is the call that gives what was said last.
+package shortterm
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory/recent"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	Items  int `json:"items" default:"200" min:"1" max:"10000" doc:"How many utterances are given at most."`
+	Tokens int `json:"tokens" default:"5000" min:"1" max:"10000000" doc:"How many tokens they have at most; the oldest are left out."`
+}
+
+// Input is whose utterances are read.
+type Input struct {
+	calls.Scope
+}
+
+// Output is the dialogue.
+type Output struct {
+	Turns []plugins.Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
+	Text  string         `json:"text" doc:"The same as text, a line for each."`
+}
+
+// Definition describes the call.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "memory-recent",
+		Summary: calls.Text{
+			En: "The newest utterances of the flow's session: the short-term memory.",
+			Zh: "流程会话中最近的发言，即短期记忆。",
+		},
+		Examples: []calls.Example{{
+			Title: "The last ten",
+			With:  "items: 10\n",
+		}},
+	})
+}
+
+// Init notes the scope.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	return Input{vars.Scope}, nil
+}
+
+// Exec reads the utterances.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		turns, err := env.Memory.Recent(ctx, in.Scope, p.Items)
+		if err != nil {
+			return nil, err
+		}
+		window := recent.New(p.Items, p.Tokens, env.Tokens)
+		for _, turn := range turns {
+			window.Add(turn)
+		}
+		out := Output{Turns: window.Turns()}
+		var lines []string
+		for _, turn := range out.Turns {
+			if turn.Role != "" {
+				turn.Content = turn.Role + ": " + turn.Content
+			}
+			lines = append(lines, turn.Content)
+		}
+		out.Text = strings.Join(lines, "\n")
+		return out, nil
+	})
+}

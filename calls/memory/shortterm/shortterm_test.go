@@ -1,0 +1,73 @@
+package shortterm_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"context"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/shortterm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+func clock() time.Time { return callstest.Now }
+
+func TestConformance(t *testing.T) { callstest.Run(t, shortterm.Definition()) }
+
+type broken struct{ calls.Memory }
+
+func (broken) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, error) {
+	return nil, errors.New("the disk is gone")
+}
+
+func TestRecent(t *testing.T) {
+	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	for i, content := range []string{"one", "two", "three"} {
+		m := memory.BaseMemory{Content: content, Timestamp: callstest.Now.Add(time.Duration(i) * time.Second), Context: memory.Context{UserID: "ann", SessionID: "main"}}
+		if i != 1 {
+			m.SetRole("user")
+		}
+		if _, err := p.ProcessMemory(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := calls.NewEnv()
+	env.Memory = p
+	run := func(scope calls.Scope, with ...any) (value.Value, error) {
+		env.Vars = &calls.Vars{Scope: scope}
+		call, err := shortterm.Definition().New(value.OfMap(value.Pairs(with...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, err := call.Init(t.Context(), env.Vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return callstest.Fold(call.Exec(t.Context(), env, input))
+	}
+	const one, two, three = `{"role":"user","content":"one","timestamp":"2026-03-05T09:07:00Z"}`, `{"content":"two","timestamp":"2026-03-05T09:07:01Z"}`, `{"role":"user","content":"three","timestamp":"2026-03-05T09:07:02Z"}`
+	for _, test := range []struct {
+		scope calls.Scope
+		with  []any
+		want  string
+	}{
+		{calls.Scope{User: "ann", Session: "main"}, nil, `{"turns":[` + one + `,` + two + `,` + three + `],"text":"user: one\ntwo\nuser: three"}`},
+		{calls.Scope{User: "ann"}, []any{"items", 2}, `{"turns":[` + two + `,` + three + `],"text":"two\nuser: three"}`},
+		{calls.Scope{User: "ann", Session: "main"}, []any{"tokens", 2}, `{"turns":[` + three + `],"text":"user: three"}`},
+		{calls.Scope{User: "bob", Session: "main"}, nil, `{"turns":[],"text":""}`},
+	} {
+		if got, err := run(test.scope, test.with...); err != nil || got.JSON() != test.want {
+			t.Errorf("%v %v:\ngot  %s, %v\nwant %s", test.scope, test.with, got, err, test.want)
+		}
+	}
+	env.Memory = broken{}
+	if _, err := run(calls.Scope{}); err == nil {
+		t.Error("a broken store gives turns")
+	}
+}

@@ -1,0 +1,59 @@
+// Package snapshot is the call that sums up what was remembered.
+package snapshot
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+)
+
+// Params are the parameters of the call.
+type Params struct {
+	OnlyDue bool   `json:"only_due,omitempty" doc:"Make only the snapshots that are due: of sessions with enough new memories or some rest. Without it, of all with anything new."`
+	Model   string `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+}
+
+// Input is whose memories are summed up.
+type Input struct {
+	User string `json:"user"`
+}
+
+// Definition describes the call. Without a model it takes sentences of the
+// memories, so it is not said to need one.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, memory.Report](calls.Info{
+		Name: "memory-snapshot",
+		Summary: calls.Text{
+			En: "Sum up the user's new memories in snapshots, by the model, or without one by their own sentences.",
+			Zh: "把用户的新记忆概括为快照：由模型撰写，没有模型时摘取原句。",
+		},
+		Examples: []calls.Example{{
+			Title: "Everything new",
+			With:  "{}\n",
+		}},
+	})
+}
+
+// Init notes the user.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	return Input{vars.Scope.User}, nil
+}
+
+// Exec makes the snapshots.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		store, err := memory.Of(env)
+		if err != nil {
+			return nil, err
+		}
+		mine := *store
+		mine.Generator = &memory.SnapshotGenerator{LLM: env.LLM, Model: p.Model, Language: env.Vars.Language, Languages: env.Languages, Clock: store.Clock}
+		report, err := mine.Run(ctx, memory.User(in.User), !p.OnlyDue)
+		if err != nil {
+			return nil, err
+		}
+		return report, nil
+	})
+}
