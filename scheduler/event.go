@@ -72,7 +72,7 @@ type Data struct {
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Output: step.finished; Outputs: flow.finished. Usage and DurationMS: the end
 	// of a step or of the flow, however it ended; Usage of a step only where it
-	// asked a model.
+	// asked a model, be it before it came to wait.
 	Output     *value.Value `json:"output,omitempty"`
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`
@@ -82,8 +82,10 @@ type Data struct {
 	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
 	// Waiting: flow.waiting, all that wait.
 	Waiting []WaitingFor `json:"waiting,omitempty"`
-	// Masked: step.finished and step.waiting, the JSON pointers of what secrets were
-	// taken out of in the output. A resumed run does not have them.
+	// Masked are the JSON pointers of what secrets were taken out of, which a resumed
+	// run does not have: in the output of step.finished and step.waiting, in the
+	// parameters of step.input (or the list of for_each), in the inputs of
+	// flow.started.
 	Masked []string `json:"masked,omitempty"`
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.

@@ -24,6 +24,8 @@ type recorder struct {
 	releases []release
 	err      error
 	done     chan struct{}
+	// async: a write that returned is not safe yet.
+	async bool
 
 	texts sync.Mutex
 	text  FlowText // what the journal has
@@ -36,8 +38,12 @@ type release struct {
 	seq  int64
 }
 
-func newRecorder(r *run, log RunLog) *recorder {
-	rec := &recorder{stream: r.stream, log: log, run: r, done: make(chan struct{})}
+// newRecorder records into the log of a run that began with the header; text is
+// what the journal has of its flow.
+func newRecorder(r *run, log RunLog, header *RunHeader, text FlowText) *recorder {
+	rec := &recorder{
+		stream: r.stream, log: log, run: r, done: make(chan struct{}), async: header.Mode == Async, text: text,
+	}
 	rec.arrived.L = r.stream
 	return rec
 }
@@ -100,10 +106,16 @@ func (rec *recorder) write(ctx context.Context, batch []*Event, failed error, la
 	if failed == nil {
 		failed = rec.append(ctx, batch)
 	}
-	if last {
-		if err := rec.log.Close(); failed == nil {
-			failed = err
-		}
+	if !last {
+		return failed
+	}
+	err := rec.log.Close()
+	switch {
+	case err == nil || failed != nil:
+	case rec.async: // the end itself may not be safe
+		failed = err
+	default:
+		rec.run.env.Log.Warn("letting go of the run", "run", rec.run.vars.Run.ID, "error", err)
 	}
 	return failed
 }

@@ -91,6 +91,8 @@ func (r *run) hide(step int, pointers []string) {
 		r.masked = map[int][]string{}
 	}
 	r.masked[step] = pointers
+	r.env.Log.Warn("a secret stood in the output of a finished step, and the journal does not keep secrets: later steps see it masked",
+		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
 // inputsOf lists the inputs of the items of a for_each step.

@@ -98,10 +98,13 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 			return nil, err
 		}
 	}
+	if r.lost = state.lost; len(r.lost) > 0 {
+		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.lost)
+	}
 	if state.LastSeq > 0 { // else it died before its first event
 		r.recorded, r.stream.seq = state, state.LastSeq
 	}
-	r.record(log, text)
+	r.record(log, header, text)
 	return r, nil
 }
 
@@ -172,12 +175,10 @@ func absolute(path string) string {
 	return path
 }
 
-// record lets the events of the run go through the journal, which has the flow's
-// text.
-func (r *run) record(log RunLog, text FlowText) {
+// record lets the events of the run go through the journal.
+func (r *run) record(log RunLog, header *RunHeader, text FlowText) {
 	r.parent, r.unwatch = log.Watch(r.parent)
-	r.stream.record = newRecorder(r, log)
-	r.stream.record.text = text
+	r.stream.record = newRecorder(r, log, header, text)
 	go r.stream.record.work(r.parent)
 }
 

@@ -624,3 +624,38 @@ steps: [{id: b, call: slot, with: {data: {key: "{{ vars.x }} {{ secrets.KEY }}"}
 		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
 }
+
+// TestMaskedInputs: inputs that hold a secret cannot be used after a resume, nor
+// can outputs in history and in the outputs of a flow inside; all is said.
+func TestMaskedInputs(t *testing.T) {
+	for name, test := range map[string]struct{ flow, err string }{
+		"inputs":   {`steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once, with: {x: "{{ inputs.note }}"}}, {id: c, call: echo, with: {x: "{{ inputs.other }}"}}]`, `a secret stood in inputs at "/note"`},
+		"another":  {`steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once, with: {x: "{{ inputs.other }}"}}]`, ""},
+		"question": {`steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once, with: {x: "{{ question }}"}}]`, "a secret stood in question"},
+		"outputs":  {"steps: [{id: a, call: echo, with: {k: \"{{ secrets.KEY }}\"}}, {id: b, call: once}]\noutputs: {k: \"{{ a.k }}\"}", ""},
+		"items":    {`steps: [{id: a, call: once, for_each: [1, 2], max_parallel: 1, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: echo, with: {x: "{{ a[0].k }}"}}]`, `a secret stood in a at "/0/k"`},
+		"inside": {`
+steps: [{id: o, call: flow, with: {path: inner.yaml}}]
+-- inner.yaml --
+steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once, needs: [], with: {wait: "{{ 1 }}"}}]
+`, `a secret stood in a at "/k"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := schedulertest.Run(t, "inputs: {type: object}\n"+test.flow, journaled, schedulertest.With(failOnce(), flow.Definition()),
+				schedulertest.Secret("KEY", "s3cret"), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.MaxParallel = 1 }),
+				schedulertest.Inputs(`{"note": "my s3cret", "question": "what is s3cret?", "other": 1}`))
+			for range 3 {
+				if r.Err == nil || calls.KindOf(r.Err) == calls.Invalid {
+					break
+				}
+				r = r.Resume(scheduler.Resumption{})
+			}
+			switch {
+			case test.err == "" && r.Err != nil, test.err != "" && (r.Err == nil || !strings.Contains(r.Err.Error(), test.err)):
+				t.Errorf("%v, want %q\n%s", r.Err, test.err, r.Log())
+			case strings.Contains(r.Log(), "s3cret"):
+				t.Errorf("a secret is in the events\n%s", r.Log())
+			}
+		})
+	}
+}

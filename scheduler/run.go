@@ -37,7 +37,8 @@ type run struct {
 	// masked are the places in the outputs of earlier processes that secrets were
 	// taken out of, by step.
 	masked  map[int][]string
-	answers []*note // what a resumed run begins with
+	lost    []string // the same in the inputs
+	answers []*note  // what a resumed run begins with
 	states  []state
 	ready   queue
 	workers int
@@ -103,7 +104,7 @@ func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Valu
 	if err != nil {
 		return nil, r.failureOf(err, Position{})
 	}
-	r.record(log, header.Text)
+	r.record(log, header, header.Text)
 	return r, nil
 }
 
@@ -197,7 +198,7 @@ func (r *run) start() {
 		r.resume(now)
 	default:
 		n := newNote(FlowStarted)
-		n.input = r.secrets.mask(r.vars.Inputs)
+		n.input, n.data.Masked = r.secrets.masking(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
 		r.tell(n, "", -1, now)
 	}

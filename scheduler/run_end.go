@@ -42,6 +42,9 @@ func (r *run) render() (outputs value.Value, failure *Failure) {
 		for i, step := range r.flow.Steps {
 			if st := &r.states[i]; st.status == statusFinished && (step.ToUser || len(step.Next) == 0) {
 				m.Set(step.ID, st.output)
+				if r.outer != nil && len(r.masked[i]) > 0 {
+					return value.Value{}, r.failureOf(errMasked(step.ID, r.masked[i][0]), step.Pos)
+				}
 			}
 		}
 		return value.OfMap(m), nil

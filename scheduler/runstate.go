@@ -75,6 +75,8 @@ type RunState struct {
 	// LastSeq is the Seq of the last event.
 	LastSeq int64 `json:"-"`
 
+	// lost are the places in the inputs that secrets were taken out of.
+	lost []string
 	byID map[string]*StepState
 	// inside is what was spent in each step: see spentIn.
 	inside map[string]llm.Usage
@@ -198,6 +200,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		if data.Inputs != nil {
 			s.Inputs = *data.Inputs
 		}
+		s.lost = data.Masked
 	case FlowResumed:
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""

@@ -39,8 +39,11 @@ func (r *run) scope(ctx context.Context, params ...*Param) *scope {
 func (s *scope) Lookup(name string) (value.Value, bool, error) {
 	switch name {
 	case "inputs":
-		return s.vars.Inputs, true, nil
+		return s.vars.Inputs, true, s.mentions(name, s.run.lost)
 	case "question":
+		if slices.Contains(s.run.lost, "/question") {
+			return value.Value{}, false, errMasked(name, "")
+		}
 		return value.OfString(s.vars.Question), true, nil
 	case "history":
 		v, err := value.Of(s.vars.History())
@@ -79,12 +82,7 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 		return v, true, err
 	}
 	v, hidden, ok := s.run.outputOf(name)
-	if hidden != nil {
-		if err := s.mentions(name, hidden); err != nil {
-			return value.Value{}, false, err
-		}
-	}
-	return v, ok, nil
+	return v, ok, s.mentions(name, hidden)
 }
 
 // outputOf is the output of a finished step; hidden are the places in it that
@@ -101,7 +99,11 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 }
 
 // mentions is an error where the templates mention what the journal does not have.
+// The outputs of the whole run may: they are masked anyway.
 func (s *scope) mentions(name string, hidden []string) (err error) {
+	if len(hidden) == 0 || s.vars.Step.ID == "" && s.run.outer == nil {
+		return nil
+	}
 	for _, p := range s.params {
 		p.eachRef(func(ref prompt.Ref) {
 			if ref.Path[0] != name {
@@ -113,8 +115,7 @@ func (s *scope) mentions(name string, hidden []string) (err error) {
 			}
 			for _, pointer := range hidden {
 				if strings.HasPrefix(pointer+"/", mentioned+"/") || strings.HasPrefix(mentioned+"/", pointer+"/") {
-					err = calls.Errorf(calls.Invalid, "a secret stood in the output of the step %s at %q, and the journal does not keep secrets", name, pointer).
-						WithHint("run the flow anew; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
+					err = errMasked(name, pointer)
 				}
 			}
 		})
@@ -132,6 +133,11 @@ func (s *scope) Absent(name string) bool {
 	s.run.stream.Lock()
 	defer s.run.stream.Unlock()
 	return s.run.states[step.Index].status == statusSkipped
+}
+
+func errMasked(name, pointer string) error {
+	return calls.Errorf(calls.Invalid, "a secret stood in %s at %q, and the journal does not keep secrets", name, pointer).
+		WithHint("run the flow anew; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
 }
 
 // members lists the constant members of name that the templates mention:

@@ -41,7 +41,26 @@ func (a *app) loader() (*scheduler.Loader, error) {
 		Providers: a.config.providerNames(),
 		Plugins:   []string{},
 		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
+		Languages: a.languages(),
 	}, nil
+}
+
+// languages are those that users have added beside the built-in ones.
+func (a *app) languages() []string {
+	names := []string{}
+	if a.config.Languages == "" {
+		return names
+	}
+	entries, err := os.ReadDir(a.config.Languages)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // load reads a flow; its problems are printed, and errors among them end the
@@ -61,17 +80,16 @@ func (a *app) load(path string) (*scheduler.Flow, error) {
 	return flow, nil
 }
 
-// loadSubFlow reads a sub-flow whose path is known only when its step runs.
-func (a *app) loadSubFlow(_ context.Context, path string) (*scheduler.Flow, error) {
-	loader, err := a.loader()
-	if err != nil {
-		return nil, err
+// loadSubFlow reads a sub-flow of a flow whose path is known only when its step
+// runs: it stays inside the flow's folder.
+func (a *app) loadSubFlow(flow *scheduler.Flow) func(context.Context, string) (*scheduler.Flow, error) {
+	return func(_ context.Context, path string) (*scheduler.Flow, error) {
+		loader, err := a.loader()
+		if err != nil {
+			return nil, err
+		}
+		return loader.LoadInside(filepath.Dir(flow.File), path)
 	}
-	flow, problems := loader.Load(path)
-	if err := problems.Err(); err != nil {
-		return nil, calls.Errorf(calls.Invalid, "%w", err)
-	}
-	return flow, nil
 }
 
 // executor gives what runs a flow, with a provider by name ("" is the flow's own
@@ -102,7 +120,7 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	return &scheduler.StepExecutor{
 		Env:         env,
 		Registry:    registry,
-		Load:        a.loadSubFlow,
+		Load:        a.loadSubFlow(flow),
 		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
 		Parse:       a.parseRecorded,
 		Durability:  scheduler.Durability(a.config.Journal.Durability),
