@@ -47,25 +47,29 @@ func (p *plugin) ready(ctx context.Context, what string) (proc *process, free fu
 	return nil, nil, err
 }
 
-// ask sends one request and gives the reply, which is no failure.
-func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, t *ticket) (*proto.Reply, error) {
+// ask sends one request and gives the reply, which is no failure. may is what the
+// plugin may use of the host meanwhile.
+func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, may func() *ticket) (*proto.Reply, error) {
 	proc, free, err := p.ready(ctx, what)
 	if err != nil {
 		return nil, err
 	}
 	defer free()
-	if size, limit := pb.Size(req), p.limits.maxMessage(); size > limit {
+	size := pb.Size(req)
+	if size > p.limits.maxMessage() {
 		return nil, p.tooLarge(what, "request", size)
 	}
 	timeout := time.Duration(p.limits.Timeout)
 	rctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	token, over := proc.services.issue(rctx, t)
-	defer over()
-	req.Token = token
+	if proc.services != nil {
+		token, over := proc.services.issue(rctx, may())
+		defer over()
+		req.Token = token
+	}
 	var reply *proto.Reply
 	if proc.session != nil {
-		reply, err = proc.session.ask(rctx, req)
+		reply, err = proc.session.ask(rctx, req, size)
 	} else {
 		reply, err = proc.api.Ask(rctx, req)
 	}

@@ -72,7 +72,7 @@ func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) 
 	}
 	reply, err := c.plugin.ask(ctx, c.what(), &proto.Request{Ask: &proto.Request_Init{Init: &proto.Init{
 		Function: c.function.Name, Params: c.params.AppendJSON(nil), State: c.state(vars),
-	}}}, &ticket{vars: varsOf(vars)})
+	}}}, func() *ticket { return &ticket{vars: varsOf(vars)} })
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -114,11 +114,14 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 	}}
 	ectx, watch := newWatch(ctx, p.limits, t)
 	defer watch.stop()
-	token, over := proc.services.issue(ectx, t)
-	defer over()
-	req := &proto.ExecRequest{Token: token, Function: c.function.Name, Input: input.AppendJSON(nil), State: c.state(vars)}
+	req := &proto.ExecRequest{Function: c.function.Name, Input: input.AppendJSON(nil), State: c.state(vars)}
 	if size := len(req.Input); size > p.limits.maxMessage() {
 		return p.tooLarge(c.what(), "input", size)
+	}
+	if proc.services != nil {
+		token, over := proc.services.issue(ectx, t)
+		defer over()
+		req.Token = token
 	}
 	stream, err := proc.api.Exec(ectx, req)
 	if err != nil {

@@ -66,7 +66,7 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 	}
 	reply, err := p.ask(ctx, what, &proto.Request{Ask: &proto.Request_Judge{Judge: &proto.Judge{
 		Function: i.function.Name, State: wire, Items: proto.FromItems(items),
-	}}}, ticketOf(state))
+	}}}, func() *ticket { return ticketOf(state) })
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 	}
 	reply, err := p.ask(ctx, what, &proto.Request{Ask: &proto.Request_Resolve{Resolve: &proto.Resolve{
 		Names: names, State: wire,
-	}}}, ticketOf(state))
+	}}}, func() *ticket { return ticketOf(state) })
 	if err != nil {
 		return nil, err
 	}

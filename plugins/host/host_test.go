@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 3 && os.Args[1] == "be-a-host":
 		beAHost(os.Args[2])
 	}
+	if len(os.Args) == 3 && os.Args[1] == "serve-raw" {
+		serveRaw(os.Args[2])
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -36,7 +36,7 @@ func readLock(path string) (*lock, error) {
 		return nil, fmt.Errorf("reading the lock file of plugins: %w", err)
 	}
 	if err := l.parse(text); err != nil {
-		return nil, fmt.Errorf("reading the lock file of plugins: %s: %w; take its line out, or the file, and run: scheduler plugins trust NAME", path, err)
+		return nil, fmt.Errorf("reading the lock file of plugins: %s: %w; remove the file and trust its plugins anew: scheduler plugins trust NAME", path, err)
 	}
 	return l, nil
 }

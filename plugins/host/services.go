@@ -110,13 +110,10 @@ type ticket struct {
 	used sync.WaitGroup
 }
 
-// issue makes the token of a request; "" where the plugin has no services. close
-// must be called when the request is over: it ends the calls that still run and
+// issue makes the token of a request. closed must be called when the request is
+// over: it ends the calls that still run and
 // waits for them, for what they use is the step's.
 func (s *services) issue(ctx context.Context, t *ticket) (token string, closed func()) {
-	if s == nil {
-		return "", func() {}
-	}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	t.left.Store(int64(s.manifest.Limits.HostCalls))
 	s.mu.Lock()

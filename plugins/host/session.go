@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	pb "google.golang.org/protobuf/proto"
 
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -68,8 +68,8 @@ func (s *session) fail(err error) {
 	}
 }
 
-// ask sends a request and waits for its reply.
-func (s *session) ask(ctx context.Context, req *proto.Request) (*proto.Reply, error) {
+// ask sends a request and waits for its reply. size is about that of the request.
+func (s *session) ask(ctx context.Context, req *proto.Request, size int) (*proto.Reply, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		req.TimeoutMs = max(1, time.Until(deadline).Milliseconds())
 	}
@@ -82,7 +82,7 @@ func (s *session) ask(ctx context.Context, req *proto.Request) (*proto.Reply, er
 	s.last++
 	req.Id = s.last
 	s.pending[req.Id] = reply
-	s.queue = append(s.queue, queued{req, pb.Size(req)})
+	s.queue = append(s.queue, queued{req, size})
 	s.mu.Unlock()
 	s.signal()
 	select {
@@ -104,9 +104,10 @@ func (s *session) ask(ctx context.Context, req *proto.Request) (*proto.Reply, er
 // giveUp tells the plugin that nobody waits for the reply any more.
 func (s *session) giveUp(id uint64) {
 	cancel := &proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}
+	const size = 16
 	s.mu.Lock()
 	delete(s.pending, id)
-	s.queue = append(s.queue, queued{cancel, pb.Size(cancel)})
+	s.queue = append(s.queue, queued{cancel, size})
 	s.mu.Unlock()
 	s.signal()
 }
@@ -125,6 +126,7 @@ func (s *session) send() {
 			return
 		case <-s.wake:
 		}
+		runtime.Gosched() // whoever is about to ask goes along
 		s.mu.Lock()
 		queue := s.queue
 		s.queue = nil
@@ -145,8 +147,9 @@ func (s *session) send() {
 
 // together is how many of the requests fit into one message; at least one.
 func (s *session) together(queue []queued) int {
-	// A request has a few bytes more inside a message than alone.
-	const frame = 16
+	// A request has a few bytes more inside a message than alone: the frame, the id,
+	// the timeout.
+	const frame = 48
 	size := 0
 	for i := range queue {
 		if size += queue[i].size + frame; size > s.limit && i > 0 {

@@ -675,7 +675,7 @@ type Request struct {
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Identifies the request towards the service Host, while it runs.
 	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// In a Session: the answer is not awaited longer; 0 is no limit.
+	// In a Session: the answer is not awaited longer; 0 is no limit. A cancel follows.
 	TimeoutMs int64 `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Types that are valid to be assigned to Ask:
 	//

@@ -21,7 +21,7 @@ import (
 type Host struct {
 	client proto.HostClient
 	token  string
-	state  plugins.State
+	state  *proto.State
 }
 
 type hostKey struct{}
@@ -35,7 +35,7 @@ func HostOf(ctx context.Context) *Host {
 }
 
 func (s *pluginServer) context(ctx context.Context, token string, state *proto.State) context.Context {
-	h := &Host{token: token, state: proto.ToState(state)}
+	h := &Host{token: token, state: state}
 	if c := s.host.Load(); c != nil {
 		h.client = *c
 	}
@@ -44,7 +44,7 @@ func (s *pluginServer) context(ctx context.Context, token string, state *proto.S
 
 // State is what a call may know of the dialogue: input, user, session, language and
 // time.
-func (h *Host) State() plugins.State { return h.state }
+func (h *Host) State() plugins.State { return proto.ToState(h.state) }
 
 func (h *Host) ready() error {
 	if h.client == nil {

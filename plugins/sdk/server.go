@@ -63,20 +63,28 @@ func (s *pluginServer) Describe(_ context.Context, req *proto.DescribeRequest) (
 
 // Ask answers one request.
 func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Reply, error) {
-	return s.answer(ctx, req), nil
+	reply, _ := s.answer(ctx, req)
+	return reply, nil
 }
 
-// answer answers a request; whatever goes wrong is a failure in the reply.
-func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
+// answer answers a request; whatever goes wrong is a failure in the reply, a reply
+// that is too large as well. size is that of the reply.
+func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
+	reply = s.perform(ctx, req)
+	if size = pb.Size(reply); size > s.limit {
+		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.limit))}}
+		size = pb.Size(reply)
+	}
+	return reply, size
+}
+
+func (s *pluginServer) perform(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
 	reply = &proto.Reply{Id: req.GetId()}
 	fail := func(err error) { reply.Answer = &proto.Reply_Failure{Failure: failure(err)} }
 	name := ""
 	defer func() {
 		if r := recover(); r != nil {
 			fail(panicked(name, r))
-		}
-		if size := pb.Size(reply); size > s.limit {
-			fail(tooLarge(size, s.limit))
 		}
 	}()
 	var err error

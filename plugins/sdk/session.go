@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
-	pb "google.golang.org/protobuf/proto"
 
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -51,7 +50,8 @@ func (s *pluginServer) Session(stream grpc.BidiStreamingServer[proto.Requests, p
 	}
 }
 
-// inflight is the requests that are being answered.
+// inflight is the requests that are being answered. The host cancels one whose time
+// is over.
 type inflight struct {
 	sync.WaitGroup
 	mu      sync.Mutex
@@ -59,12 +59,7 @@ type inflight struct {
 }
 
 func (r *inflight) add(ctx context.Context, req *proto.Request) (requestCtx context.Context, done func()) {
-	var cancel context.CancelFunc
-	if ms := req.GetTimeoutMs(); ms > 0 {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
-	} else {
-		ctx, cancel = context.WithCancel(ctx)
-	}
+	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	if r.cancels == nil {
 		r.cancels = map[uint64]context.CancelFunc{}
@@ -94,13 +89,14 @@ func (r *inflight) cancel(id uint64) {
 type outbox struct {
 	mu      sync.Mutex
 	waiting []*proto.Reply
+	sizes   []int // of those
 	wake    chan struct{}
 	limit   int
 }
 
-func (o *outbox) put(reply *proto.Reply) {
+func (o *outbox) put(reply *proto.Reply, size int) {
 	o.mu.Lock()
-	o.waiting = append(o.waiting, reply)
+	o.waiting, o.sizes = append(o.waiting, reply), append(o.sizes, size)
 	o.mu.Unlock()
 	select {
 	case o.wake <- struct{}{}:
@@ -115,29 +111,30 @@ func (o *outbox) run(ctx context.Context, stream grpc.BidiStreamingServer[proto.
 			return
 		case <-o.wake:
 		}
+		runtime.Gosched() // what is nearly ready goes along
 		o.mu.Lock()
-		batch := o.waiting
-		o.waiting = nil
+		batch, sizes := o.waiting, o.sizes
+		o.waiting, o.sizes = nil, nil
 		o.mu.Unlock()
 		for len(batch) > 0 {
-			n := o.together(batch)
+			n := o.together(sizes)
 			if err := stream.Send(&proto.Replies{Replies: batch[:n]}); err != nil {
 				return // the receiver learns what is wrong
 			}
-			batch = batch[n:]
+			batch, sizes = batch[n:], sizes[n:]
 		}
 	}
 }
 
-// together is how many of the replies fit into one message; at least one.
-func (o *outbox) together(batch []*proto.Reply) int {
+// together is how many replies of those sizes fit into one message; at least one.
+func (o *outbox) together(sizes []int) int {
 	// A reply has a few bytes more inside a message than alone.
 	const frame = 16
-	size := 0
-	for i, reply := range batch {
-		if size += pb.Size(reply) + frame; size > o.limit && i > 0 {
+	sum := 0
+	for i, size := range sizes {
+		if sum += size + frame; sum > o.limit && i > 0 {
 			return i
 		}
 	}
-	return len(batch)
+	return len(sizes)
 }

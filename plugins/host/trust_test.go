@@ -1,0 +1,223 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+func openAll(t *testing.T, opts host.Options) *host.Host {
+	t.Helper()
+	h, err := host.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func states(h *host.Host) (all []string) {
+	list, _ := h.List()
+	for _, s := range list {
+		all = append(all, s.Name+" "+s.Version+" "+string(s.State))
+	}
+	return all
+}
+
+// What the lock file says is enough to list, lint and describe; the program is
+// needed only to run.
+func TestTrust(t *testing.T) {
+	dir := folder(t, "services: [vars]\nenv: [TZ]\ndata: [cache]")
+	opts := host.Options{Folders: []string{filepath.Dir(dir), "/nowhere/at/all"}, LockFile: filepath.Join(t.TempDir(), "state", host.LockName)}
+	h := openAll(t, opts)
+	if got := states(h); !slices.Equal(got, []string{"sample 1.0.0 untrusted"}) || len(h.Names()) > 0 {
+		t.Errorf("found %q, trusted %q", got, h.Names())
+	}
+	w, err := h.Wants("sample")
+	if err != nil || w.Trusted != nil || len(w.SHA256) != 64 || w.Dir != dir || w.Manifest.Services[0] != "vars" || !strings.Contains(w.Manifest.CommandLine(), "host.test") {
+		t.Errorf("it wants %+v, %v", w, err)
+	}
+	if _, err := h.Wants("sampel"); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "sample"?` {
+		t.Errorf("got %v (%s)", err, calls.HintOf(err))
+	}
+	e, err := h.Trust(t.Context(), "sample")
+	if err != nil || e.SHA256 != w.SHA256 || len(e.Functions) != 11 || e.Functions[0].Title("sample") != "sample.is_long" || e.Functions[3].Title("sample") != "vars.profile" {
+		t.Fatalf("got %+v, %v", e, err)
+	}
+	first, err := os.ReadFile(opts.LockFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Trust(t.Context(), "sample"); err != nil {
+		t.Error(err)
+	}
+	if second, _ := os.ReadFile(opts.LockFile); string(second) != string(first) {
+		t.Errorf("trusting it again changed the lock file:\n%s\n%s", first, second)
+	}
+
+	again := openAll(t, opts)
+	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 trusted"}) || !slices.Equal(again.Names(), []string{"sample"}) {
+		t.Errorf("found %q, trusted %q", got, again.Names())
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cache/x", ".hidden"} {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 trusted"}) {
+		t.Errorf("after its data changed: %q", got)
+	}
+	if err := os.Symlink("plugin.yaml", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 changed"}) {
+		t.Errorf("after a link was added: %q", got)
+	}
+
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	gone := openAll(t, opts)
+	if got := states(gone); !slices.Equal(got, []string{"sample 1.0.0 missing"}) {
+		t.Errorf("found %q", got)
+	}
+	r := registered(t, gone)
+	def, ok := r.Call("sample.greet")
+	if !ok || def.Info.Params == nil {
+		t.Fatal("the lock file alone does not give the calls")
+	}
+	f, _ := r.Importance("sample.is_long")
+	_, err = f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 1))
+	if err == nil || err.Error() != "plugin sample, function is_long: its folder was not found" || calls.KindOf(err) != calls.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVersionThatDiffers(t *testing.T) {
+	dir := folder(t, "args: [2.0.0]")
+	h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), host.LockName)})
+	_, err := h.Trust(t.Context(), "sample")
+	if err == nil || !strings.Contains(err.Error(), `it says that its version is "2.0.0", its plugin.yaml "1.0.0"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProblemsOfFolders(t *testing.T) {
+	one, two := folder(t, ""), folder(t, "")
+	empty := t.TempDir()
+	h := openAll(t, host.Options{Plugins: []string{one, two, empty}, Folders: []string{filepath.Join(one, host.ManifestName)}})
+	_, problems := h.List()
+	want := []string{"looking for plugins: ", "two plugins are called sample: " + one + " is used, " + two + " is not", "reading a manifest: "}
+	for i, p := range problems {
+		if i >= len(want) || !strings.HasPrefix(p.Error(), want[i]) {
+			t.Errorf("problem %d: %v", i, p)
+		}
+	}
+	if len(problems) != len(want) {
+		t.Errorf("%d problems, want %d", len(problems), len(want))
+	}
+}
+
+// Names that others have are an error when the registry is filled, not at run time.
+func TestNamesThatAreTaken(t *testing.T) {
+	h, _ := open(t, folder(t, ""), host.Options{})
+	r, err := calls.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddResolver(plugins.ResolverFunc(nil), "profile"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Register(r); err == nil || err.Error() != `plugin sample: the variable "profile" is registered twice` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	const good = "name: sample\nversion: 1.0.0\ncommand: ./x\n"
+	for text, want := range map[string]string{
+		good: "",
+		good + "limits: {timeout: 5s, max_message_mib: 1}": "",
+		good + "limits:":                             "",
+		"name: sample\nversion: 1.0.0\n":             "/command: ",
+		"name: Sample\nversion: 1\ncommand: x\n":     "/name: ",
+		good + "comand: y\n":                         "/comand: ",
+		good + "env: ['A=B']":                        `"A=B" cannot be passed on`,
+		good + "env: [PLUGIN_UNIX_SOCKET_DIR]":       "cannot be passed on",
+		good + "services: [everything]":              "/services/0: ",
+		good + "data: [../x]":                        "no path inside the plugin's folder",
+		good + "data: ['.']":                         "no path inside the plugin's folder",
+		good + "limits: {timeout: 5}":                "/limits/timeout: ",
+		good + "limits: {timeout: soon}":             "no time span",
+		good + "limits: {max_chunks: 0}":             "/limits/max_chunks: ",
+		good + "name: twice\n":                       ":4:1: ",
+		"- a list":                                   "want object, got array",
+		"name: x\nversion: 1.0.0\ncommand: ../../sh": "leaves the plugin's folder",
+		"name: x\nversion: '1'\ncommand: ../../s":    "leaves the plugin's folder",
+		"": "",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := host.ReadManifest(dir)
+		switch {
+		case want == "" && text != "" && (err != nil || m.Limits.MaxChunks != 100_000):
+			t.Errorf("%s\ngot %+v, %v", text, m, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), host.ManifestName)):
+			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
+		case text == "" && err == nil:
+			t.Error("an empty manifest was read")
+		}
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	f.Add("name: sample\nversion: 1.0.0\ncommand: ./x\nenv: [A]\nlimits: {timeout: 3s}\n")
+	f.Add("limits: 3")
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := host.ReadManifest(dir); err == nil && (m.Name == "" || m.Command == "" || m.Limits.Concurrency < 1) {
+			t.Errorf("%q gave %+v", text, m)
+		}
+	})
+}
+
+func TestLockFile(t *testing.T) {
+	const plugin = `{"name":"x","version":"1","sha256":"","functions":[`
+	for text, want := range map[string]string{
+		`{"version":1,"plugins":[]}`: "",
+		`{"version":2,"plugins":[]}`: "it has version 2",
+		`{"version":1`:               "1:13",
+		`[]`:                         "want object, got array",
+		`{"version":1,"plugins":[` + plugin + `]},` + plugin + `]}]}`:                                                 `the plugin "x" is there twice`,
+		`{"version":1,"plugins":[{"name":"../x","functions":[]}]}`:                                                    `"../x" is no name`,
+		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"magic","doc_en":"d"}]}]}`:                          `the kind "magic" is not known`,
+		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"d","output":{"type":"x"}}]}]}`: "not a JSON Schema",
+	} {
+		file := filepath.Join(t.TempDir(), host.LockName)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := host.Open(host.Options{LockFile: file})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file)) {
+			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
+		}
+	}
+}
