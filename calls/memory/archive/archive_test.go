@@ -35,7 +35,10 @@ func filled(t *testing.T) *heap.Store {
 		t.Fatal(err)
 	}
 	dangling := memory.NewID(memory.MemoryID, start)
-	ids := []string{memory.NewID(memory.SnapshotID, start), memory.NewID(memory.SnapshotID, start), memory.NewID(memory.SnapshotID, start)}
+	var ids []string // in the order of their times: of equal ones the order is chance
+	for i := range 3 {
+		ids = append(ids, memory.NewID(memory.SnapshotID, start.Add(time.Duration(i)*time.Millisecond)))
+	}
 	for i, x := range []memory.MemorySnapshot{
 		{KeyPoints: []string{"1"}, Category: "Food", MemoryRefs: []string{saved[0].ID, dangling}, Importance: 0.8},
 		{KeyPoints: []string{"2"}, Category: "food "}, {Category: "Travel", MemoryRefs: []string{dangling}},
