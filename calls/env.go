@@ -17,7 +17,9 @@ import (
 )
 
 // Env is what a call may use. Every field has a working value: [NewEnv] gives
-// the quiet ones, the engine the real ones, callstest the fakes.
+// the quiet ones, the engine the real ones, callstest the fakes. An Env and its
+// Vars are the call's until the sequence of Exec ends: after that the engine gives
+// them to other steps.
 type Env struct {
 	// LLM is the model provider of the flow. The engine meters it: what a call
 	// spends is counted for its step and against the flow's budget.

@@ -42,8 +42,9 @@ type Event struct {
 	// Step is the step's id; steps of a sub-flow are outer/inner.
 	Step string `json:"step,omitempty"`
 	// Index is the item's index in a for_each step.
-	Index *int  `json:"index,omitempty"`
-	Data  *Data `json:"data,omitempty"`
+	Index *int `json:"index,omitempty"`
+	// Data may be shared with other events: it is only to be read.
+	Data *Data `json:"data,omitempty"`
 }
 
 // Data is what an event says beyond its type. Which fields are set depends on the

@@ -187,6 +187,34 @@ steps:
 	}
 }
 
+// TestLeftBehindKeepsItsEnv: the steps that come after a call that did not stop do
+// not get what it still has in its hands.
+func TestLeftBehindKeepsItsEnv(t *testing.T) {
+	end, gone, envs := make(chan struct{}), make(chan struct{}), make(chan *calls.Env, 1)
+	stays := schedulertest.Call("stays", func(_ context.Context, env *calls.Env, _ value.Value) iter.Seq2[calls.Chunk, error] {
+		return func(func(calls.Chunk, error) bool) {
+			defer close(gone)
+			envs <- env
+			<-end
+		}
+	})
+	r := schedulertest.Run(t, `
+name: left
+steps:
+  - {id: a, call: stays, timeout: 20ms, on_error: continue}
+  - {id: b, call: echo}
+  - {id: c, call: echo}
+`, schedulertest.With(stays), schedulertest.Executor(impatient))
+	close(end)
+	<-gone
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+	if env := <-envs; env.Path != "a" || env.Vars.Step.ID != "a" {
+		t.Errorf("the call in a is now in %s, step %s", env.Path, env.Vars.Step.ID)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	for name, call := range map[string]calls.Definition{"hears": schedulertest.Fakes()[4], "deaf": deaf(t)} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -52,8 +52,9 @@ func (t *task) within(ctx context.Context, def calls.Definition, params value.Va
 	s := t.run.stream
 	s.acquire()
 	started := s.clock()
-	in.notes.started.data.Call = def.Info.Name
-	in.tell(in.notes.started.of(StepStarted))
+	n := newNote(StepStarted)
+	n.data.Call = def.Info.Name
+	in.tell(n)
 	s.Unlock()
 	defer func() {
 		n := in.notes.end.of(StepFinished)
@@ -76,6 +77,7 @@ func (t *task) within(ctx context.Context, def calls.Definition, params value.Va
 
 // inner is the pseudo-step of a call that runs inside the task.
 func (t *task) inner(def calls.Definition) *task {
+	t.shared.Store(true)
 	step := *t.step
 	step.Call, step.Def, step.ToUser = def.Info.Name, def, false
 	in := &task{

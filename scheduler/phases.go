@@ -48,11 +48,17 @@ type task struct {
 	filled int64
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
+	// shared: a flow or a call inside this step knows the task, and what of it is left
+	// behind may do so for long.
+	shared atomic.Bool
 }
 
 // taskNotes are the events that nearly every task has. Each is used once, if at
 // all.
-type taskNotes struct{ started, input, end note }
+type taskNotes struct {
+	started    head
+	input, end note
+}
 
 // emptyObject is {}; values never change.
 var emptyObject = value.OfMap(nil)
@@ -71,7 +77,7 @@ type outcome struct {
 // newTask is cheap: it is made under the stream's lock.
 func (r *run) newTask(j job, now time.Time) *task {
 	step := r.flow.Steps[j.step]
-	t := r.tasks.get()
+	t := r.blankTask()
 	t.run, t.step, t.item, t.id, t.notes = r, step, j.item, step.ID, r.notes.get()
 	if r.prefix != "" {
 		t.id = r.prefix + step.ID
@@ -90,9 +96,9 @@ func (r *run) newTask(j job, now time.Time) *task {
 // announce says that the step, or an item of it, starts. The stream is locked.
 func (t *task) announce(now time.Time) {
 	t.vars.Now = now
-	n := t.notes.started.of(StepStarted)
-	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
-	t.run.tell(n, t.id, t.item, now)
+	h := &t.notes.started
+	h.event.Type, h.event.Data = StepStarted, t.run.startData(t.step.Call, t.toUser())
+	t.run.tellHead(h, t.id, t.item, now)
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it

@@ -45,7 +45,9 @@ type run struct {
 	active  []*task
 	events  slab[Event]
 	tasks   slab[task]
+	idle    []*task // to be used again
 	notes   slab[taskNotes]
+	started *Data // see startData
 	failure *Failure
 	// unsafe counts the steps whose end the journal does not have yet.
 	unsafe int
@@ -123,6 +125,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
 
 // newSubRun prepares the run of a flow inside the step t.
 func (t *task) newSubRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
+	t.shared.Store(true)
 	o := t.run
 	r := &run{
 		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", parent: ctx,
@@ -203,6 +206,7 @@ func (r *run) start() {
 		r.tell(n, "", -1, now)
 	}
 	r.states = make([]state, len(r.flow.Steps))
+	r.events.size, r.notes.size = len(r.states)/2, len(r.states)/2 // the first chunk is for all steps of a small flow
 	for i, step := range r.flow.Steps {
 		r.states[i].pending = int32(len(step.Needs))
 	}
@@ -226,12 +230,25 @@ func (r *run) push(ev *Event, now time.Time) {
 
 // tell adds an event of a step, or of an item of it. The stream is locked.
 func (r *run) tell(n *note, step string, item int, now time.Time) {
-	n.event.Step = step
+	r.tellHead(&n.head, step, item, now)
+}
+
+func (r *run) tellHead(h *head, step string, item int, now time.Time) {
+	h.event.Step = step
 	if item >= 0 {
-		n.index = item
-		n.event.Index = &n.index
+		h.index = item
+		h.event.Index = &h.index
 	}
-	r.push(&n.event, now)
+	r.push(&h.event, now)
+}
+
+// startData is the data of step.started. Steps of the same kind in a row share it.
+// The stream is locked.
+func (r *run) startData(call string, toUser bool) *Data {
+	if d := r.started; d == nil || d.Call != call || d.ToUser != toUser {
+		r.started = &Data{Call: call, ToUser: toUser}
+	}
+	return r.started
 }
 
 // giveUp leaves the steps behind that did not stop in time.

@@ -72,6 +72,7 @@ func (r *run) turn(t *task, o outcome) *task {
 	now := r.stream.clock()
 	if t != nil {
 		r.settle(t, o, now)
+		r.reuse(t, o)
 	}
 	if next := r.take(now); next != nil {
 		r.spawn()
@@ -156,6 +157,26 @@ func (r *run) drop(t *task) {
 	r.active[t.slot].slot = t.slot
 	r.active[end] = nil
 	r.active = r.active[:end]
+}
+
+// blankTask is one that was used before, if there is one. The stream is locked.
+func (r *run) blankTask() *task {
+	last := len(r.idle) - 1
+	if last < 0 {
+		return r.tasks.get()
+	}
+	t := r.idle[last]
+	r.idle = r.idle[:last]
+	return t
+}
+
+// reuse keeps a task that was settled, for a later step: tasks are large. One that
+// somebody may still hold on to is not used again. The stream is locked.
+func (r *run) reuse(t *task, o outcome) {
+	if o.status == statusFinished && !t.mute && !t.shared.Load() && !r.ending {
+		*t = task{}
+		r.idle = append(r.idle, t)
+	}
 }
 
 // complete records the end of a step that did not fail, and goes on to those that

@@ -8,12 +8,17 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
+// head is an event with room for what its Index points to.
+type head struct {
+	event Event
+	index int
+}
+
 // note is an event together with all that it points to: one allocation instead of
 // many. Nothing in it changes once it was pushed.
 type note struct {
-	event         Event
+	head
 	data          Data
-	index         int
 	params, input value.Value // output and outputs use params
 	usage         llm.Usage
 	duration      float64
@@ -33,7 +38,7 @@ func (n *note) of(t EventType) *note {
 // lives about equally long.
 type slab[T any] struct {
 	free []T
-	size int
+	size int // of the last chunk
 }
 
 const maxChunk = 16

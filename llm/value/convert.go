@@ -155,8 +155,14 @@ func encodeOwn(rv reflect.Value) (v Value, done bool, err error) {
 	return v, true, err
 }
 
+// empty is what every struct without fields becomes.
+var empty = OfMap(nil)
+
 func encodeStruct(rv reflect.Value, depth int) (Value, error) {
 	fields := fieldsOf(rv.Type())
+	if len(fields) == 0 {
+		return empty, nil
+	}
 	m := NewMap(len(fields))
 	for _, f := range fields {
 		fv := rv.FieldByIndex(f.index)

@@ -214,6 +214,9 @@ func decodeStruct(v Value, rv reflect.Value) error {
 	if v.Kind() != Object {
 		return mismatch("object", v)
 	}
+	if v.Map().Len() == 0 {
+		return nil
+	}
 	for _, f := range fieldsOf(rv.Type()) {
 		member, ok := v.Get(f.name)
 		if !ok {
@@ -238,6 +241,9 @@ var fieldCache sync.Map // reflect.Type -> []field
 // embedded structs in their place. Where two have one name the less embedded
 // counts.
 func fieldsOf(t reflect.Type) []field {
+	if t.NumField() == 0 {
+		return nil
+	}
 	if cached, ok := fieldCache.Load(t); ok {
 		return cached.([]field)
 	}
