@@ -1,13 +1,13 @@
 #!/bin/sh
 # Writes the generated code of this folder, and of the runtimes of other languages.
-# It needs protoc 3.21 (Debian: protobuf-compiler); without it nothing is changed.
+# It needs protoc 3.21.12 (Debian: protobuf-compiler); without it nothing is changed.
 set -eu
 cd "$(dirname "$0")"
 
 case "$(protoc --version 2>/dev/null)" in
-"libprotoc 3.21."*) ;;
+"libprotoc 3.21.12") ;;
 *)
-	echo 'protoc 3.21 is not there: the generated code of plugins stays as it is' >&2
+	echo 'protoc 3.21.12 is not there: the generated code of plugins stays as it is' >&2
 	exit 0
 	;;
 esac
