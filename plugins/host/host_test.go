@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	case os.Getenv(proto.CookieKey) != "":
 		sdk.Serve(sample())
 		os.Exit(0)
-	case len(os.Args) == 3 && os.Args[1] == "be-a-host":
-		beAHost(os.Args[2])
+	case len(os.Args) == 4 && os.Args[1] == "be-a-host":
+		beAHost(os.Args[2], os.Args[3])
 	}
 	if len(os.Args) == 3 && os.Args[1] == "serve-raw" {
 		serveRaw(os.Args[2])
@@ -493,8 +493,8 @@ func TestRestart(t *testing.T) {
 }
 
 // beAHost starts a plugin, says its process id, and waits to be killed.
-func beAHost(dir string) {
-	h, err := host.Single(context.Background(), dir, host.Options{})
+func beAHost(dir, temp string) {
+	h, err := host.Single(context.Background(), dir, host.Options{TempDir: temp})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -513,7 +513,12 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "be-a-host", folder(t, ""))
+	temp, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // the host cannot do it
+	cmd := exec.Command(program, "be-a-host", folder(t, ""), temp)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -532,10 +537,6 @@ func TestOrphan(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	eventually(t, "the end of the plugin", func() bool { return !alive(plugin) || zombie(plugin) })
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "plugins-*"))
-	for _, dir := range left {
-		_ = os.RemoveAll(dir) // nobody was left to do it
-	}
 }
 
 // zombie: where nobody takes care of orphans, they stay in the table.
