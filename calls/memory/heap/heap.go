@@ -23,8 +23,9 @@ type Store struct {
 	mu        sync.Mutex
 	order     []*record // as they were saved
 	byID      map[string]*record
+	byKey     map[[3]string][]*record // some may be changed or gone
 	snapshots map[string]*snapshot
-	metas     map[string]memory.Owned[memory.MetaSnapshot]
+	metas     map[string]*meta
 	reserved  map[string]reservation // by job token
 	shelves   map[string]*shelf      // by user; made when somebody searches
 }
@@ -33,16 +34,22 @@ var _ memory.Store = (*Store)(nil)
 
 type record struct {
 	memory.BaseMemory
-	seq      int
 	versions []memory.BaseMemory
 	saved    time.Time
-	summed   bool // a snapshot was made of it
 }
 
+// snapshot is linked to the memories that were there, and the same user's, when it
+// was saved.
 type snapshot struct {
 	memory.Owned[memory.MemorySnapshot]
-	saved  time.Time
-	summed bool // a meta snapshot was made of it
+	saved time.Time
+	links []*record
+}
+
+// meta is linked to snapshots as they are to memories.
+type meta struct {
+	memory.Owned[memory.MetaSnapshot]
+	links []*snapshot
 }
 
 // New gives an empty store. A nil clock is the machine's.
@@ -51,8 +58,8 @@ func New(clock func() time.Time) *Store {
 		clock = time.Now
 	}
 	return &Store{
-		clock: clock, byID: map[string]*record{}, snapshots: map[string]*snapshot{},
-		metas: map[string]memory.Owned[memory.MetaSnapshot]{}, reserved: map[string]reservation{}, shelves: map[string]*shelf{},
+		clock: clock, byID: map[string]*record{}, byKey: map[[3]string][]*record{}, snapshots: map[string]*snapshot{},
+		metas: map[string]*meta{}, reserved: map[string]reservation{}, shelves: map[string]*shelf{},
 	}
 }
 
@@ -99,24 +106,30 @@ func (s *Store) save(m memory.BaseMemory, given bool, now time.Time) memory.Save
 		}
 		r.versions = append(r.versions, r.BaseMemory)
 		r.BaseMemory = m
+		s.byKey[keyOf(&m)] = append(s.byKey[keyOf(&m)], r)
 		delete(s.shelves, m.Context.UserID)
 		return memory.Saved{ID: m.ID, State: memory.Updated}
 	}
 	if !given {
-		for _, r := range s.order {
-			if memory.Duplicate(&r.BaseMemory, &m) {
+		for _, r := range s.byKey[keyOf(&m)] {
+			if s.byID[r.ID] == r && memory.Duplicate(&r.BaseMemory, &m) {
 				return memory.Saved{ID: r.ID, State: memory.Merged}
 			}
 		}
 	}
-	r := &record{BaseMemory: m, seq: len(s.order), saved: now}
-	if len(s.order) > 0 {
-		r.seq = s.order[len(s.order)-1].seq + 1
-	}
+	r := &record{BaseMemory: m, saved: now}
 	s.order = append(s.order, r)
 	s.byID[m.ID] = r
-	delete(s.shelves, m.Context.UserID)
+	s.byKey[keyOf(&m)] = append(s.byKey[keyOf(&m)], r)
+	if sh := s.shelves[m.Context.UserID]; sh != nil {
+		sh.add(r)
+	}
 	return memory.Saved{ID: m.ID, State: memory.Created}
+}
+
+// keyOf is the same for duplicates.
+func keyOf(m *memory.BaseMemory) [3]string {
+	return [3]string{m.Context.UserID, m.Context.SessionID, memory.ContentKey(m.Content)}
 }
 
 // LoadMemory gives nil where there is none.
@@ -149,14 +162,15 @@ func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySn
 }
 
 func (s *Store) putSnapshot(user string, x memory.MemorySnapshot) {
-	fresh := &snapshot{Owned: memory.Owned[memory.MemorySnapshot]{User: user, Snapshot: x}, saved: s.clock()}
-	if old := s.snapshots[x.ID]; old != nil {
-		fresh.summed = old.summed
+	y := s.snapshots[x.ID]
+	if y == nil {
+		y = &snapshot{}
+		s.snapshots[x.ID] = y
 	}
-	s.snapshots[x.ID] = fresh
+	y.Owned, y.saved, y.links = memory.Owned[memory.MemorySnapshot]{User: user, Snapshot: x}, s.clock(), nil
 	for _, ref := range x.MemoryRefs {
 		if r := s.byID[ref]; r != nil && r.Context.UserID == user {
-			r.summed = true
+			y.links = append(y.links, r)
 		}
 	}
 	delete(s.shelves, user)
@@ -184,7 +198,7 @@ func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.Meta
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.metas[x.ID]; ok && old.User != user {
+	if old := s.metas[x.ID]; old != nil && old.User != user {
 		return memory.ErrForeign(x.ID)
 	}
 	s.putMeta(user, x)
@@ -192,10 +206,11 @@ func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.Meta
 }
 
 func (s *Store) putMeta(user string, x memory.MetaSnapshot) {
-	s.metas[x.ID] = memory.Owned[memory.MetaSnapshot]{User: user, Snapshot: x}
+	y := &meta{Owned: memory.Owned[memory.MetaSnapshot]{User: user, Snapshot: x}}
+	s.metas[x.ID] = y
 	for _, ref := range x.SnapshotRefs {
-		if y := s.snapshots[ref]; y != nil && y.User == user {
-			y.summed = true
+		if z := s.snapshots[ref]; z != nil && z.User == user {
+			y.links = append(y.links, z)
 		}
 	}
 	delete(s.shelves, user)
@@ -209,8 +224,9 @@ func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSn
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x, ok := s.metas[id]; ok {
-		return &x.Snapshot, ctx.Err()
+	if x := s.metas[id]; x != nil {
+		found := x.Snapshot
+		return &found, ctx.Err()
 	}
 	return nil, ctx.Err()
 }
@@ -284,7 +300,7 @@ func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.
 		defer s.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(s.metas)) {
 			if x := s.metas[id]; which.HasCategory(x.User, x.Snapshot.Category) {
-				list = append(list, x)
+				list = append(list, x.Owned)
 			}
 		}
 		return list
@@ -359,36 +375,7 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 		gone[m.ID] = true
 	}
 	d.Memories = len(gone)
-	lost := map[string]bool{}
-	isGone := func(id string) bool { return gone[id] }
-	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
-		x := s.snapshots[id]
-		if !slices.ContainsFunc(x.Snapshot.MemoryRefs, isGone) {
-			continue
-		}
-		var left []memory.BaseMemory
-		for _, ref := range x.Snapshot.MemoryRefs {
-			if r := s.byID[ref]; r != nil && !gone[ref] && r.Context.UserID == x.User {
-				left = append(left, r.BaseMemory)
-			}
-		}
-		fresh, ok := memory.Scrub(x.Snapshot, isGone, left, which.KeepSnapshots)
-		lost[id] = !ok
-		if ok {
-			d.Rewritten++
-		} else {
-			d.Snapshots++
-		}
-		if which.DryRun {
-			continue
-		}
-		if ok {
-			s.putSnapshot(x.User, fresh)
-		} else {
-			delete(s.snapshots, id)
-		}
-	}
-	s.scrubMetas(which, lost, &d)
+	s.scrub(which, gone, &d)
 	if which.DryRun {
 		return d, nil
 	}
@@ -400,28 +387,53 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	return d, nil
 }
 
-// scrubMetas takes the snapshots out of the meta snapshots that were deleted (true)
-// or made anew (false).
-func (s *Store) scrubMetas(which memory.Selection, lost map[string]bool, d *memory.Deleted) {
-	for _, id := range slices.Sorted(maps.Keys(s.metas)) {
-		x := s.metas[id]
-		touched := func(ref string) bool { _, ok := lost[ref]; return ok }
-		if !slices.ContainsFunc(x.Snapshot.SnapshotRefs, touched) {
+// scrub takes what is gone out of the snapshots, and what those said of it out of the
+// meta snapshots.
+func (s *Store) scrub(which memory.Selection, gone map[string]bool, d *memory.Deleted) {
+	changed := map[*snapshot]bool{} // false: deleted
+	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
+		x := s.snapshots[id]
+		var left []memory.BaseMemory
+		for _, r := range x.links {
+			if !gone[r.ID] {
+				left = append(left, r.BaseMemory)
+			}
+		}
+		if len(left) == len(x.links) {
 			continue
 		}
+		fresh, ok := memory.Scrub(x.Snapshot, func(id string) bool { return gone[id] }, left, which.KeepSnapshots)
+		changed[x] = ok
+		count(ok, &d.Rewritten, &d.Snapshots)
+		if which.DryRun {
+			continue
+		}
+		if ok {
+			s.putSnapshot(x.User, fresh)
+			x.links = slices.DeleteFunc(x.links, func(r *record) bool { return gone[r.ID] })
+		} else {
+			delete(s.snapshots, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.metas)) {
+		x := s.metas[id]
 		var left []memory.MemorySnapshot
-		for _, ref := range x.Snapshot.SnapshotRefs {
-			if y := s.snapshots[ref]; y != nil && !lost[ref] && y.User == x.User {
+		touched := false
+		lost := map[string]bool{}
+		for _, y := range x.links {
+			there, isChanged := changed[y]
+			touched = touched || isChanged
+			if isChanged && !there {
+				lost[y.Snapshot.ID] = true
+			} else {
 				left = append(left, y.Snapshot)
 			}
 		}
-		fresh, ok := memory.ScrubMeta(x.Snapshot, func(ref string) bool { return lost[ref] }, left, which.KeepSnapshots)
-		switch {
-		case ok:
-			d.Rewritten++
-		default:
-			d.MetaSnapshots++
+		if !touched {
+			continue
 		}
+		fresh, ok := memory.ScrubMeta(x.Snapshot, func(id string) bool { return lost[id] }, left, which.KeepSnapshots)
+		count(ok, &d.Rewritten, &d.MetaSnapshots)
 		if which.DryRun {
 			continue
 		}
@@ -430,6 +442,14 @@ func (s *Store) scrubMetas(which memory.Selection, lost map[string]bool, d *memo
 		} else {
 			delete(s.metas, id)
 		}
+	}
+}
+
+func count(ok bool, yes, no *int) {
+	if ok {
+		*yes++
+	} else {
+		*no++
 	}
 }
 

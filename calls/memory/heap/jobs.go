@@ -37,8 +37,9 @@ func (s *Store) open(users memory.Users) []*waiting {
 		w.last = saved
 		return w
 	}
+	summed, described := s.linked()
 	for _, r := range s.order {
-		if c := r.Context; !r.summed && users.Has(c.UserID) {
+		if c := r.Context; !summed[r] && users.Has(c.UserID) {
 			w := of("d\x00"+c.UserID+"\x00"+c.SessionID, memory.Job{User: c.UserID, Session: c.SessionID}, r.saved)
 			if len(w.job.Memories) < memory.MaxJob {
 				w.job.Memories = append(w.job.Memories, r.BaseMemory)
@@ -46,7 +47,7 @@ func (s *Store) open(users memory.Users) []*waiting {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
-		if x := s.snapshots[id]; !x.summed && users.Has(x.User) {
+		if x := s.snapshots[id]; !described[x] && users.Has(x.User) {
 			w := of("m\x00"+x.User+"\x00"+memory.CategoryKey(x.Snapshot.Category), memory.Job{User: x.User, Category: x.Snapshot.Category}, x.saved)
 			if len(w.job.Snapshots) < memory.MaxJob {
 				w.job.Snapshots = append(w.job.Snapshots, x.Snapshot)
@@ -56,6 +57,23 @@ func (s *Store) open(users memory.Users) []*waiting {
 	return slices.SortedFunc(maps.Values(found), func(a, b *waiting) int {
 		return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.job.Token, b.job.Token))
 	})
+}
+
+// linked are the memories that a snapshot has, and the snapshots that a meta snapshot
+// has.
+func (s *Store) linked() (summed map[*record]bool, described map[*snapshot]bool) {
+	summed, described = map[*record]bool{}, map[*snapshot]bool{}
+	for _, x := range s.snapshots {
+		for _, r := range x.links {
+			summed[r] = true
+		}
+	}
+	for _, x := range s.metas {
+		for _, y := range x.links {
+			described[y] = true
+		}
+	}
+	return summed, described
 }
 
 // Claim gives a job that is due and reserves it.
@@ -99,16 +117,6 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		s.putSnapshot(job.User, *job.Detail)
 	} else {
 		s.putMeta(job.User, *job.Meta)
-	}
-	for _, m := range job.Memories {
-		if r := s.byID[m.ID]; r != nil {
-			r.summed = true
-		}
-	}
-	for _, x := range job.Snapshots {
-		if y := s.snapshots[x.ID]; y != nil {
-			y.summed = true
-		}
 	}
 	return nil
 }

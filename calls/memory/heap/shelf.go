@@ -13,49 +13,51 @@ import (
 type shelf struct {
 	index    *rank.Index
 	memories []memory.BaseMemory
+	numbers  map[*record]uint32
 	sessions map[string]int32
+	speakers map[string]int32
 	postings map[string][]rank.Posting
 	extras   map[string][]rank.Posting
 }
 
-// shelf makes the shelf of a user, or gives the one that was made since the last
-// change.
+// shelf makes the shelf of a user, or gives the one that is there.
 func (s *Store) shelf(user string) *shelf {
 	if sh := s.shelves[user]; sh != nil {
 		return sh
 	}
-	sh := &shelf{sessions: map[string]int32{}, postings: map[string][]rank.Posting{}, extras: map[string][]rank.Posting{}}
-	speakers := map[string]int32{}
-	var names []string
-	var entries []rank.Entry
-	numbers := map[string]uint32{}
+	sh := &shelf{
+		index: rank.NewIndex(nil), numbers: map[*record]uint32{}, sessions: map[string]int32{}, speakers: map[string]int32{},
+		postings: map[string][]rank.Posting{}, extras: map[string][]rank.Posting{},
+	}
 	for _, r := range s.order {
-		if r.Context.UserID != user {
-			continue
-		}
-		doc := rank.Analyze(r.Content, r.Speaker())
-		seq := uint32(len(entries))
-		numbers[r.ID] = seq
-		e := rank.Entry{Time: r.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len), Timed: doc.Time, Question: doc.Question}
-		if name := r.Context.SessionID; name != "" {
-			e.Session = number(sh.sessions, name)
-		}
-		if doc.Speaker != "" {
-			if e.Speaker = number(speakers, doc.Speaker); int(e.Speaker) == len(names) {
-				names = append(names, doc.Speaker)
-			}
-		}
-		entries = append(entries, e)
-		sh.memories = append(sh.memories, r.BaseMemory)
-		for _, f := range doc.Terms {
-			sh.postings[f.Term] = append(sh.postings[f.Term], rank.MakePosting(seq, f.N))
+		if r.Context.UserID == user {
+			sh.add(r)
 		}
 	}
-	sh.index = rank.NewIndex(entries)
-	sh.index.Speakers = names
-	s.addExtras(sh, user, numbers)
+	s.addExtras(sh, user)
 	s.shelves[user] = sh
 	return sh
+}
+
+// add puts the user's next memory on the shelf.
+func (sh *shelf) add(r *record) {
+	doc := rank.Analyze(r.Content, r.Speaker())
+	seq := uint32(sh.index.Len())
+	sh.numbers[r] = seq
+	e := rank.Entry{Time: r.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len), Timed: doc.Time, Question: doc.Question}
+	if name := r.Context.SessionID; name != "" {
+		e.Session = number(sh.sessions, name)
+	}
+	if doc.Speaker != "" {
+		if e.Speaker = number(sh.speakers, doc.Speaker); int(e.Speaker) == len(sh.index.Speakers) {
+			sh.index.Speakers = append(sh.index.Speakers, doc.Speaker)
+		}
+	}
+	sh.index.Append(e)
+	sh.memories = append(sh.memories, r.BaseMemory)
+	for _, f := range doc.Terms {
+		sh.postings[f.Term] = append(sh.postings[f.Term], rank.MakePosting(seq, f.N))
+	}
 }
 
 func number(names map[string]int32, name string) int32 {
@@ -68,23 +70,21 @@ func number(names map[string]int32, name string) int32 {
 }
 
 // addExtras adds the snapshots that say more than their memories.
-func (s *Store) addExtras(sh *shelf, user string, numbers map[string]uint32) {
-	add := func(id, text string, weight float64, refs []string) {
+func (s *Store) addExtras(sh *shelf, user string) {
+	add := func(id, text string, weight float64, links []*record) {
 		doc := rank.Analyze(text, "")
 		for _, f := range doc.Terms {
 			sh.extras[f.Term] = append(sh.extras[f.Term], rank.MakePosting(uint32(len(sh.index.Extras)), f.N))
 		}
 		x := rank.Extra{ID: id, Len: int32(doc.Len), Weight: weight}
-		for _, ref := range refs {
-			if seq, ok := numbers[ref]; ok {
-				x.Refs = append(x.Refs, seq)
-			}
+		for _, r := range links {
+			x.Refs = append(x.Refs, sh.numbers[r])
 		}
 		sh.index.AddExtra(x)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
 		if x := s.snapshots[id]; x.User == user {
-			add(id, x.Snapshot.Text(), memory.SnapshotWeight, x.Snapshot.MemoryRefs)
+			add(id, x.Snapshot.Text(), memory.SnapshotWeight, x.links)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.metas)) {
@@ -92,13 +92,11 @@ func (s *Store) addExtras(sh *shelf, user string, numbers map[string]uint32) {
 		if m.User != user {
 			continue
 		}
-		var refs []string
-		for _, ref := range m.Snapshot.SnapshotRefs {
-			if x := s.snapshots[ref]; x != nil && x.User == user {
-				refs = append(refs, x.Snapshot.MemoryRefs...)
-			}
+		var links []*record
+		for _, x := range m.links {
+			links = append(links, x.links...)
 		}
-		add(m.Snapshot.ID, m.Snapshot.Text(), memory.MetaWeight, refs)
+		add(id, m.Snapshot.Text(), memory.MetaWeight, links)
 	}
 }
 

@@ -228,10 +228,11 @@ func (ix *Index) AddExtra(e Extra) {
 	ix.Extras = append(ix.Extras, e)
 }
 
-// ExtrasOf are the ids of the extra texts of a memory.
+// ExtrasOf are the ids of the extra texts of a memory, sorted.
 func (ix *Index) ExtrasOf(seq uint32) (ids []string) {
 	for _, i := range ix.byEntry[seq] {
 		ids = append(ids, ix.Extras[i].ID)
 	}
+	slices.Sort(ids)
 	return ids
 }

@@ -162,6 +162,9 @@ func (p *pool) close() error {
 	for range cap(p.slots) {
 		p.slots <- struct{}{}
 	}
+	for range cap(p.slots) {
+		<-p.slots // who comes now is told that it is closed
+	}
 	var errs []error
 	for _, c := range p.free {
 		errs = append(errs, c.close())

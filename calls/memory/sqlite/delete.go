@@ -207,7 +207,7 @@ func (x *deletion) snapshot(key int64) error {
 			continue
 		}
 		var m memory.BaseMemory
-		found, err := x.conn.row(selectMemory+" WHERE m.id = ? AND m.rid >> 32 = ?", []any{id[:], x.user.id}, memoryColumns(&m)...)
+		found, err := x.conn.row(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, memoryColumns(&m)...)
 		if err != nil {
 			return err
 		}
@@ -248,9 +248,9 @@ func (x *deletion) metas() error {
 	return nil
 }
 
-func (x *deletion) meta(key int64) error {
+func (x *deletion) meta(meta int64) error {
 	var m memory.MetaSnapshot
-	if err := x.body("meta", key, m.DecodeValue); err != nil {
+	if err := x.body("meta", meta, m.DecodeValue); err != nil {
 		return err
 	}
 	var left []memory.MemorySnapshot
@@ -261,7 +261,7 @@ func (x *deletion) meta(key int64) error {
 		}
 		var s memory.MemorySnapshot
 		var bad error
-		found, err := x.conn.row("SELECT body FROM snapshot WHERE id = ? AND user = ?", []any{id[:], x.user.id}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
+		found, err := x.conn.row("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
 		if err := cmp.Or(err, bad); err != nil {
 			return err
 		}

@@ -222,15 +222,21 @@ func (b *batch) duplicate(p *prepared) (id string, err error) {
 	return "", err
 }
 
-// place finds the numbers of the session and of the speaker.
-func (b *batch) place(u *user, p *prepared) (err error) {
-	name := p.Context.SessionID
-	in := u.sessions[name]
-	if in == nil {
-		if in, err = findSession(b.conn, u, name); err != nil {
-			return err
+// session gives what the batch knows of a session.
+func (b *batch) session(u *user, name string) (in *session, err error) {
+	if in = u.sessions[name]; in == nil {
+		if in, err = findSession(b.conn, u, name); err == nil {
+			u.sessions[name] = in
 		}
-		u.sessions[name] = in
+	}
+	return in, err
+}
+
+// place finds the numbers of the session and of the speaker.
+func (b *batch) place(u *user, p *prepared) error {
+	in, err := b.session(u, p.Context.SessionID)
+	if err != nil {
+		return err
 	}
 	p.doc.entry.Session = in.number
 	if p.speaker != "" {
@@ -295,6 +301,9 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	if err := b.place(u, p); err != nil {
 		return "", err
 	}
+	if err := b.move(u, rid, old, p); err != nil {
+		return "", err
+	}
 	ix := indexer{b.conn, u}
 	if err := ix.replace(rid&0xffffffff, before.Terms, &p.doc); err != nil {
 		return "", err
@@ -307,6 +316,20 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	u.generation++
 	u.changed = true
 	return memory.Updated, err
+}
+
+// move lets another session wait for a snapshot of a memory, if none has it yet.
+func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, p *prepared) error {
+	from, err := b.session(u, old.Context.SessionID)
+	if err != nil || from.number == p.doc.entry.Session {
+		return err
+	}
+	if summed, err := b.conn.row("SELECT 1 FROM snapshot_ref WHERE rid = ?", []any{rid}, new(int)); summed || err != nil {
+		return err
+	}
+	from.fresh--
+	u.sessions[p.Context.SessionID].fresh++
+	return b.conn.exec("UPDATE session SET after = min(after, ?) WHERE user = ? AND number = ?", rid, u.id, p.doc.entry.Session)
 }
 
 // foldAt is how many memories wait in the tail before their words go into the
@@ -353,7 +376,7 @@ func (b *batch) finish() error {
 			if in.fresh == 0 {
 				continue
 			}
-			err := b.conn.exec("UPDATE session SET fresh = fresh + ?, last = ? WHERE user = ? AND number = ?", in.fresh, b.now.UnixMilli(), u.id, in.number)
+			err := b.conn.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ? WHERE user = ? AND number = ?", in.fresh, b.now.UnixMilli(), u.id, in.number)
 			if err != nil {
 				return err
 			}

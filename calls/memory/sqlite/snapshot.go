@@ -114,12 +114,15 @@ func (x *extra) remove(c *conn, u *user) (key int64, err error) {
 	}
 	u.generation++
 	u.changed = true
-	for _, query := range []string{"DELETE FROM " + x.table + " WHERE key = ?", "DELETE FROM " + x.table + "_ref WHERE " + x.table + " = ?"} {
-		if err := c.exec(query, key); err != nil {
-			return 0, err
-		}
+	if x.table == "snapshot" {
+		err = unlink(c, u, key)
+	} else {
+		err = c.exec("DELETE FROM meta_ref WHERE meta = ?", key)
 	}
-	return key, nil
+	if err != nil {
+		return 0, err
+	}
+	return key, c.exec("DELETE FROM "+x.table+" WHERE key = ?", key)
 }
 
 func textOf(kind memory.Kind, body value.Value) (string, error) {
@@ -135,10 +138,6 @@ func textOf(kind memory.Kind, body value.Value) (string, error) {
 
 func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
 	x := &extra{"snapshot", memory.SnapshotID, s.ID, s.Category, value.Must(s).JSON(), s.Text()}
-	before, err := x.refs(c)
-	if err != nil {
-		return err
-	}
 	key, err := x.put(c, u)
 	if err != nil {
 		return err
@@ -148,47 +147,59 @@ func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
 		if err != nil {
 			continue // kept in the body, as it is
 		}
-		if err := link(c, u, key, id[:], before); err != nil {
+		if err := link(c, u, key, id[:]); err != nil {
 			return err
 		}
 	}
-	// A meta snapshot may know it already.
-	return c.exec(`INSERT INTO category(user, name, fresh, last) SELECT ?, ?, 1, ? WHERE NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = ?)
-		ON CONFLICT DO UPDATE SET fresh = fresh + 1, last = excluded.last`, u.id, memory.CategoryKey(s.Category), now, key)
-}
-
-// refs are the rowids that the snapshot of this id refers to so far.
-func (x *extra) refs(c *conn) (map[int64]bool, error) {
-	id, err := memory.UUIDOf(x.kind, x.id)
+	err = c.exec("INSERT INTO category(user, name, fresh, last) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET last = excluded.last", u.id, memory.CategoryKey(s.Category), now)
 	if err != nil {
-		return nil, err
-	}
-	found := map[int64]bool{}
-	err = c.rows("SELECT rid FROM snapshot_ref JOIN snapshot ON key = snapshot WHERE id = ?", []any{id[:]}, func(scan func(...any) error) error {
-		var rid int64
-		err := scan(&rid)
-		found[rid] = true
 		return err
-	})
-	return found, err
+	}
+	return countCategories(c, u)
 }
 
 // link refers a snapshot to a memory, if that is there and the same user's; a memory
 // without a snapshot waits for one no longer.
-func link(c *conn, u *user, key int64, id []byte, before map[int64]bool) error {
+func link(c *conn, u *user, key int64, id []byte) error {
 	var rid int64
-	var session int32
 	var waiting bool
-	found, err := c.row("SELECT rid, session, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &session, &waiting)
+	found, err := c.row("SELECT rid, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &waiting)
 	if !found {
 		return err
 	}
-	if waiting && !before[rid] {
-		if err := c.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = ?", u.id, session); err != nil {
+	if waiting {
+		err := c.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", u.id, rid)
+		if err != nil {
 			return err
 		}
 	}
 	return c.exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
+}
+
+// unlink takes the references of a snapshot away; memories without another one wait
+// again.
+func unlink(c *conn, u *user, key int64) error {
+	var rids []int64
+	err := c.rows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
+		var rid int64
+		err := scan(&rid)
+		rids = append(rids, rid)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.exec("DELETE FROM snapshot_ref WHERE snapshot = ?", key); err != nil {
+		return err
+	}
+	for _, rid := range rids {
+		err := c.exec(`UPDATE session SET fresh = fresh + 1, after = min(after, ?1) WHERE user = ?2 AND number = (SELECT session FROM memory WHERE rid = ?1)
+			AND NOT EXISTS (SELECT 1 FROM snapshot_ref WHERE rid = ?1)`, rid, u.id)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func putMeta(c *conn, u *user, m memory.MetaSnapshot) error {

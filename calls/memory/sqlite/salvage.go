@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Damaged is a damaged store, of which what can be read is listed. Nothing in the
+// file is changed.
+type Damaged struct {
+	file string
+	db   *sql.DB
+	conn *conn
+	// Lost counts the places that could not be read.
+	Lost     int
+	users    map[int64]string
+	sessions map[[2]int64]string
+}
+
+var _ memory.Lister = (*Damaged)(nil)
+
+// OpenDamaged opens the store in a directory to save what can be read, with
+// archive.Export for one. A file whose very beginning is gone cannot be opened.
+func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
+	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}}
+	if _, err := os.Stat(d.file); err != nil {
+		return nil, explain(d.file, "opening", err)
+	}
+	var err error
+	if d.db, err = connect(d.file, time.Minute, "query_only(1)"); err != nil {
+		return nil, explain(d.file, "opening", err)
+	}
+	c, err := d.db.Conn(ctx)
+	if err == nil {
+		d.conn = &conn{sql: c, stmts: map[string]*sql.Stmt{}}
+		_, err = d.conn.row("SELECT count(*) FROM sqlite_schema", nil, new(int))
+	}
+	if err != nil {
+		return nil, errors.Join(explain(d.file, "opening", err), d.db.Close())
+	}
+	return d, nil
+}
+
+// Close lets go of the file.
+func (d *Damaged) Close() error { return errors.Join(d.conn.close(), d.db.Close()) }
+
+// maxProbes bounds how often a damaged part is tried.
+const maxProbes = 1 << 20
+
+// scan reads the rows of keys lo to hi. Where reading fails it goes on in halves of
+// what is left, so that only what is damaged is lost.
+func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func(scan func(...any) error) (key int64, err error)) error {
+	last := lo - 1
+	stop := false
+	err := d.conn.rows(query, []any{lo, hi}, func(scan func(...any) error) error {
+		key, err := row(scan)
+		last = max(last, key)
+		if errors.Is(err, errStop) {
+			stop = true
+		}
+		return err
+	})
+	switch {
+	case stop:
+		return errStop
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	d.Lost++
+	if lo = last + 1; lo >= hi || d.Lost > maxProbes {
+		return nil
+	}
+	middle := lo + (hi-lo)/2
+	if err := d.scan(ctx, query, lo, middle, row); err != nil {
+		return err
+	}
+	return d.scan(ctx, query, middle+1, hi, row)
+}
+
+// names reads what can be read of the users and sessions, and how far the memories
+// of each user go.
+func (d *Damaged) names(ctx context.Context) (ends map[int64]int64, err error) {
+	ends = map[int64]int64{}
+	err = d.scan(ctx, "SELECT id, name, n FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
+		var id, n int64
+		var name string
+		err := scan(&id, &name, &n)
+		if err == nil {
+			d.users[id], ends[id] = name, n
+		}
+		return id, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for id := range ends {
+		err := d.scan(ctx, fmt.Sprintf("SELECT number, name FROM session WHERE user = %d AND number BETWEEN ? AND ? ORDER BY number", id), -1, ends[id], func(scan func(...any) error) (int64, error) {
+			var number int64
+			var name string
+			err := scan(&number, &name)
+			if err == nil {
+				d.sessions[[2]int64{id, number}] = name
+			}
+			return number, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ends, nil
+}
+
+// nameOf is the name of a user, or one that says that it could not be read.
+func (d *Damaged) nameOf(user int64) string {
+	if name, ok := d.users[user]; ok {
+		return name
+	}
+	return fmt.Sprintf("salvaged-%d", user)
+}
+
+// Memories gives the memories that can be read; of the selection, only users count.
+func (d *Damaged) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
+	return func(yield func(memory.BaseMemory, error) bool) {
+		if err := d.memories(ctx, which, yield); err != nil && !errors.Is(err, errStop) {
+			yield(memory.BaseMemory{}, err)
+		}
+	}
+}
+
+func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory, error) bool) error {
+	if err := which.Users.Check(); err != nil {
+		return err
+	}
+	ends, err := d.names(ctx)
+	if err != nil {
+		return err
+	}
+	row := func(scan func(...any) error) (rid int64, err error) {
+		var m memory.BaseMemory
+		var session int64
+		dest := memoryColumns(&m)
+		err = scan(append([]any{&rid, &session}, dest[0], dest[3], dest[4], dest[5], dest[6])...)
+		if err != nil {
+			return rid, err
+		}
+		m.Context.UserID = d.nameOf(rid >> 32)
+		m.Context.SessionID = d.sessions[[2]int64{rid >> 32, session}]
+		if which.Users.Has(m.Context.UserID) && !yield(m, nil) {
+			return rid, errStop
+		}
+		return rid, nil
+	}
+	const query = "SELECT rid, session, id, time, content, other, extra FROM memory WHERE rid BETWEEN ? AND ? ORDER BY rid"
+	if len(ends) == 0 { // the users cannot be read
+		return d.scan(ctx, query, 1, math.MaxInt32<<32, row)
+	}
+	for id, n := range ends {
+		u := user{id: id}
+		if err := d.scan(ctx, query, u.rid(0), u.rid(max(n-1, 0)), row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Snapshots gives the snapshots that can be read.
+func (d *Damaged) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
+	return salvaged(ctx, d, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// MetaSnapshots gives the meta snapshots that can be read.
+func (d *Damaged) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
+	return salvaged(ctx, d, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// maxSalvaged bounds the keys of snapshots that are looked for.
+const maxSalvaged = 1 << 24
+
+func salvaged[T any](ctx context.Context, d *Damaged, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+	return func(yield func(memory.Owned[T], error) bool) {
+		err := which.Users.Check()
+		if err == nil {
+			err = d.scan(ctx, "SELECT key, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
+				var key, user int64
+				var x memory.Owned[T]
+				var bad error
+				if err := scan(&key, &user, scanJSON{func(v value.Value) { x.Snapshot, bad = decode(v) }}); err != nil || bad != nil {
+					return key, errors.Join(err, bad)
+				}
+				if x.User = d.nameOf(user); which.Users.Has(x.User) && !yield(x, nil) {
+					return key, errStop
+				}
+				return key, nil
+			})
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(memory.Owned[T]{}, err)
+		}
+	}
+}
+
+// History gives nothing: old versions are not salvaged.
+func (d *Damaged) History(context.Context, string) ([]memory.BaseMemory, error) { return nil, nil }
