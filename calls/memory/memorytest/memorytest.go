@@ -344,7 +344,10 @@ func testListing(t *testing.T, f *fixture) {
 	} {
 		f.same(fmt.Sprintf("%+v", test.which), test.want, f.list(test.which))
 	}
-	for range f.Memories(t.Context(), memory.Selection{Users: ann}) {
+	for _, err := range f.Memories(t.Context(), memory.Selection{Users: ann}) {
+		if err != nil {
+			t.Errorf("Memories: %v", err)
+		}
 		break
 	}
 }

@@ -111,7 +111,7 @@ func testAsOf(t *testing.T, f *fixture) {
 }
 
 // testWindows: an answer is found by the words around it, but never across sessions.
-func testWindows(t *testing.T, f *fixture) {
+func testWindows(_ *testing.T, f *fixture) {
 	f.save(say("Which instrument are you learning?", "a", 0), say("The cello!", "a", time.Minute), say("The weather is nice.", "b", 2*time.Minute),
 		say("Loose notes stand alone.", "", 0), say("They have no neighbours.", "", 0))
 	got := contents(f.search(memory.Query{Text: "instrument learning"}))
@@ -121,7 +121,7 @@ func testWindows(t *testing.T, f *fixture) {
 }
 
 // testOrder: the same score gives the newer first, then the smaller id.
-func testOrder(t *testing.T, f *fixture) {
+func testOrder(_ *testing.T, f *fixture) {
 	var want []string
 	for i := range 5 {
 		m := say("the same words", fmt.Sprint(i), time.Duration(i/2)*time.Hour)
@@ -135,7 +135,7 @@ func testOrder(t *testing.T, f *fixture) {
 	f.same("the order", "1 2 3 4 5", strings.Join(want, " "))
 }
 
-func testNewestFirst(t *testing.T, f *fixture) {
+func testNewestFirst(_ *testing.T, f *fixture) {
 	f.save(say("The project database is PostgreSQL 16 on the main server.", "a", 0), say("We talked about lunch.", "a", time.Minute),
 		say("The project database is PostgreSQL 18 on the main server.", "b", time.Hour), say("Something else entirely.", "b", 2*time.Hour))
 	got := contents(f.search(memory.Query{Text: "Which PostgreSQL is the project database?", Now: Start.AddDate(3, 0, 0), Limit: 2}))

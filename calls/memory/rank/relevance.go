@@ -42,7 +42,7 @@ func (s scale) relevance(score float64) float64 {
 }
 
 // measure finds the scale of the hits of a query.
-func (b *board) measure(q *Query, r *Result, asked float64) {
+func (b *board) measure(r *Result, asked float64) {
 	if len(r.Hits) == 0 {
 		return
 	}

@@ -104,7 +104,7 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		b.everything(&r.Analysis)
 	}
 	b.finish(q, r, len(lists) == 0)
-	b.measure(q, r, asked)
+	b.measure(r, asked)
 	return r, nil
 }
 

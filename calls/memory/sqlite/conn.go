@@ -36,7 +36,7 @@ func (c *conn) exec(query string, args ...any) error {
 
 // change runs a statement and says how many rows it changed.
 func (c *conn) change(query string, args ...any) (int64, error) {
-	stmt, err := c.prepare(query)
+	stmt, err := c.prepare(query) //nolint:sqlclosecheck // prepared once and kept for the life of the connection
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (c *conn) change(query string, args ...any) (int64, error) {
 
 // row reads one row; found is false where there is none.
 func (c *conn) row(query string, args []any, dest ...any) (found bool, err error) {
-	stmt, err := c.prepare(query)
+	stmt, err := c.prepare(query) //nolint:sqlclosecheck // prepared once and kept for the life of the connection
 	if err != nil {
 		return false, err
 	}
@@ -62,7 +62,7 @@ func (c *conn) row(query string, args []any, dest ...any) (found bool, err error
 
 // rows calls each for every row.
 func (c *conn) rows(query string, args []any, each func(scan func(...any) error) error) (err error) {
-	stmt, err := c.prepare(query)
+	stmt, err := c.prepare(query) //nolint:sqlclosecheck // prepared once and kept for the life of the connection
 	if err != nil {
 		return err
 	}

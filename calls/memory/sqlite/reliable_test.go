@@ -395,7 +395,6 @@ type twin struct {
 	stores []memory.Store // the model, then two on one file
 	now    *time.Time
 	ids    []string
-	snaps  int
 }
 
 var words = rapid.SampledFrom(strings.Fields("tea coffee river mountain dog cat Berlin train 茶 咖啡 河流 yesterday ? ERR-12 running runs"))
