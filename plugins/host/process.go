@@ -158,8 +158,8 @@ func (p *program) start(ctx context.Context, m *Manifest, path string) (*process
 		SyncStderr:       r.out,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: dir},
 		GRPCDialOptions:  wires.dialOptions(),
-		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (gorunner.Runner, error) {
-			r.env = cmd.Env
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (gorunner.Runner, error) {
+			r.env, r.sockets = cmd.Env, sockets
 			return r, nil
 		},
 	})
@@ -171,6 +171,7 @@ func (p *program) start(ctx context.Context, m *Manifest, path string) (*process
 	}
 	if err != nil {
 		killClient(client, r, 0)
+		_ = os.RemoveAll(r.sockets) // the library forgets it where nothing was started
 		failure := r.startFailure(err, timeout)
 		if ctx.Err() != nil {
 			failure = ctx.Err()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,9 @@ import (
 
 // maxHandshake is the length of the line by which a plugin says where it listens.
 const maxHandshake = 8 << 10
+
+// lifePipe says that a process can be given further files: Windows cannot.
+const lifePipe = runtime.GOOS != "windows"
 
 // drainTime is how long what a process wrote is read after its end: a child that
 // got away may hold the pipe open.
@@ -32,6 +36,7 @@ type runner struct {
 	program  string // path
 	dir      string
 	env      []string // what the library wants the process to know
+	sockets  string   // the folder of its sockets
 	out      *output
 	spawn    *spawner
 
@@ -42,16 +47,17 @@ type runner struct {
 
 	mu     sync.Mutex
 	line   string // the first line on standard output
+	pid    int    // 0 before the start
 	ended  bool   // the process was waited for: its id may be another's
 	killed bool
 }
 
 // environ is all that the process gets to know.
 func (r *runner) environ() []string {
-	env := append([]string{
-		proto.LifeKey + "=3",
-		proto.MaxMessageKey + "=" + strconv.Itoa(r.manifest.Limits.maxMessage()),
-	}, r.env...)
+	env := append([]string{proto.MaxMessageKey + "=" + strconv.Itoa(r.manifest.Limits.maxMessage())}, r.env...)
+	if lifePipe {
+		env = append(env, proto.LifeKey+"=3")
+	}
 	for _, name := range r.manifest.Env {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
@@ -88,9 +94,11 @@ func (r *runner) Start(context.Context) (err error) {
 	r.cmd = exec.Command(r.program, r.manifest.Args...) //nolint:noctx // it outlives the request that started it
 	r.cmd.Dir, r.cmd.Env = r.dir, r.environ()
 	r.cmd.Stdout, r.cmd.Stderr = stdoutW, stderrW
-	r.cmd.ExtraFiles = []*os.File{lifeR}
+	if lifePipe {
+		r.cmd.ExtraFiles = []*os.File{lifeR}
+	}
 	ownGroup(r.cmd)
-	if err := r.spawn.start(r.cmd); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	_ = errors.Join(stdoutW.Close(), stderrW.Close(), lifeR.Close()) // the process has its own
@@ -104,6 +112,20 @@ func (r *runner) Start(context.Context) (err error) {
 	pumps.Go(func() { r.readStdout(stdout, handshakeW) })
 	go func() { pumps.Wait(); close(drained) }()
 	go r.reap(drained, stdout, stderr)
+	return nil
+}
+
+// begin starts the process, unless it was killed before.
+func (r *runner) begin() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.killed {
+		return context.Canceled
+	}
+	if err := r.spawn.start(r.cmd); err != nil {
+		return err
+	}
+	r.pid = r.cmd.Process.Pid
 	return nil
 }
 
@@ -132,7 +154,7 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 	r.mu.Lock()
 	r.ended = true
 	r.mu.Unlock()
-	killGroup(r.cmd.Process.Pid)
+	killGroup(r.pid)
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
@@ -149,11 +171,14 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 func (r *runner) Kill(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cmd == nil || r.cmd.Process == nil || r.ended {
+	if r.ended {
 		return nil
 	}
 	r.killed = true
-	killGroup(r.cmd.Process.Pid)
+	if r.pid == 0 {
+		return nil
+	}
+	killGroup(r.pid)
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -177,10 +202,12 @@ func (r *runner) Name() string { return r.program }
 
 // ID is the process id, "" before the start.
 func (r *runner) ID() string {
-	if r.cmd == nil || r.cmd.Process == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pid == 0 {
 		return ""
 	}
-	return strconv.Itoa(r.cmd.Process.Pid)
+	return strconv.Itoa(r.pid)
 }
 
 // Diagnose is for messages of the library, which are not shown.

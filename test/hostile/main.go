@@ -1,3 +1,5 @@
+//go:build unix
+
 // Hostile is a plugin that misbehaves on demand: at its start as its second argument
 // says, later as the words of the user say. It is made of the
 // protocol alone, to be able to break it.

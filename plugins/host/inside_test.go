@@ -1,0 +1,89 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+func TestOutputIsBounded(t *testing.T) {
+	var log strings.Builder
+	o := &output{log: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, text := range []string{"first ", "line\nsecond\x1b[31m line\nun", "finished", strings.Repeat("x", 10_000), "\n", "after\n"} {
+		if n, err := o.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("Write gave %d, %v", n, err)
+		}
+	}
+	for _, want := range []string{`msg="first line"`, `msg="second[31m line"`, "msg=unfinishedxxx", "msg=after"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%.300s", want, log.String())
+		}
+	}
+	if longest := len(log.String()); longest > 2000 {
+		t.Errorf("the log has %d bytes", longest)
+	}
+	for range 3000 {
+		_, _ = o.Write([]byte("noise\n"))
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != maxLogLines+1 {
+		t.Errorf("the log has %d lines", lines)
+	}
+	if last := o.last(); len(last) > tailBytes || !strings.HasSuffix(last, "noise\nnoise") {
+		t.Errorf("the end is %d bytes: %.40q", len(last), last)
+	}
+}
+
+// A plugin that waits for the host is not idle; one that waits for nobody is.
+func TestWatch(t *testing.T) {
+	limits := Limits{Timeout: Duration(20 * time.Millisecond), ExecTimeout: Duration(time.Hour)}
+	ticket := &ticket{}
+	ticket.busy.Store(1)
+	ctx, w := newWatch(t.Context(), limits, ticket)
+	defer w.stop()
+	w.waiting()
+	for range 5 {
+		w.look()
+	}
+	w.since.Store(time.Now().Add(-time.Hour).UnixNano())
+	w.look()
+	if ctx.Err() != nil {
+		t.Fatalf("it was ended while it waited for the host: %v", context.Cause(ctx))
+	}
+	w.pause()
+	w.look()
+	if ctx.Err() != nil {
+		t.Fatalf("it was ended while the step worked: %v", context.Cause(ctx))
+	}
+	ticket.busy.Store(0)
+	w.waiting()
+	<-ctx.Done()
+	if got := context.Cause(ctx).Error(); got != "it put out nothing for 20ms (limits.timeout in plugin.yaml)" {
+		t.Errorf("the cause is %q", got)
+	}
+}
+
+func TestDifference(t *testing.T) {
+	entry := func(version string, functions ...*proto.Function) *Entry {
+		e, err := newEntry(&Manifest{Name: "x", Version: version}, "", &proto.Description{Name: "x", Version: version, Functions: functions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	function := func(name, doc string) *proto.Function {
+		return &proto.Function{Name: name, Kind: proto.Kind_IMPORTANCE, DocEn: doc}
+	}
+	old := entry("1", function("a", "A"), function("b", "B"), function("c", "C"))
+	if got := old.difference(old); got != "" {
+		t.Errorf("with itself: %s", got)
+	}
+	now := entry("2", function("b", "B2"), function("c", "C"), function("d", "D"))
+	now.Session = true
+	if got, want := old.difference(now), `its version is 2, not 1, it serves Session, or does so no longer, "b" changed, "d" is new, "a" is gone`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
