@@ -35,8 +35,11 @@ type digest [sha256.Size]byte
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 func parseDigest(text string) (d digest, ok bool) {
-	n, err := hex.Decode(d[:], []byte(text))
-	return d, err == nil && n == len(d) && len(text) == 2*len(d)
+	if len(text) != 2*len(d) {
+		return d, false
+	}
+	_, err := hex.Decode(d[:], []byte(text))
+	return d, err == nil
 }
 
 // blobs are the payloads that stand apart, by their digests.
