@@ -52,7 +52,7 @@ generate: ## Write the generated files again
 	go generate ./...
 
 check: check-fmt check-modules lint check-generate cover check-nested ## All that must hold before a merge
-	@$(MAKE) fuzz FUZZTIME=10s
+	@$(MAKE) fuzz FUZZTIME=5s
 
 bench: ## Run the benchmarks and print the ratios
 	go test -run '^$$' -bench . -benchmem ./...
