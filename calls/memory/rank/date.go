@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 const day = 24 * time.Hour
@@ -91,6 +93,9 @@ func monday(t time.Time) time.Time { return t.AddDate(0, 0, -(int(t.Weekday())+6
 // now. A date without a year is that of the last year in which it was not in the
 // future. rest is the text without them.
 func periods(text string, now time.Time) (found []period, rest string) {
+	if !mayNameTime(text) {
+		return nil, text
+	}
 	in := now.Location()
 	taken := func(re *regexp.Regexp, use func(groups []string) (period, bool)) {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -159,4 +164,92 @@ func monthOf(s string) time.Month {
 		}
 	}
 	return 0
+}
+
+// timeWords say when something was.
+var timeWords = set(`yesterday today tonight tomorrow ago recently last next past weekend since
+monday tuesday wednesday thursday friday saturday sunday
+january february march april june july august september october november december jan feb mar apr jun jul aug sept oct nov dec`)
+
+var (
+	units      = set(`day days week weeks month months year years`)
+	thisUnits  = set(`week month year morning weekend summer winter spring fall autumn`)
+	counts     = set(`a two three four five six seven eight nine ten`)
+	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
+)
+
+// speaksOfTime says whether a text says when something was. It stands in the way of
+// every save, so it looks at each word once.
+func speaksOfTime(text string) bool {
+	before, earlier := "", "" // the words before
+	for i := 0; i < len(text); {
+		if text[i] >= utf8.RuneSelf {
+			if r, _ := utf8.DecodeRuneInString(text[i:]); spaceless(r) && chineseTime(text[i:]) {
+				return true
+			}
+			for i < len(text) && text[i] >= utf8.RuneSelf {
+				i++
+			}
+			continue
+		}
+		end := i
+		for end < len(text) && text[end] < utf8.RuneSelf && wordRune(rune(text[end])) {
+			end++
+		}
+		if end == i {
+			i++
+			continue
+		}
+		w := strings.ToLower(text[i:end])
+		switch {
+		case timeWords[w], isYear(w),
+			units[w] && (isNumber(before) || earlier == "for" && counts[before]),
+			thisUnits[w] && before == "this",
+			w == "may" && before == "in", isNumber(w) && before == "may":
+			return true
+		}
+		earlier, before, i = before, w, end
+	}
+	return false
+}
+
+func isNumber(w string) bool { return w != "" && isDigit(w[0]) && isDigit(w[len(w)-1]) }
+
+func isYear(w string) bool {
+	return len(w) == 4 && isNumber(w) && (w[:2] == "19" || w[:2] == "20")
+}
+
+// chineseTime does it for the run of text up to the next letter or digit of ours.
+func chineseTime(text string) bool {
+	if end := strings.IndexFunc(text, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }); end >= 0 {
+		text = text[:end]
+	}
+	for _, w := range chineseDay {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	before := ' '
+	for _, r := range text {
+		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
+		if strings.ContainsRune("月日号年", r) && unicode.IsDigit(before) || strings.ContainsRune("天周年", r) && number ||
+			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before) {
+			return true
+		}
+		before = r
+	}
+	return false
+}
+
+// mayNameTime says whether it is worth looking for the times that a query names.
+func mayNameTime(text string) bool {
+	if strings.ContainsAny(text, "0123456789昨今前上本这去") {
+		return true
+	}
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !wordRune(r) }) {
+		if timeWords[w] || w == "this" || monthOf(w) != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -7,7 +7,6 @@
 package rank
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -58,17 +57,11 @@ func Analyze(content, speaker string) Document {
 		doc.Terms = append(doc.Terms, Frequency{term, n})
 	}
 	slices.SortFunc(doc.Terms, func(a, b Frequency) int { return strings.Compare(a.Term, b.Term) })
-	doc.Time = timeExpression.MatchString(text)
+	doc.Time = speaksOfTime(text)
 	trimmed := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'”’)`, r) })
 	doc.Question = strings.HasSuffix(trimmed, "?")
 	return doc
 }
-
-// timeExpression finds where a text speaks of a time.
-var timeExpression = regexp.MustCompile(`(?i)\b(yesterday|today|tonight|tomorrow|ago|recently|last|next|past|this (week|month|year|morning|weekend|summer|winter|spring|fall|autumn)|` +
-	`(mon|tues|wednes|thurs|fri|satur|sun)day|weekend|january|february|march|april|june|july|august|september|october|november|december|` +
-	`(jan|feb|mar|apr|jun|jul|aug|sept|oct|nov|dec)\b|in may|may \d|(19|20)\d\d|\d+ (day|week|month|year)s?|since|for (a|two|three|four|five|six|seven|eight|nine|ten|\d+) (day|week|month|year)s?)\b` +
-	`|昨天|前天|今天|明天|后天|刚才|最近|上周|上个?月|下周|下个?月|本周|这周|去年|前年|今年|明年|周[一二三四五六日天末]|星期[一二三四五六日天]|\d+月|\d+[日号]|\d+年|[一二三四五六七八九十两]+(天|周|个月|年)[前后]`)
 
 // labels look like a name in front of a text, but nobody is called so.
 var labels = set(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date

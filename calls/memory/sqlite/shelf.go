@@ -31,9 +31,12 @@ type shelf struct {
 // state is how much of a user's memories is known.
 type state struct{ n, folded, extras, generation int64 }
 
-// behind says that s is older than o.
+// behind says that s is older than o. Within a generation everything only grows.
 func (s state) behind(o state) bool {
-	return s.generation < o.generation || s.n < o.n || s.folded < o.folded || s.extras < o.extras
+	if s.generation != o.generation {
+		return s.generation < o.generation
+	}
+	return s.n < o.n || s.folded < o.folded || s.extras < o.extras
 }
 
 // view is a shelf during one read.
