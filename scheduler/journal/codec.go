@@ -14,10 +14,12 @@ import (
 // An event is stored as its JSON, in which what is big or an image has been
 // replaced by a reference to a blob, and a blob may hold references in turn:
 //
-//	{"$blob": DIGEST}                          a value of at least bigPayload bytes
-//	{"$media": [TEXT, REFERENCE, TEXT ...]}    a string with data: URLs in it
+//	{"$blob": DIGEST}                          a value of at least bigPayload bytes,
+//	                                           or one that is nested maxHeight deep
+//	{"$media": [TEXT, REFERENCE, TEXT ...]}    a string with data: URLs in it, or
+//	                                           the base64 text of an image
 //
-// where the REFERENCE stands for the base64 text of one URL. An object of the
+// where the REFERENCE stands for the base64 text of one image. An object of the
 // user's that looks like one of these gets one more $ before its key.
 const (
 	blobKey  = "$blob"
@@ -25,6 +27,9 @@ const (
 	// bigPayload is the size of JSON from which on a value is stored apart. Steps
 	// hand the same messages on and on: those are then stored once.
 	bigPayload = 4 << 10
+	// maxHeight is how deep what is stored in one piece may be nested: what can be
+	// nested as deep as JSON may be is wrapped into events, and has to be read again.
+	maxHeight = 200
 	// refSize is about what a reference takes.
 	refSize = 80
 )
@@ -42,13 +47,43 @@ func parseDigest(text string) (d digest, ok bool) {
 	return d, err == nil
 }
 
-// blobs are the payloads that stand apart, by their digests.
-type blobs map[digest][]byte
+// secret is the digest under which a payload is stored that nobody may read in the
+// database. It is another one, so that the same bytes may be both.
+func (d digest) secret() digest { return sha256.Sum256(append([]byte("secret "), d[:]...)) }
+
+// payload is what stands apart.
+type payload struct {
+	data []byte
+	// secret says that it must not be readable where it is kept.
+	secret bool
+}
+
+// blobs are payloads by the digests under which they are stored.
+type blobs map[digest]payload
 
 func (b blobs) add(data []byte) digest {
 	d := digest(sha256.Sum256(data))
-	b[d] = data
+	b[d] = payload{data, false}
 	return d
+}
+
+// addSecret gives the digest of the data itself.
+func (b blobs) addSecret(data []byte) digest {
+	d := digest(sha256.Sum256(data))
+	b[d.secret()] = payload{data, true}
+	return d
+}
+
+// get finds the payload that was added as one of this digest.
+func (b blobs) get(d digest, secret bool) ([]byte, error) {
+	at := d
+	if secret {
+		at = d.secret()
+	}
+	if one, ok := b[at]; ok {
+		return one.data, nil
+	}
+	return nil, noBlobError(d)
 }
 
 // encode gives the stored form of a value; its payloads are added to b.
@@ -56,12 +91,12 @@ func (b blobs) encode(v value.Value) []byte {
 	if v.Kind() == value.Object {
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			packed, _ := b.pack(member)
+			packed, _, _ := b.pack(member)
 			m.Set(k, packed)
 		}
 		return value.OfMap(escapeRef(m)).AppendJSON(nil)
 	}
-	packed, _ := b.pack(v)
+	packed, _, _ := b.pack(v)
 	return packed.AppendJSON(nil)
 }
 
@@ -75,42 +110,49 @@ func (b blobs) encodeEvent(ev *scheduler.Event) ([]byte, error) {
 }
 
 // pack replaces what is big in a value, from the leaves up, and says how big the
-// rest is, about. The same value always gives the same references.
-func (b blobs) pack(v value.Value) (packed value.Value, size int) {
+// rest is, about, and how deep it is nested. The same value always gives the same
+// references.
+func (b blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {
 	case value.String:
 		s, _ := v.Str()
 		if v, size = b.packText(s); size < bigPayload {
-			return v, size
+			return v, size, textHeight
 		}
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
-			packed, n := b.pack(item)
+			packed, n, below := b.pack(item)
 			items[i] = packed
-			size += n + 1
+			size, height = size+n+1, max(height, below)
 		}
 		v = value.OfList(items...)
 	case value.Object:
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			packed, n := b.pack(member)
+			packed, n, below := b.pack(member)
 			m.Set(k, packed)
-			size += n + len(k) + 4
+			size, height = size+n+len(k)+4, max(height, below)
 		}
 		v = value.OfMap(escapeRef(m))
 	default:
-		return v, 8
+		return v, 8, 0
 	}
-	if size < bigPayload {
-		return v, size
+	if height++; size < bigPayload && height < maxHeight {
+		return v, size, height
 	}
 	d := b.add(v.AppendJSON(nil))
-	return value.OfMap(value.Pairs(blobKey, d.String())), refSize
+	return value.OfMap(value.Pairs(blobKey, d.String())), refSize, textHeight
 }
 
-// packText takes the data: URLs out of a string.
+// textHeight is how deep the reference for an image is nested.
+const textHeight = 3
+
+// packText takes the images out of a string.
 func (b blobs) packText(s string) (packed value.Value, size int) {
+	if isImage(s) {
+		return value.OfMap(value.Pairs(mediaKey, []any{"", b.packMedia(s), ""})), refSize
+	}
 	var parts []value.Value
 	rest := s
 	for {
@@ -130,7 +172,7 @@ func (b blobs) packText(s string) (packed value.Value, size int) {
 	return value.OfMap(value.Pairs(mediaKey, value.OfList(parts...))), size
 }
 
-// packMedia stores the bytes that the base64 text of a data: URL stands for. Text
+// packMedia stores the bytes that the base64 text of an image stands for. Text
 // that would not come back the same is stored as it is.
 func (b blobs) packMedia(text string) value.Value {
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
@@ -139,7 +181,7 @@ func (b blobs) packMedia(text string) value.Value {
 		data = []byte(text)
 		ref.Set("as_is", value.OfBool(true))
 	}
-	ref.Set("sha256", value.OfString(b.add(data).String()))
+	ref.Set("sha256", value.OfString(b.addSecret(data).String()))
 	ref.Set("size", value.OfInt(int64(len(data))))
 	return value.OfMap(ref)
 }
@@ -158,8 +200,8 @@ func escapeRef(m *value.Map) *value.Map {
 
 // decoder turns stored forms into values again.
 type decoder struct {
-	// get reads a blob.
-	get func(digest) ([]byte, error)
+	// get reads the payload that was stored as one of this digest.
+	get func(d digest, secret bool) ([]byte, error)
 	// clear puts the bytes of images in place; otherwise their digests are shown.
 	clear bool
 
@@ -229,8 +271,8 @@ func (d *decoder) unpackObject(m *value.Map) (value.Value, error) {
 }
 
 // load reads a blob and makes sure that it is what was stored.
-func (d *decoder) load(sum digest) ([]byte, error) {
-	data, err := d.get(sum)
+func (d *decoder) load(sum digest, secret bool) ([]byte, error) {
+	data, err := d.get(sum, secret)
 	if err == nil && sha256.Sum256(data) != sum {
 		return nil, fmt.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
 	}
@@ -247,7 +289,7 @@ func (d *decoder) blob(ref value.Value) (value.Value, error) {
 	if v, ok := d.seen[sum]; ok {
 		return v, nil
 	}
-	stored, err := d.load(sum)
+	stored, err := d.load(sum, false)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -262,14 +304,14 @@ func (d *decoder) blob(ref value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// media puts a string with data: URLs together.
+// media puts a string with images together.
 func (d *decoder) media(parts []value.Value) (value.Value, error) {
 	var b strings.Builder
 	for i, part := range parts {
 		if i%2 == 0 {
 			text, _ := part.Str()
-			if !d.clear && i+1 < len(parts) {
-				text = text[:max(0, len(text)-len(base64Mark))]
+			if i+1 < len(parts) && !d.clear {
+				text = shown(text)
 			}
 			b.WriteString(text)
 			continue
@@ -281,7 +323,16 @@ func (d *decoder) media(parts []value.Value) (value.Value, error) {
 	return value.OfString(b.String()), nil
 }
 
-// medium writes the bytes of one data: URL, or what is shown instead.
+// shown is the text before an image that is not shown: without the mark of base64
+// text.
+func shown(before string) string {
+	if before == "" {
+		return "image"
+	}
+	return before[:max(0, len(before)-len(base64Mark))]
+}
+
+// medium writes the text of one image, or what is shown instead.
 func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 	hexes, _ := ref.Get("sha256")
 	text, _ := hexes.Str()
@@ -294,7 +345,7 @@ func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 		fmt.Fprintf(b, ";sha256=%s;size=%s", sum, size)
 		return nil
 	}
-	data, err := d.load(sum)
+	data, err := d.load(sum, true)
 	if err != nil {
 		return err
 	}
@@ -307,6 +358,27 @@ func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 }
 
 const base64Mark = ";base64,"
+
+// isImage says whether s is nothing but the base64 text of an image: what APIs
+// answer, and what some take, in the place of a data: URL.
+func isImage(s string) bool {
+	const least = 64
+	if len(s) < least || base64Len(s) != len(s) {
+		return false
+	}
+	// "?" is any letter: the first bytes of PNG, JPEG, GIF, WebP, TIFF, and of HEIC and
+	// AVIF, which begin with the length of a box of the type ftyp.
+	for _, start := range []string{"iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "SUkqA", "TU0AK", "AAAA??Z0eX"} {
+		match := true
+		for i := range start {
+			match = match && (start[i] == '?' || start[i] == s[i])
+		}
+		if match {
+			return true
+		}
+	}
+	return false
+}
 
 // findMedia finds the base64 text of the first data: URL in s; end is 0 where
 // there is none.

@@ -15,12 +15,7 @@ import (
 
 // decoder reads what was encoded.
 func (b blobs) decoder(clear bool) *decoder {
-	return &decoder{clear: clear, get: func(d digest) ([]byte, error) {
-		if data, ok := b[d]; ok {
-			return data, nil
-		}
-		return nil, errNoBlob(d)
-	}}
+	return &decoder{clear: clear, get: b.get}
 }
 
 // Whatever is stored comes back, and storing it twice gives the same text.
@@ -29,6 +24,8 @@ func FuzzEncode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[1.50,null,{"$blob":"x"}]`, `{"$media":["a",{}],"b":1}`, `{"$media":["data:"]}`, `{"$$$blob":{"$blob":1}}`,
 		`"` + image + `"`, `{"a":["` + image + `","see ` + image + ` and ` + image + `"]}`,
+		`"iVBORw0KGgo` + strings.Repeat("A", 100) + `"`, `["/9j/` + strings.Repeat("A/b+", 40) + `="]`, strings.Repeat(`{"$media":[`, 300) + strings.Repeat(`]}`, 300),
+		strings.Repeat("[", 990) + strings.Repeat("]", 990),
 		`"data:image/png;base64,AA=="`, `"data:image/png;base64,AAA"`, `"DATA:;BASE64,\u0000"`, `";base64,AAAA"`, `"data:x;base64,A\\/B"`,
 		`{"$blob":"` + strings.Repeat("long ", 1000) + `"}`, `["` + strings.Repeat("x", 5000) + `",["` + strings.Repeat("y", 5000) + `"]]`,
 	} {
@@ -47,6 +44,10 @@ func FuzzEncode(f *testing.F) {
 		back, err := b.decoder(true).decode(stored)
 		if err != nil || back.JSON() != v.JSON() {
 			t.Fatalf("%s is stored as %s and comes back as %s, %v", v, stored, back, err)
+		}
+		wrapped := value.OfMap(value.Pairs("data", value.Pairs("output", []value.Value{v})))
+		if back, err := b.decoder(true).decode(b.encode(wrapped)); err != nil || back.JSON() != wrapped.JSON() {
+			t.Fatalf("%s is not read as it was written: %v", wrapped, err)
 		}
 		if _, err := b.decoder(false).decode(stored); err != nil {
 			t.Fatalf("%s cannot be shown: %v", stored, err)
@@ -85,8 +86,8 @@ func TestSharedPayloads(t *testing.T) {
 		}
 	}
 	total := 0
-	for _, data := range b {
-		total += len(data)
+	for _, one := range b {
+		total += len(one.data)
 	}
 	if once := 20 * len(long); total > once+once/10 {
 		t.Errorf("%d bytes are stored, the messages have %d", total, once)

@@ -7,35 +7,12 @@ import (
 	"io/fs"
 	"syscall"
 
-	"modernc.org/sqlite"
-
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler"
 )
 
 var errJournalClosed = errors.New("the journal is closed")
-
-// Result codes of SQLite that users can do something about.
-const (
-	codePerm     = 3
-	codeBusy     = 5
-	codeLocked   = 6
-	codeReadOnly = 8
-	codeIOErr    = 10
-	codeCorrupt  = 11
-	codeFull     = 13
-	codeCantOpen = 14
-	codeNotADB   = 26
-)
-
-// codeOf is the primary result code of SQLite; 0 for other errors.
-func codeOf(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code() & 0xff
-	}
-	return 0
-}
 
 // explain turns an error of the database into one that says which file it is and
 // what to do. Errors that say so already stay as they are.
@@ -46,19 +23,29 @@ func explain(file, doing string, err error) error {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
+	var newer *sqlitefile.NewerError
+	var noWAL *sqlitefile.NoWALError
+	switch {
+	case errors.Is(err, sqlitefile.ErrForeign):
+		return errForeign(file)
+	case errors.As(err, &newer):
+		return errNewer(file, newer.Has)
+	case errors.As(err, &noWAL):
+		return errNoWAL(file, noWAL.Mode)
+	}
 	why := func(format string, args ...any) error {
 		return calls.Errorf(calls.Internal, "%s the journal %s: %w", doing, file, err).WithHint(format, args...)
 	}
-	switch codeOf(err) {
-	case codeFull:
+	switch sqlitefile.CodeOf(err) {
+	case sqlitefile.Full:
 		return why("the disk is full; nothing that was recorded is lost: free some space, then resume the run")
-	case codeBusy, codeLocked:
+	case sqlitefile.Busy, sqlitefile.Locked:
 		return why("another program keeps the file locked: end it, then resume the run")
-	case codeReadOnly, codePerm, codeCantOpen:
+	case sqlitefile.ReadOnly, sqlitefile.Perm, sqlitefile.CantOpen:
 		return why("the directory and the file must be writable: change their permissions, or set state_dir to another place")
-	case codeCorrupt, codeNotADB:
+	case sqlitefile.Corrupt, sqlitefile.NotADB:
 		return why("the file is damaged or no journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover")
-	case codeIOErr:
+	case sqlitefile.IOErr:
 		return why("the disk reports an error: check it and its free space, then resume the run")
 	}
 	switch {
@@ -70,8 +57,11 @@ func explain(file, doing string, err error) error {
 	return calls.Errorf(calls.Internal, "%s the journal %s: %w", doing, file, err)
 }
 
-func errNoBlob(d digest) error {
-	return fmt.Errorf("the payload %s is missing: the journal is damaged", d)
+// noBlobError says that the payload of a digest is not there.
+type noBlobError digest
+
+func (d noBlobError) Error() string {
+	return fmt.Sprintf("the payload %s is missing: the journal is damaged", digest(d))
 }
 
 func errNewer(file string, has int) error {

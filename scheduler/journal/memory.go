@@ -109,10 +109,10 @@ func (m *Memory) find(ctx context.Context, id string) (*memoryRun, error) {
 
 // keep adds the payloads of a run. The journal is locked.
 func (m *Memory) keep(r *memoryRun, found blobs) {
-	for d, data := range found {
+	for d, one := range found {
 		r.blobs[d] = struct{}{}
 		if _, known := m.blobs[d]; !known {
-			m.blobs[d] = data
+			m.blobs[d] = one
 		}
 	}
 }
@@ -176,13 +176,10 @@ func (m *Memory) header(ctx context.Context, id string, clear bool) (*scheduler.
 }
 
 func (m *Memory) decoder(clear bool) *decoder {
-	return &decoder{clear: clear, get: func(d digest) ([]byte, error) {
+	return &decoder{clear: clear, get: func(d digest, secret bool) ([]byte, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if data, ok := m.blobs[d]; ok {
-			return data, nil
-		}
-		return nil, errNoBlob(d)
+		return m.blobs.get(d, secret)
 	}}
 }
 
@@ -218,7 +215,6 @@ func (m *Memory) list(filter scheduler.RunFilter) (found []scheduler.RunInfo) {
 func (m *Memory) newestFirst() []*memoryRun {
 	runs := slices.Clone(m.order)
 	slices.Reverse(runs)
-	slices.SortStableFunc(runs, func(a, b *memoryRun) int { return b.info.StartedAt.Compare(a.info.StartedAt) })
 	return runs
 }
 
@@ -312,8 +308,8 @@ func (m *Memory) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Prune
 
 // size is about how much memory the runs take.
 func (m *Memory) size() (n int64) {
-	for _, data := range m.blobs {
-		n += int64(len(data))
+	for _, one := range m.blobs {
+		n += int64(len(one.data))
 	}
 	for _, r := range m.order {
 		for _, ev := range r.events {

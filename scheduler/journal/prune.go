@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -125,7 +126,7 @@ func (j *SQLite) shrink(ctx context.Context) error {
 	// The file itself becomes smaller when the log is emptied into it, which another
 	// process may put off.
 	_, err := j.read.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	if code := codeOf(err); code == codeBusy || code == codeLocked {
+	if code := sqlitefile.CodeOf(err); code == sqlitefile.Busy || code == sqlitefile.Locked {
 		return nil
 	}
 	return explain(j.file, "shrinking", err)

@@ -1,8 +1,7 @@
 package journal
 
 import (
-	"context"
-	"database/sql"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // applicationID marks the file as a journal ("cnjr").
@@ -60,92 +59,11 @@ CREATE TABLE run_blob (
 	PRIMARY KEY (run, blob)
 ) WITHOUT ROWID;
 CREATE INDEX run_blob_by_blob ON run_blob(blob);
+`, `
+-- Runs are listed in the order of their keys: a clock may be set, a run's own too.
+DROP INDEX run_by_start;
+ALTER TABLE run DROP COLUMN started_us;
 `}
 
-// prepare makes a journal of a new file and brings an old one up to date.
-func prepare(ctx context.Context, conn *sql.Conn, file string) error {
-	form, err := look(ctx, conn, file)
-	if err != nil {
-		return err
-	}
-	if form == 0 {
-		// Freed pages can be given back only if that was said before the first table.
-		if _, err := conn.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
-			return err
-		}
-	}
-	var mode string
-	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return err
-	}
-	if mode != "wal" {
-		return errNoWAL(file, mode)
-	}
-	if form == len(migrations) {
-		return nil
-	}
-	return migrate(ctx, conn, file)
-}
-
-// migrate takes the missing steps, all or none; another process may be faster.
-func migrate(ctx context.Context, conn *sql.Conn, file string) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		}
-	}()
-	form, err := formOf(ctx, conn, file)
-	if err != nil {
-		return err
-	}
-	for _, step := range migrations[form:] {
-		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return err
-		}
-	}
-	for name, number := range map[string]int{"application_id": applicationID, "user_version": len(migrations)} {
-		if _, err := conn.ExecContext(ctx, pragma(name, number)); err != nil {
-			return err
-		}
-	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
-	return err
-}
-
-// look is formOf in a transaction of its own.
-func look(ctx context.Context, conn *sql.Conn, file string) (form int, err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return 0, err
-	}
-	defer func() {
-		if _, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
-			err = end
-		}
-	}()
-	return formOf(ctx, conn, file)
-}
-
-// formOf is the form of the file; 0 is an empty one. It needs a transaction, for
-// others may change the file between its questions.
-func formOf(ctx context.Context, conn *sql.Conn, file string) (int, error) {
-	var application, form, tables int
-	for query, target := range map[string]*int{
-		"PRAGMA application_id": &application, "PRAGMA user_version": &form, "SELECT count(*) FROM sqlite_schema": &tables,
-	} {
-		if err := conn.QueryRowContext(ctx, query).Scan(target); err != nil {
-			return 0, err
-		}
-	}
-	switch {
-	case application == 0 && form == 0 && tables == 0:
-		return 0, nil
-	case application != applicationID || form <= 0:
-		return 0, errForeign(file)
-	case form > len(migrations):
-		return 0, errNewer(file, form)
-	}
-	return form, nil
-}
+// layout is that of the file.
+var layout = sqlitefile.Form{ApplicationID: applicationID, Migrations: migrations, GiveBack: true}

@@ -2,9 +2,14 @@
 // in memory.
 //
 // A run is a row that says how it stands, a header with what it began with, and
-// its events. Payloads of 4 KiB and more stand apart, each once, and so do the
-// bytes of images: no event shows them, and only a run that goes on gets them
-// back.
+// its events. Payloads of 4 KiB and more stand apart, each once.
+//
+// So do the bytes of images, wherever they come from: a file that a call has read, a
+// data: URL among the inputs, the answer of a tool. No event shows them, only a run
+// that goes on gets them back, and in the database they are encrypted, with a key
+// that lies beside it ([KeyName]) for nobody but the user. Whoever gets the database
+// without the key, from a backup or a bug report, sees of an image its SHA-256 and
+// its size. A run with images cannot go on without the key; all others can.
 package journal
 
 import (
@@ -13,12 +18,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -47,6 +51,7 @@ type SQLite struct {
 	self   process
 	beat   time.Duration
 	lease  time.Duration
+	vault  vault
 	writer *writer
 	write  *sql.DB
 	read   *sql.DB
@@ -68,7 +73,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &SQLite{
-		file: filepath.Join(dir, FileName), clock: options.Clock, self: thisProcess(),
+		file: filepath.Join(dir, FileName), vault: vault{file: filepath.Join(dir, KeyName)}, clock: options.Clock, self: thisProcess(),
 		beat: cmp.Or(options.Heartbeat, time.Second),
 		logs: map[*sqliteLog]struct{}{}, quit: make(chan struct{}),
 	}
@@ -86,72 +91,18 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 }
 
 func (j *SQLite) open(ctx context.Context, busy time.Duration) error {
-	if err := os.MkdirAll(filepath.Dir(j.file), 0o700); err != nil {
-		return err
-	}
-	// SQLite would let others read it.
-	f, err := os.OpenFile(j.file, os.O_RDWR|os.O_CREATE, 0o600)
+	write, conn, err := layout.Open(ctx, j.file, busy, "synchronous(FULL)", "foreign_keys(1)")
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if j.write, err = connect(j.file, busy, "synchronous(FULL)", "foreign_keys(1)"); err != nil {
-		return err
-	}
-	j.write.SetMaxOpenConns(1)
-	conn, err := j.connect(ctx, busy)
-	if err == nil {
-		j.read, err = connect(j.file, busy, "query_only(1)")
-	}
-	if err != nil {
-		_ = j.write.Close() // the error that led here says more
-		return err
+	j.write = write
+	if j.read, err = sqlitefile.Connect(j.file, busy, "query_only(1)"); err != nil {
+		return errors.Join(err, conn.Close(), write.Close())
 	}
 	j.read.SetMaxOpenConns(4)
 	j.writer = newWriter(conn, func(doing string, err error) error { return explain(j.file, doing, err) })
 	return nil
 }
-
-// connect gives the connection that writes, to a file in order. When several
-// processes make the same file, SQLite tells some that it is locked without
-// waiting.
-func (j *SQLite) connect(ctx context.Context, busy time.Duration) (*sql.Conn, error) {
-	deadline := time.Now().Add(busy)
-	for {
-		conn, err := j.write.Conn(ctx)
-		if err == nil {
-			if err = prepare(ctx, conn, j.file); err == nil {
-				return conn, nil
-			}
-			_ = conn.Close() // the error that led here says more
-		}
-		if code := codeOf(err); code != codeBusy && code != codeLocked || time.Now().After(deadline) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// connect makes connections to the file with these settings.
-func connect(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
-	path := filepath.ToSlash(file)
-	if filepath.VolumeName(file) != "" {
-		path = "/" + path
-	}
-	settings := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}}
-	for _, p := range pragmas {
-		settings.Add("_pragma", p)
-	}
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String())
-}
-
-func pragma(name string, number int) string { return fmt.Sprintf("PRAGMA %s = %d", name, number) }
 
 // File is the path of the database.
 func (j *SQLite) File() string { return j.file }

@@ -58,9 +58,9 @@ func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.R
 	started := h.StartedAt.Format(time.RFC3339Nano)
 	var info *scheduler.RunInfo
 	err := j.writer.await(func(tx *tx) error {
-		err := tx.row(`INSERT INTO run(id, flow, state, started_at, started_us, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+		err := tx.row(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT(id) DO NOTHING RETURNING key`,
-			h.ID, h.Flow, string(scheduler.RunRunning), started, h.StartedAt.UnixMicro(), started).Scan(&l.key)
+			h.ID, h.Flow, string(scheduler.RunRunning), started, started).Scan(&l.key)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errExists(h.ID)
 		}
@@ -282,7 +282,14 @@ func (l *sqliteLog) lost(tx *tx) error {
 
 // keep stores payloads and says that the run has them.
 func (l *sqliteLog) keep(tx *tx, found blobs) error {
-	for d, data := range found {
+	for d, one := range found {
+		data := one.data
+		if one.secret {
+			var err error
+			if data, err = l.journal.vault.seal(data); err != nil {
+				return err
+			}
+		}
 		if data == nil {
 			data = []byte{}
 		}
@@ -299,13 +306,20 @@ func (l *sqliteLog) keep(tx *tx, found blobs) error {
 // encodeText stores the text of a flow apart.
 func (b blobs) encodeText(text scheduler.FlowText) (source digest, files []byte) {
 	if text.Files == nil {
-		return b.add(text.Source), []byte("null")
+		return b.addFile(text.Source), []byte("null")
 	}
 	refs := make(map[string]string, len(text.Files))
 	for path, content := range text.Files {
-		refs[path] = b.add(content).String()
+		refs[path] = b.addFile(content).String()
 	}
-	return b.add(text.Source), value.Must(refs).AppendJSON(nil)
+	return b.addFile(text.Source), value.Must(refs).AppendJSON(nil)
+}
+
+func (b blobs) addFile(content []byte) digest {
+	if _, end := findMedia(string(content)); end > 0 {
+		return b.addSecret(content)
+	}
+	return b.add(content)
 }
 
 // Revise replaces the text of the flow.

@@ -101,7 +101,7 @@ func (j *SQLite) list(ctx context.Context, filter scheduler.RunFilter) (found []
 			args = append(args, string(state))
 		}
 	}
-	query += " ORDER BY started_us DESC, key DESC"
+	query += " ORDER BY key DESC"
 	if filter.Limit > 0 {
 		query += fmt.Sprintf(" LIMIT %d", filter.Limit)
 	}
@@ -155,7 +155,7 @@ func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error
 	if copy(sum[:], source) != len(sum) {
 		return text, errors.New("the text of the flow is lost")
 	}
-	if text.Source, err = d.load(sum); err != nil {
+	if text.Source, err = d.file(sum); err != nil {
 		return text, err
 	}
 	paths, err := value.ParseJSON(files)
@@ -169,18 +169,34 @@ func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error
 		if !ok {
 			return text, fmt.Errorf("the file %s of the flow is lost", path)
 		}
-		if text.Files[path], err = d.load(sum); err != nil {
+		if text.Files[path], err = d.file(sum); err != nil {
 			return text, err
 		}
 	}
 	return text, nil
 }
 
+// file reads the text of a file, which is secret where it has images in it.
+func (d *decoder) file(sum digest) ([]byte, error) {
+	data, err := d.load(sum, false)
+	if missing := noBlobError(sum); errors.Is(err, missing) {
+		return d.load(sum, true)
+	}
+	return data, err
+}
+
 func (j *SQLite) decoder(ctx context.Context, clear bool) *decoder {
-	return &decoder{clear: clear, get: func(d digest) (data []byte, err error) {
-		err = j.read.QueryRowContext(ctx, "SELECT data FROM blob WHERE sha256 = ?", d[:]).Scan(&data)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = errNoBlob(d)
+	return &decoder{clear: clear, get: func(d digest, secret bool) (data []byte, err error) {
+		at := d
+		if secret {
+			at = d.secret()
+		}
+		err = j.read.QueryRowContext(ctx, "SELECT data FROM blob WHERE sha256 = ?", at[:]).Scan(&data)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil, noBlobError(d)
+		case err == nil && secret:
+			return j.vault.open(d, data)
 		}
 		return data, err
 	}}

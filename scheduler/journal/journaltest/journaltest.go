@@ -43,6 +43,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"big payloads come back", testBigPayloads},
 		{"what looks like a reference is none", testLookalikes},
 		{"images are not shown", testImages},
+		{"deep values", testDeep},
 		{"events from a seq on", testEventsFrom},
 		{"runs are listed", testRuns},
 		{"unknown runs", testUnknown},

@@ -78,6 +78,24 @@ func testLookalikes(t *testing.T, b *bench) {
 	same(t, "the inputs", tricky, got.Inputs)
 }
 
+func encoded64(magic string, data []byte) string {
+	return base64.StdEncoding.EncodeToString(append([]byte(magic), data...))
+}
+
+// What is nested as deep as JSON may be is wrapped into events, and read again.
+func testDeep(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(scheduler.FlowStarted)
+	deep := value.Must([]string{"x", "data:image/png;base64,AAAA"})
+	for range 990 {
+		deep = value.OfMap(value.Pairs("a", []value.Value{deep}))
+	}
+	event := s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &deep})
+	s.append(event)
+	_, full := s.both(t, 2)
+	same(t, "what a resume gets", event, full)
+}
+
 func testImages(t *testing.T, b *bench) {
 	image := make([]byte, 3000)
 	for i := range image {
@@ -95,6 +113,7 @@ func testImages(t *testing.T, b *bench) {
 		{"DATA:image/webp;charset=x;BASE64," + oddText, odd},
 		{"data:image/png;base64," + lines + "\nWhat is this?", fmt.Sprintf("data:image/png;sha256=%x;size=%d\nWhat is this?", sha256.Sum256([]byte(lines)), len(lines))},
 		{`{\"url\":\"data:image/png;base64,AA\/BB\"}`, fmt.Sprintf(`{\"url\":\"data:image/png;sha256=%x;size=%d\"}`, sha256.Sum256([]byte(`AA\/BB`)), 6)},
+		{encoded64("\x89PNG\r\n\x1a\n", image), fmt.Sprintf("image;sha256=%x;size=%d", sha256.Sum256(append([]byte("\x89PNG\r\n\x1a\n"), image...)), 8+len(image))},
 		{"data:image/png;base64, nothing", "data:image/png;base64, nothing"},
 		{"no data: see data:,x;base64,AAAA", "no data: see data:,x;base64,AAAA"},
 		{"base64,AAAA", "base64,AAAA"},
@@ -107,6 +126,7 @@ func testImages(t *testing.T, b *bench) {
 
 	h := b.header("r1")
 	h.Inputs = content
+	h.Text = scheduler.FlowText{Source: []byte("icon: data:image/png;base64," + encoded), Files: map[string][]byte{"a.txt": []byte("a"), "b.txt": []byte("data:image/png;base64," + encoded)}}
 	log, err := b.Begin(b.ctx, h)
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +151,9 @@ func testImages(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 		same(t, "the inputs", read.want, h.Inputs)
+		if string(h.Text.Source) != "icon: data:image/png;base64,"+encoded || len(h.Text.Files) != 2 || string(h.Text.Files["b.txt"]) != "data:image/png;base64,"+encoded {
+			t.Errorf("the text of the flow is %.200q", h.Text)
+		}
 	}
 	if text := value.Must(shown).AppendJSON(nil); bytes.Contains(text, []byte(encoded[:64])) {
 		t.Errorf("the image is shown: %.300s", text)

@@ -1,0 +1,97 @@
+package sqlitefile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/sqlitefile"
+)
+
+const table = "CREATE TABLE t(x INTEGER)"
+
+func open(t *testing.T, file string, form sqlitefile.Form) error {
+	t.Helper()
+	db, conn, err := form.Open(t.Context(), file, time.Second)
+	if err != nil {
+		return err
+	}
+	return errors.Join(conn.Close(), db.Close())
+}
+
+func TestOpen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "a?b.db")
+	one := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}
+	two := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
+	for range 2 { // the second time there is nothing to do
+		if err := open(t, file, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v: others may read it", info, err)
+	}
+	if err := open(t, file, two); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlitefile.Connect(file, time.Second, "query_only(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "SELECT x, y FROM t"); err != nil {
+		t.Errorf("the second migration: %v", err)
+	}
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO t VALUES (1, 2)"); sqlitefile.CodeOf(err) != sqlitefile.ReadOnly {
+		t.Errorf("a pragma was not heard: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+
+	var newer *sqlitefile.NewerError
+	if err := open(t, file, one); !errors.As(err, &newer) || newer.Has != 2 || newer.Known != 1 {
+		t.Errorf("a newer form: %v", err)
+	}
+	if err := open(t, file, sqlitefile.Form{ApplicationID: 8, Migrations: two.Migrations}); !errors.Is(err, sqlitefile.ErrForeign) {
+		t.Errorf("another program's: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("this is no database, but long enough to have a header to look at......................................................."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, file, one); sqlitefile.CodeOf(err) != sqlitefile.NotADB {
+		t.Errorf("no database: %v", err)
+	}
+}
+
+// A step that fails leaves the file as it was.
+func TestMigrationFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	broken := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "CREATE nonsense"}}
+	if err := open(t, file, broken); err == nil {
+		t.Fatal("it was opened")
+	}
+	if err := open(t, file, sqlitefile.Form{ApplicationID: 8, Migrations: []string{table}}); err != nil {
+		t.Errorf("it is not empty: %v", err)
+	}
+}
+
+func TestOpenAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			db, conn, err := (&sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}).Open(t.Context(), file, 30*time.Second)
+			if err == nil {
+				err = errors.Join(conn.Close(), db.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
