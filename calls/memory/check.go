@@ -68,6 +68,15 @@ func (s *Selection) Has(m *BaseMemory) bool {
 		(!s.Utterances || m.Role() != "")
 }
 
+// Everything says that the selection is all that its users have, which is more than
+// memories: deleting it leaves nothing of them, not even snapshots whose memories are
+// gone.
+func (s *Selection) Everything() bool {
+	rest := *s
+	rest.Users, rest.DryRun = Users{}, false
+	return rest == Selection{}
+}
+
 // HasCategory says whether the selection has a snapshot of a user and a category.
 func (s *Selection) HasCategory(user, category string) bool {
 	return s.Users.Has(user) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))

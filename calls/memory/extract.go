@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -82,7 +83,7 @@ func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnap
 // use most.
 func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time) MetaSnapshot {
 	m := MetaSnapshot{ID: id, Category: category, Timestamp: now, Extra: generated()}
-	counts := map[string]int{}
+	counts, written := map[string]int{}, map[string]string{}
 	var firsts []string
 	for _, s := range snapshots {
 		m.SnapshotRefs = append(m.SnapshotRefs, s.ID)
@@ -95,6 +96,7 @@ func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time)
 					counts[f.Term]++
 				}
 			}
+			asWritten(point, written)
 		}
 	}
 	for term := range counts {
@@ -102,8 +104,21 @@ func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time)
 	}
 	slices.SortFunc(m.Keywords, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	m.Keywords = m.Keywords[:min(len(m.Keywords), extractedKeywords)]
+	for i, term := range m.Keywords {
+		m.Keywords[i] = cmp.Or(written[term], term)
+	}
 	m.Description = strings.Join(firsts[:min(len(firsts), extractedPoints)], " ")
 	return m
+}
+
+// asWritten notes how the words of a text are written whose terms are stems.
+func asWritten(text string, written map[string]string) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		terms := rank.Analyze(word, "").Terms
+		if len(terms) == 1 && written[terms[0].Term] == "" {
+			written[terms[0].Term] = word
+		}
+	}
 }
 
 // sentences splits a text behind the marks that end sentences.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -49,10 +50,10 @@ type meta struct {
 // trials is how often a model is asked: once, and once more with what was wrong.
 const trials = 2
 
-// maxKeyPoints bounds what a model may write, in lists and in characters.
+// maxList and maxLength bound what a model may write, in items and in bytes.
 const (
-	maxList = 20
-	maxText = 1000
+	maxList   = 20
+	maxLength = 1000
 )
 
 // GenerateDetailSnapshot sums memories up; categories are those that exist. The
@@ -161,10 +162,14 @@ func trimmed(list []string) (out []string) {
 	return out
 }
 
+// cut bounds a text; one that says nothing, such as the dots of the form, is "".
 func cut(s string) string {
 	s = strings.TrimSpace(s)
-	if len(s) <= maxText {
+	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return ""
+	}
+	if len(s) <= maxLength {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxText], "") + "…"
+	return strings.ToValidUTF8(s[:maxLength], "") + "…"
 }

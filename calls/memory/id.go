@@ -35,6 +35,11 @@ func NewID(kind Kind, now time.Time) string {
 	return string(kind) + "_" + u.String()
 }
 
+// KeyID is the id of what has a key of its own: the same for the same key.
+func KeyID(kind Kind, key string) string {
+	return string(kind) + "_" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)).String()
+}
+
 // CheckID gives an id in its usual form. Ids become file names: what is not a kind
 // and a UUID is refused, with an [*calls.Error] of kind Invalid.
 func CheckID(kind Kind, id string) (string, error) {

@@ -49,15 +49,23 @@ func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPo
 	return m.Store.LoadSnapshot(ctx, s.ID)
 }
 
-// CreateMetaSnapshot describes a user's snapshots of a category.
+// CreateMetaSnapshot describes a user's snapshots of a category. All of them must be
+// there and be the user's.
 func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category string, keywords, snapshotIDs []string, description string) (*MetaSnapshot, error) {
-	for _, id := range snapshotIDs {
-		found, err := m.Store.LoadSnapshot(ctx, id)
+	own := map[string]bool{}
+	for x, err := range m.Store.Snapshots(ctx, Selection{Users: User(user)}) {
 		if err != nil {
 			return nil, err
 		}
-		if found == nil {
-			return nil, calls.Errorf(calls.NotFound, "there is no snapshot %s", id)
+		own[x.Snapshot.ID] = true
+	}
+	for _, id := range snapshotIDs {
+		id, err := CheckID(SnapshotID, id)
+		if err != nil {
+			return nil, err
+		}
+		if !own[id] {
+			return nil, calls.Errorf(calls.NotFound, "the user %q has no snapshot %s", user, id)
 		}
 	}
 	s := MetaSnapshot{ID: NewID(MetaID, m.now()), Category: category, Keywords: keywords, SnapshotRefs: snapshotIDs, Description: description, Timestamp: m.now()}

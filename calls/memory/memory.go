@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -255,8 +256,15 @@ func (f *fields) rest() *value.Map {
 	return f.left
 }
 
-// Speaker is who said it, as the other context says; "" where it does not.
-func (m *BaseMemory) Speaker() string { return m.other("speaker") }
+// Speaker is who said it, as the other context says: an object with speaker, or just
+// the name; "" where it does not.
+func (m *BaseMemory) Speaker() string {
+	if name := m.other("speaker"); name != "" {
+		return strings.TrimSpace(name)
+	}
+	text, _ := m.Context.Other.Str()
+	return rank.SpeakerOf(text)
+}
 
 // Role is the chat role of an utterance, as the other context says; "" for what
 // nobody said in a chat.
@@ -265,33 +273,46 @@ func (m *BaseMemory) Role() string { return m.other("role") }
 // SetRole puts a chat role into the other context, which becomes an object where it
 // was a text: {text, role}.
 func (m *BaseMemory) SetRole(role string) {
-	other := m.Context.Other.Map().Clone()
-	if k := m.Context.Other.Kind(); k != value.Object && k != value.Null {
-		other.Set("text", m.Context.Other)
+	object := m.object()
+	other := object.Map().Clone()
+	if k := object.Kind(); k != value.Object && k != value.Null {
+		other.Set("text", object)
 	}
 	other.Set("role", value.OfString(role))
 	m.Context.Other = value.OfMap(other)
 }
 
-// other is a text in the other context, which may be an object or the JSON of one.
-func (m *BaseMemory) other(key string) string {
+// object is the other context, which may be an object or the JSON of one.
+func (m *BaseMemory) object() value.Value {
 	o := m.Context.Other
 	if text, ok := o.Str(); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if parsed, err := value.ParseJSON([]byte(text)); err == nil {
-			o = parsed
+			return parsed
 		}
 	}
-	v, _ := o.Get(key)
+	return o
+}
+
+// other is a text in the other context.
+func (m *BaseMemory) other(key string) string {
+	v, _ := m.object().Get(key)
 	s, _ := v.Str()
 	return s
 }
 
+// MaxContent is how many bytes the content of a memory may have: a larger one would
+// say everything, and slow the search for all others down.
+const MaxContent = 1 << 20
+
 // Normalize puts a memory into the form in which it is stored, and refuses what
-// cannot be: no content, a strange id, a time out of range. The error is an
+// cannot be: no content or too much, a strange id, a time out of range. The error is an
 // [*calls.Error] of kind Invalid. A memory without an id or a time gets them.
 func (m *BaseMemory) Normalize(now time.Time) error {
 	if strings.TrimSpace(m.Content) == "" {
 		return calls.Errorf(calls.Invalid, "a memory without content").WithHint("give content, a text")
+	}
+	if n := len(m.Content); n > MaxContent {
+		return calls.Errorf(calls.Invalid, "the content of a memory has %d bytes, at most %d are possible", n, MaxContent).WithHint("store it in parts, such as paragraphs")
 	}
 	if m.Timestamp.IsZero() {
 		m.Timestamp = now

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -17,6 +18,8 @@ type SnapshotProcessor struct {
 	Store Store
 	// Generator writes the snapshots; nil takes sentences of the memories.
 	Generator *SnapshotGenerator
+	// Embeddings finds memories by what they mean, too; nil: by their words alone.
+	Embeddings *Embeddings
 	// Clock is the present; nil is the machine's.
 	Clock func() time.Time
 	// Log gets what goes wrong; nil: nobody does.
@@ -45,17 +48,6 @@ const (
 	maxAttempts = 5
 )
 
-// Of gives the memory of a call. The error is an [*calls.Error] that says what is
-// missing.
-func Of(env *calls.Env) (*SnapshotProcessor, error) {
-	p, ok := env.Memory.(*SnapshotProcessor)
-	if !ok {
-		return nil, calls.Errorf(calls.Invalid, "there is no memory store here").
-			WithHint("run it with a state directory; --ephemeral keeps memories only for the run")
-	}
-	return p, nil
-}
-
 func (p *SnapshotProcessor) now() time.Time {
 	if p.Clock == nil {
 		return time.Now()
@@ -75,7 +67,9 @@ func (p *SnapshotProcessor) log() *slog.Logger {
 func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id string, err error) {
 	saved, err := p.Store.SaveMemories(ctx, []BaseMemory{m})
 	if err != nil {
-		p.log().Error("a memory was not saved", "error", err)
+		if calls.KindOf(err) != calls.Invalid { // that is not the store's fault
+			p.log().Error("a memory was not saved", "error", err)
+		}
 		return "", err
 	}
 	return saved[0].ID, nil
@@ -83,15 +77,25 @@ func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id
 
 // GetRelevantMemories finds the memories that matter for a query, best first.
 func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (*Found, error) {
-	found, err := p.Store.Search(ctx, q)
+	found, err := p.search(ctx, *q)
 	if err != nil {
 		p.log().Error("memories could not be searched", "error", err)
 		return nil, err
 	}
-	for _, note := range found.Notes {
-		p.log().Warn(note)
-	}
 	return found, nil
+}
+
+func (p *SnapshotProcessor) search(ctx context.Context, q Query) (found *Found, err error) {
+	note := ""
+	if p.Embeddings != nil && strings.TrimSpace(q.Text) != "" {
+		if q.Vector, note, err = p.Embeddings.query(ctx, p.Store, &q, p.now()); err != nil {
+			return nil, err
+		}
+	}
+	if found, err = p.Store.Search(ctx, &q); err == nil && note != "" {
+		found.Notes = append(found.Notes, note)
+	}
+	return found, err
 }
 
 // Recent is the newest utterances of a scope, oldest first.
@@ -99,7 +103,7 @@ func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit
 	if limit <= 0 {
 		return nil, nil
 	}
-	which := Selection{Users: User(scope.User), HasSession: scope.Session != "", Session: scope.Session, Newest: limit}
+	which := Selection{Users: User(scope.User), HasSession: scope.Session != "", Session: scope.Session, Utterances: true, Newest: limit}
 	for m, err := range p.Store.Memories(ctx, which) {
 		if err != nil {
 			return nil, err
@@ -120,6 +124,9 @@ func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, que
 	if err != nil {
 		return nil, err
 	}
+	for _, note := range found.Notes {
+		p.log().Warn(note) // there is no other place for it
+	}
 	recalled := make([]plugins.Recalled, len(found.Memories))
 	for i, s := range found.Memories {
 		recalled[i] = plugins.Recalled{Text: s.Memory.Content, Score: s.Relevance}
@@ -133,13 +140,29 @@ type Report struct {
 	MetaSnapshots []string `json:"meta_snapshots"`
 	// Postponed counts the jobs that the model failed at; they are tried again later.
 	Postponed int `json:"postponed"`
+	// Embedded counts the memories that got their vector; NotEmbedded says why others
+	// still wait.
+	Embedded    int    `json:"embedded"`
+	NotEmbedded string `json:"not_embedded,omitempty"`
 }
 
 // Run makes the snapshots that are due, or with all of every session and category
-// with anything new, until none is left or ctx ends. That the model fails is no
-// error: the job waits.
+// with anything new, and the vectors that are missing, until none is left or ctx
+// ends. That a model fails is no error: the job waits.
 func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Report, error) {
 	report := Report{Snapshots: []string{}, MetaSnapshots: []string{}}
+	if err := users.Check(); err != nil {
+		return report, err
+	}
+	// Neither model holds up the other.
+	embedded := make(chan error, 1)
+	go func() { embedded <- p.embed(ctx, users, &report) }()
+	err := p.summarize(ctx, users, all, &report)
+	return report, cmp.Or(err, <-embedded)
+}
+
+// summarize makes snapshots.
+func (p *SnapshotProcessor) summarize(ctx context.Context, users Users, all bool, report *Report) error {
 	for ctx.Err() == nil {
 		job, err := p.Store.Claim(ctx, Claim{
 			Now: p.now(), Users: users, All: all, Lease: lease,
@@ -147,23 +170,23 @@ func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Rep
 		})
 		if err != nil {
 			p.log().Error("no snapshot job could be taken", "error", err)
-			return report, err
+			return err
 		}
 		if job == nil {
-			return report, nil
+			return nil
 		}
-		if err := p.do(ctx, job, &report); err != nil {
-			return report, err
+		if err := p.do(ctx, job, report); err != nil {
+			return err
 		}
 	}
-	return report, ctx.Err()
+	return ctx.Err()
 }
 
 // do makes one snapshot, or postpones it.
 func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) error {
 	err := p.generate(ctx, job)
 	if err == nil {
-		err = p.Store.Complete(ctx, job)
+		err = p.Store.Complete(context.WithoutCancel(ctx), job) // it is made, and paid for
 		if err != nil {
 			p.log().Error("a snapshot was not saved", "error", err)
 			return err
@@ -176,7 +199,7 @@ func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) er
 		return nil
 	}
 	wait := min(longestWait, firstWait<<min(job.Attempts, 10))
-	if ctx.Err() != nil { // not the model's fault
+	if errors.Is(ctx.Err(), context.Canceled) { // not the model's fault, as its being slow is
 		wait = 0
 		job.Attempts--
 	}

@@ -12,6 +12,7 @@ import (
 // The pieces of a reason.
 var (
 	reasonWords    = calls.Text{En: "matches %s", Zh: "匹配%s"}
+	reasonMeaning  = calls.Text{En: "means something similar", Zh: "含义相近"}
 	reasonNear     = calls.Text{En: "its neighbours match the query", Zh: "相邻的记忆与问题匹配"}
 	reasonSaid     = calls.Text{En: "said by %s", Zh: "由%s说"}
 	reasonTimed    = calls.Text{En: "speaks of a time", Zh: "提到时间"}
@@ -36,8 +37,11 @@ func reason(a *rank.Analysis, c *candidate, snapshots []string) string {
 			words[i] = fmt.Sprintf(quote, w)
 		}
 		add(reasonWords, strings.Join(words, and))
-	} else if len(a.Terms) > 0 {
+	} else if c.hit.Around {
 		add(reasonNear)
+	}
+	if c.near || c.only {
+		add(reasonMeaning)
 	}
 	if c.hit.Said {
 		add(reasonSaid, c.doc.Speaker)

@@ -99,8 +99,10 @@ type RelevantMemory struct {
 	Context        *value.Value `json:"context,omitempty"`
 }
 
-// Response shapes what was found; include lists what shall be there of content,
-// timestamp, snapshot_ids and context.
+// Included is what a response may have beside id, score and reason.
+func Included() []string { return []string{"content", "timestamp", "snapshot_ids", "context"} }
+
+// Response shapes what was found; include lists what shall be there of [Included].
 func (f *Found) Response(include ...string) *Response {
 	r := &Response{RelevantMemories: []RelevantMemory{}, Notes: f.Notes}
 	for i := range f.Memories {

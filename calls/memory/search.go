@@ -19,6 +19,9 @@ type Shelf interface {
 	Index() *rank.Index
 	// SessionNumber is the number that the index has for a session, or [rank.None].
 	SessionNumber(name string) int32
+	// Vectors calls each with the packed vectors of a model, in any order; a slice is good
+	// for that call.
+	Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error
 	// Load gives the memories of these numbers, in their order.
 	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
 }
@@ -33,27 +36,43 @@ func Rank(ctx context.Context, shelf Shelf, q *Query) ([]Scored, error) {
 	ix := shelf.Index()
 	asked := shelf.SessionNumber(q.Session)
 	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: asked, Keep: q.keep(asked), Limit: q.limit() + more}
+	if q.Vector != nil {
+		rq.Limit = max(rq.Limit, fuseBest)
+	}
 	result, err := rank.Search(ctx, ix, shelf, rq)
-	if err != nil || len(result.Hits) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	wanted := len(result.Hits)
-	if q.Other.IsNull() {
-		wanted = min(wanted, q.limit()+2)
+	r := &ranking{hits: result.Hits, relevance: result.Relevance}
+	if q.Vector != nil {
+		near, err := q.nearest(ctx, shelf, rq.Keep)
+		if err != nil {
+			return nil, err
+		}
+		r = fuse(result, near, &q.Vector.Model)
 	}
-	hits := result.Hits[:wanted]
-	for len(hits) > 0 && rounded(result.Relevance(hits[len(hits)-1].Score)) <= q.MinRelevance && q.Other.IsNull() {
-		hits = hits[:len(hits)-1]
-	}
-	seqs := make([]uint32, len(hits))
-	for i, h := range hits {
+	q.cut(r)
+	seqs := make([]uint32, len(r.hits))
+	for i, h := range r.hits {
 		seqs[i] = h.Seq
 	}
 	memories, err := shelf.Load(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}
-	return q.score(ix, result, hits, memories), nil
+	return q.score(ix, &result.Analysis, r, memories), nil
+}
+
+// cut leaves out what cannot be wanted, whatever else but words and meaning says.
+func (q *Query) cut(r *ranking) {
+	if !q.Other.IsNull() {
+		r.hits = r.hits[:min(len(r.hits), q.limit()+more)]
+		return
+	}
+	r.hits = r.hits[:min(len(r.hits), q.limit()+2)]
+	for n := len(r.hits); n > 0 && q.cuts(rounded(r.relevance(r.hits[n-1].Score))); n-- {
+		r.hits = r.hits[:n-1]
+	}
 }
 
 func (q *Query) limit() int {
@@ -61,6 +80,12 @@ func (q *Query) limit() int {
 		return DefaultLimit
 	}
 	return q.Limit
+}
+
+// cuts says whether a relevance is too low. 0 cuts nothing, not even what rounds to
+// it: who wants all of them wants their order.
+func (q *Query) cuts(relevance float64) bool {
+	return q.MinRelevance > 0 && relevance <= q.MinRelevance
 }
 
 // keep is the filter of what the query excludes; nil: nothing.
@@ -88,22 +113,24 @@ type candidate struct {
 	hit    rank.Hit
 	memory BaseMemory
 	doc    rank.Document
+	// near says that its meaning alone makes it worth showing, only that no word found it.
+	near, only bool
 }
 
-func (q *Query) score(ix *rank.Index, result *rank.Result, hits []rank.Hit, memories []BaseMemory) []Scored {
-	list := make([]candidate, len(hits))
-	for i, h := range hits {
+func (q *Query) score(ix *rank.Index, a *rank.Analysis, r *ranking, memories []BaseMemory) []Scored {
+	list := make([]candidate, len(r.hits))
+	for i, h := range r.hits {
 		h.Score *= 1 + boostShared*float64(min(2, shared(q.Other, memories[i].Context.Other)))
-		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker())}
+		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker()), r.near[h.Seq], r.only[h.Seq]}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	newestFirst(list)
 	var out []Scored
 	for _, c := range list {
 		snapshots := slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
-		s := Scored{Memory: c.memory, Relevance: rounded(result.Relevance(c.hit.Score)), Snapshots: snapshots}
-		if s.Relevance > q.MinRelevance {
-			s.Reason = reason(&result.Analysis, &c, snapshots)
+		s := Scored{Memory: c.memory, Relevance: rounded(r.relevance(c.hit.Score)), Snapshots: snapshots}
+		if !q.cuts(s.Relevance) {
+			s.Reason = reason(a, &c, snapshots)
 			out = append(out, s)
 		}
 	}

@@ -29,7 +29,8 @@ type MemoryStorage interface {
 	LoadMetaSnapshot(ctx context.Context, id string) (*MetaSnapshot, error)
 	// Delete removes memories, also from the index and from the history. Snapshots that
 	// were made of them are made anew from what is left, without a model, or go with
-	// the last memory, and so do meta snapshots.
+	// the last memory, and so do meta snapshots. Of a selection of all that a user has,
+	// nothing is left.
 	Delete(ctx context.Context, which Selection) (Deleted, error)
 }
 
@@ -39,6 +40,7 @@ type Store interface {
 	MemoryStorage
 	Lister
 	Queue
+	Vectors
 	// Search finds the memories that matter for a query. Deterministic: the time of the
 	// query is the present.
 	Search(ctx context.Context, q *Query) (*Found, error)
@@ -214,16 +216,19 @@ type Deleted struct {
 
 // Stats counts what is stored.
 type Stats struct {
-	Users         int       `json:"users"`
-	Sessions      int       `json:"sessions"`
-	Memories      int       `json:"memories"`
-	Snapshots     int       `json:"snapshots"`
-	MetaSnapshots int       `json:"meta_snapshots"`
-	Versions      int       `json:"old_versions"`
-	Jobs          int       `json:"jobs"`
-	Bytes         int64     `json:"bytes"`
-	Oldest        time.Time `json:"oldest,omitzero"`
-	Newest        time.Time `json:"newest,omitzero"`
+	Users         int `json:"users"`
+	Sessions      int `json:"sessions"`
+	Memories      int `json:"memories"`
+	Snapshots     int `json:"snapshots"`
+	MetaSnapshots int `json:"meta_snapshots"`
+	Versions      int `json:"old_versions"`
+	Jobs          int `json:"jobs"`
+	// Vectors counts those of the model in use, Unembedded the memories that wait for one.
+	Vectors    int       `json:"vectors"`
+	Unembedded int       `json:"unembedded"`
+	Bytes      int64     `json:"bytes"`
+	Oldest     time.Time `json:"oldest,omitzero"`
+	Newest     time.Time `json:"newest,omitzero"`
 }
 
 // Query asks for memories.
@@ -232,6 +237,9 @@ type Query struct {
 	// Text is the question, Earlier what the user said before it, the newest last.
 	Text    string
 	Earlier []string
+	// Vector is the meaning of the query, where there are embeddings; nil searches by
+	// words alone.
+	Vector *QueryVector
 	// Now is the present.
 	Now time.Time
 	// AsOf leaves out what happened after Now.
@@ -246,7 +254,7 @@ type Query struct {
 	// more.
 	Other value.Value
 	// Limit is how many are wanted at most, MinRelevance what their relevance must be
-	// above, from 0.
+	// above; 0 leaves out none of them.
 	Limit        int
 	MinRelevance float64
 }

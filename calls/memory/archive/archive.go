@@ -9,9 +9,9 @@ package archive
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,13 +51,18 @@ var folders = []folder{
 const indexFile = "index.json"
 
 // Export writes the memories of users to a directory, which is made. Files of an
-// earlier export whose memories are gone are removed; the index is written last.
+// earlier export whose memories are gone are removed; the index is written last. A
+// directory that has memories of others than one user is refused: it is no place for
+// that user's alone.
 func Export(ctx context.Context, store memory.Lister, users memory.Users, dir string, progress Progress) (r Report, err error) {
 	w, err := newWriter(ctx, dir, progress)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, w.root.Close()) }()
+	defer func() { err = firstOf(err, w.root.Close()) }()
+	if err := w.checkOwners(dir, users); err != nil {
+		return r, err
+	}
 	which := memory.Selection{Users: users}
 	for m, err := range store.Memories(ctx, which) {
 		if err != nil {
@@ -73,10 +78,10 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(folders[1], s.ID, memory.FormatTime(s.Timestamp), w.owned(folders[0], x.User, value.Must(s), s.MemoryRefs)); err != nil {
+		if err := w.add(folders[1], s.ID, memory.FormatTime(s.Timestamp), owned(x.User, value.Must(s), s.MemoryRefs, w.index[folders[0].name])); err != nil {
 			return r, err
 		}
-		w.categorize(s.Category, "snapshots", s.ID)
+		w.categories.add(s.Category, 0, s.ID)
 		r.Snapshots++
 	}
 	for x, err := range store.MetaSnapshots(ctx, which) {
@@ -84,18 +89,51 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(folders[2], s.ID, memory.FormatTime(s.Timestamp), w.owned(folders[1], x.User, value.Must(s), s.SnapshotRefs)); err != nil {
+		if err := w.add(folders[2], s.ID, memory.FormatTime(s.Timestamp), owned(x.User, value.Must(s), s.SnapshotRefs, w.index[folders[1].name])); err != nil {
 			return r, err
 		}
-		w.categorize(s.Category, "meta_snapshots", s.ID)
+		w.categories.add(s.Category, 1, s.ID)
 		r.MetaSnapshots++
 	}
 	return r, w.finish()
 }
 
-// owned notes whose a snapshot is, where nothing that it refers to can tell.
-func (w *writer) owned(f folder, user string, v value.Value, refs []string) value.Value {
-	known := func(ref string) bool { _, ok := w.index[f.name].Get(ref); return ok }
+// firstOf is the error that led to the others, with its kind and hint.
+func firstOf(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// checkOwners looks for memories that belong to others than the one user.
+func (w *writer) checkOwners(dir string, users memory.Users) error {
+	if _, one := users.One(); !one {
+		return nil
+	}
+	entries, err := fs.ReadDir(w.root.FS(), folders[0].name)
+	if err != nil {
+		return fmt.Errorf("exporting memories: %w", err)
+	}
+	for _, e := range entries {
+		data, err := w.root.ReadFile(folders[0].name + "/" + e.Name())
+		if err != nil {
+			continue // no file of an export
+		}
+		v, err := value.ParseJSON(data)
+		var m memory.BaseMemory
+		if err == nil && m.DecodeValue(v) == nil && !users.Has(m.Context.UserID) {
+			return calls.Errorf(calls.Invalid, "%s has memories of the user %q, which this export would remove", dir, m.Context.UserID).
+				WithHint("give another directory, or export everybody's memories")
+		}
+	}
+	return nil
+}
+
+// owned notes whose a snapshot is, where nothing that it refers to can tell: files is
+// what there is.
+func owned(user string, v value.Value, refs []string, files *value.Map) value.Value {
+	known := func(ref string) bool { _, ok := files.Get(ref); return ok }
 	if user == "" || slices.ContainsFunc(refs, known) {
 		return v
 	}
@@ -109,17 +147,54 @@ type writer struct {
 	root       *os.Root
 	progress   Progress
 	index      map[string]*value.Map
-	categories map[string]*category
+	categories categories
 	done       int
 }
 
-// category is where the ids of a category stand in the index.
+// categories are the lists of the index, by the key of their category.
+type categories map[string]*category
+
+// category is the ids of its snapshots and of its meta snapshots.
 type category struct {
-	shown                    string
-	snapshots, metaSnapshots []string
+	shown string
+	ids   [2][]string
+}
+
+// add notes an id: kind 0 is a snapshot, 1 a meta snapshot.
+func (all categories) add(name string, kind int, id string) {
+	key := memory.CategoryKey(name)
+	c := all[key]
+	if c == nil {
+		c = &category{shown: strings.TrimSpace(name)}
+		all[key] = c
+	}
+	c.ids[kind] = append(c.ids[kind], id)
+}
+
+// value is the member categories of the index.
+func (all categories) value() value.Value {
+	list := value.NewMap(len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		c := all[key]
+		list.Set(c.shown, value.OfMap(value.Pairs("snapshots", append([]string{}, c.ids[0]...), "meta_snapshots", append([]string{}, c.ids[1]...))))
+	}
+	return value.OfMap(list)
 }
 
 func newWriter(ctx context.Context, dir string, progress Progress) (*writer, error) {
+	root, err := openDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{ctx: ctx, root: root, progress: progress, index: map[string]*value.Map{}, categories: categories{}}
+	for _, f := range folders {
+		w.index[f.name] = value.NewMap(0)
+	}
+	return w, nil
+}
+
+// openDir opens a directory with its folders, or makes them.
+func openDir(dir string) (*os.Root, error) {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f.name), 0o700); err != nil {
 			return nil, calls.Errorf(calls.Invalid, "exporting memories: %w", err)
@@ -129,11 +204,7 @@ func newWriter(ctx context.Context, dir string, progress Progress) (*writer, err
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "exporting memories: %w", err)
 	}
-	w := &writer{ctx: ctx, root: root, progress: progress, index: map[string]*value.Map{}, categories: map[string]*category{}}
-	for _, f := range folders {
-		w.index[f.name] = value.NewMap(0)
-	}
-	return w, nil
+	return root, nil
 }
 
 // add writes a file and notes it for the index.
@@ -141,23 +212,30 @@ func (w *writer) add(f folder, id, timestamp string, v value.Value) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	file := f.name + "/" + id + ".json"
-	w.index[f.name].Set(id, value.OfMap(value.Pairs("path", file, "timestamp", timestamp, "type", f.label)))
+	w.index[f.name].Set(id, f.entry(id, timestamp))
 	w.done++
 	if w.progress != nil && w.done%100 == 0 {
 		w.progress(w.done, 0)
 	}
-	return w.write(file, v, false)
+	return write(w.root, f.file(id), v, false)
+}
+
+// file is where something is.
+func (f *folder) file(id string) string { return f.name + "/" + id + ".json" }
+
+// entry is what the index says of it.
+func (f *folder) entry(id, timestamp string) value.Value {
+	return value.OfMap(value.Pairs("path", f.file(id), "timestamp", timestamp, "type", f.label))
 }
 
 // write puts a file into its place whole. What it says already is not written again.
-func (w *writer) write(file string, v value.Value, sync bool) (err error) {
+func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
-	if old, err := w.root.ReadFile(file); err == nil && bytes.Equal(old, data) {
+	if old, err := root.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	temporary := file + ".tmp"
-	f, err := w.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("exporting memories: %w", err)
 	}
@@ -165,8 +243,8 @@ func (w *writer) write(file string, v value.Value, sync bool) (err error) {
 	if sync && err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = w.root.Rename(temporary, file)
+	if err = firstOf(err, f.Close()); err == nil {
+		err = root.Rename(temporary, file)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting memories: %w", err)
@@ -174,48 +252,28 @@ func (w *writer) write(file string, v value.Value, sync bool) (err error) {
 	return nil
 }
 
-func (w *writer) categorize(name, list, id string) {
-	key := memory.CategoryKey(name)
-	c := w.categories[key]
-	if c == nil {
-		c = &category{shown: strings.TrimSpace(name)}
-		w.categories[key] = c
-	}
-	if list == "snapshots" {
-		c.snapshots = append(c.snapshots, id)
-	} else {
-		c.metaSnapshots = append(c.metaSnapshots, id)
-	}
-}
-
 // finish writes the index and removes what is not in it.
 func (w *writer) finish() error {
+	if err := writeIndex(w.root, w.index, w.categories); err != nil {
+		return err
+	}
+	return w.sweep()
+}
+
+// writeIndex writes the index, its ids in order.
+func writeIndex(root *os.Root, entries map[string]*value.Map, categories categories) error {
 	index := value.NewMap(4)
 	for _, f := range folders {
-		entries := w.index[f.name]
-		ids := slices.Sorted(slices.Values(entries.Keys()))
+		ids := slices.Sorted(slices.Values(entries[f.name].Keys()))
 		sorted := value.NewMap(len(ids))
 		for _, id := range ids {
-			entry, _ := entries.Get(id)
+			entry, _ := entries[f.name].Get(id)
 			sorted.Set(id, entry)
 		}
 		index.Set(f.name, value.OfMap(sorted))
 	}
-	categories := value.NewMap(len(w.categories))
-	var keys []string
-	for key := range w.categories {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		c := w.categories[key]
-		categories.Set(c.shown, value.OfMap(value.Pairs("snapshots", append([]string{}, c.snapshots...), "meta_snapshots", append([]string{}, c.metaSnapshots...))))
-	}
-	index.Set("categories", value.OfMap(categories))
-	if err := w.write(indexFile, value.OfMap(index), true); err != nil {
-		return err
-	}
-	return w.sweep()
+	index.Set("categories", categories.value())
+	return write(root, indexFile, value.OfMap(index), true)
 }
 
 // sweep removes the files of an earlier export that are not in the index.

@@ -122,20 +122,41 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestExportOneUserOverAll(t *testing.T) {
+func TestExportOneUser(t *testing.T) {
+	s := filled(t)
+	dir, _ := export(t, s, memory.User("bob"))
+	if left := files(t, dir); len(left) != 2 { // bob's memory and the index
+		t.Errorf("%v", left)
+	}
+	if _, err := archive.Export(t.Context(), s, memory.User("bob"), dir, nil); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	all, _ := export(t, s, memory.AllUsers())
+	before := files(t, all)
+	if _, err := archive.Export(t.Context(), s, memory.User("bob"), all, nil); calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), `"ann"`) {
+		t.Errorf("over a backup of all: %v", err)
+	}
+	if diff := cmp.Diff(before, files(t, all)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExportOver(t *testing.T) {
 	s := filled(t)
 	dir, _ := export(t, s, memory.AllUsers())
 	stranger := filepath.Join(dir, "memories", "mine.txt")
 	if err := os.WriteFile(stranger, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	if _, err := archive.Export(t.Context(), s, memory.User("bob"), dir, func(int, int) { n++ }); err != nil {
+	if _, err := s.Delete(t.Context(), memory.Selection{Users: memory.User("ann")}); err != nil {
 		t.Fatal(err)
 	}
-	left := files(t, dir)
-	if len(left) != 3 { // bob's memory, the index and the stranger
-		t.Errorf("left: %v", left)
+	if _, err := archive.Export(t.Context(), s, memory.AllUsers(), dir, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "memories"))
+	if err != nil || len(left) != 2 { // bob's and the stranger
+		t.Errorf("left: %v, %v", left, err)
 	}
 	if _, err := archive.Export(t.Context(), s, memory.Users{}, dir, nil); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("nobody's: %v", err)
@@ -249,16 +270,45 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestUtterances(t *testing.T) {
+	s := store()
+	text := `{"is_user": true, "content": "ok", "timestamp": "2026-03-05T09:00:00Z"}
+{"is_user": false, "content": "ok"}
+{"role": "user", "content": "ok"}
+{"role": "user", "content": "ok"}
+{"role": "user", "content": "x", "context": {"other_context": "{\"speaker\": \"Ann\"}", "session_id": "t"}}
+{"content": "known", "context": {"other_context": {"speaker": "Ben"}}, "tag": 1}
+`
+	r, err := archive.ImportLines(t.Context(), s, "x.jsonl", strings.NewReader(text), archive.Options{Users: memory.User("ann"), Session: "s"})
+	if err != nil || r.Memories != 6 || r.New != 6 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var got []string
+	for m, err := range s.Memories(t.Context(), memory.Selection{Users: memory.User("ann")}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join([]string{m.Content, m.Context.SessionID, m.Role(), m.Speaker(), value.OfMap(m.Extra).JSON()}, " "))
+	}
+	want := []string{"ok s user  {}", "ok s assistant  {}", "ok s user  {}", "ok s user  {}", "x t user Ann {}", `known s  Ben {"tag":1}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWrongLines(t *testing.T) {
 	const id = `"id": "memory_01890a5d-ac96-774b-bcce-b302099a8057"`
 	good := `{"content": "x", "context": {"user_id": "ann"}}` + "\n"
 	for text, want := range map[string]string{
-		good + good + "{":                                    "x.jsonl:3: ",
-		good + "\n[]":                                        "x.jsonl:3: want an object",
-		good + `{"content": ""}`:                             "x.jsonl:2: a memory without content",
-		`{"content": "x", "id": "1"}`:                        "x.jsonl:1: the id",
-		good + `{"content": "x", "timestamp": "soon"}`:       "x.jsonl:2: timestamp: ",
-		good + `{"content": "x", "context": {"user_id": 1}}`: "x.jsonl:2: context: user_id: want a string",
+		good + good + "{":                       "x.jsonl:3: ",
+		good + `{"content": "x", "is_user": 1}`: "x.jsonl:2: is_user: want a boolean",
+		good + `{"content": "x", "role": 1}`:    "x.jsonl:2: role: want a string",
+		good + "\n[]":                           "x.jsonl:3: want an object",
+		good + `{"content": ""}`:                "x.jsonl:2: a memory without content",
+		good + `{"content": "` + strings.Repeat("x", memory.MaxContent+1) + `"}`:                              "x.jsonl:2: the content of a memory has 1048577 bytes",
+		`{"content": "x", "id": "1"}`:                                                                         "x.jsonl:1: the id",
+		good + `{"content": "x", "timestamp": "soon"}`:                                                        "x.jsonl:2: timestamp: ",
+		good + `{"content": "x", "context": {"user_id": 1}}`:                                                  "x.jsonl:2: context: user_id: want a string",
 		`{"content": "x", ` + id + `}` + "\n" + `{"content": "x", "context": {"user_id": "eve"}, ` + id + `}`: "x.jsonl:2: the id memory_01890a5d-ac96-774b-bcce-b302099a8057 belongs to another user",
 	} {
 		s := store()

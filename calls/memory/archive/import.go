@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Users are those whose memories are stored; others are left out.
 	Users memory.Users
+	// Session is that of lines that name none.
+	Session string
 	// Progress may be nil.
 	Progress Progress
 }
@@ -37,7 +39,7 @@ func Import(ctx context.Context, store memory.Store, dir string, options Options
 	if err != nil {
 		return r, calls.Errorf(calls.NotFound, "importing memories: %w", err)
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	defer func() { err = firstOf(err, root.Close()) }()
 	in := &importer{ctx: ctx, store: store, files: root.FS(), options: options, owners: map[string]string{}}
 	if err := in.list(); err != nil {
 		return r, err
@@ -77,16 +79,18 @@ func (in *importer) list() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("importing memories: %w", err)
 		}
+		there := make(map[string]bool, len(entries))
 		for _, e := range entries {
 			if !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
 				in.names[i] = append(in.names[i], f.name+"/"+e.Name())
+				there[f.name+"/"+e.Name()] = true
 			}
 		}
 		listed, _ := index.Get(f.name)
 		for id, entry := range listed.Map().All() {
 			where, _ := entry.Get("path")
 			file, _ := where.Str()
-			if slices.Contains(in.names[i], file) {
+			if there[file] {
 				continue
 			}
 			if !fs.ValidPath(file) {
@@ -95,6 +99,7 @@ func (in *importer) list() error {
 				in.problem(indexFile, "%s: there is no file %s", id, file)
 			} else {
 				in.names[i] = append(in.names[i], file)
+				there[file] = true
 			}
 		}
 		slices.Sort(in.names[i])
@@ -223,17 +228,9 @@ func (r *Report) count(saved []memory.Saved) {
 
 func (in *importer) snapshots() error {
 	return in.each(1, func(file string, v value.Value) error {
-		v, owner, owned := takeOwner(v)
 		var s memory.MemorySnapshot
-		err := s.DecodeValue(v)
-		if err == nil {
-			err = s.Normalize(s.Timestamp)
-		}
-		if err != nil {
-			in.problem(file, "%v", err)
-			return nil
-		}
-		if owner, owned = in.owner(file, s.MemoryRefs, owner, owned); !owned || !in.options.Users.Has(owner) {
+		owner, mine := in.read(file, v, &s, &s.MemoryRefs)
+		if !mine {
 			return nil
 		}
 		in.owners[s.ID] = owner
@@ -243,21 +240,35 @@ func (in *importer) snapshots() error {
 
 func (in *importer) metas() error {
 	return in.each(2, func(file string, v value.Value) error {
-		v, owner, owned := takeOwner(v)
 		var s memory.MetaSnapshot
-		err := s.DecodeValue(v)
-		if err == nil {
-			err = s.Normalize(s.Timestamp)
-		}
-		if err != nil {
-			in.problem(file, "%v", err)
-			return nil
-		}
-		if owner, owned = in.owner(file, s.SnapshotRefs, owner, owned); !owned || !in.options.Users.Has(owner) {
+		owner, mine := in.read(file, v, &s, &s.SnapshotRefs)
+		if !mine {
 			return nil
 		}
 		return in.stored(file, in.store.SaveMetaSnapshot(in.ctx, owner, s), &in.MetaSnapshots)
 	})
+}
+
+// read reads a snapshot of either kind, and says whose it is; refs are what it refers
+// to. mine is false for what is wrong, which is noted, or not wanted.
+func (in *importer) read(file string, v value.Value, s snapshot, refs *[]string) (owner string, mine bool) {
+	v, owner, owned := takeOwner(v)
+	err := s.DecodeValue(v)
+	if err == nil {
+		err = s.Normalize(time.Time{})
+	}
+	if err != nil {
+		in.problem(file, "%v", err)
+		return "", false
+	}
+	owner, owned = in.owner(file, *refs, owner, owned)
+	return owner, owned && in.options.Users.Has(owner)
+}
+
+// snapshot is one of either kind.
+type snapshot interface {
+	DecodeValue(v value.Value) error
+	Normalize(now time.Time) error
 }
 
 // stored counts what was stored; what the store refuses is a problem of the file.

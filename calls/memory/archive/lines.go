@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -18,9 +19,11 @@ import (
 // maxLine bounds a line of JSON Lines.
 const maxLine = 16 << 20
 
-// ImportLines stores the memories of a file of JSON Lines, one memory in each line.
-// It reads the file twice: a wrong line is an error that names it, and then nothing
-// is stored. A memory of another user than those of the options is wrong.
+// ImportLines stores the memories of a file of JSON Lines, one memory in each line,
+// or one utterance: {is_user, content, timestamp} or {role, content}. It reads the
+// file twice: a wrong line is an error that names it, and then nothing is stored. A
+// line without a user or a session takes those of the options; a memory of another
+// user than those of the options is wrong.
 func ImportLines(ctx context.Context, store memory.Store, name string, file io.ReadSeeker, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
@@ -48,9 +51,14 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 		}
 		return nil
 	}
-	err = each(ctx, name, file, func(_ int, m memory.BaseMemory) error {
+	now, read := time.Now(), 0
+	err = each(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
+		read++
+		if m.Timestamp.IsZero() { // one after the other, so that what was said twice stays
+			m.Timestamp = now.Add(time.Duration(read-total) * time.Millisecond)
+		}
 		batch = append(batch, m)
-		if len(batch) < 10*together {
+		if len(batch) < 5*together {
 			return nil
 		}
 		return flush()
@@ -64,14 +72,15 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 // check reads all lines and counts them.
 func check(ctx context.Context, store memory.Store, name string, file io.Reader, options Options) (n int, err error) {
 	owners := map[string]string{}
-	err = each(ctx, name, file, func(line int, m memory.BaseMemory) error {
+	err = each(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
 		n++
 		user, given := m.Context.UserID, m.ID != ""
 		if err := m.Normalize(m.Timestamp); err != nil {
 			return at(name, line, err)
 		}
 		if !options.Users.Has(user) {
-			return at(name, line, calls.Errorf(calls.Invalid, "it is a memory of the user %q", user))
+			return at(name, line, calls.Errorf(calls.Invalid, "it is a memory of the user %q, not of the one whose are imported", user).
+				WithHint("leave --user out, or the line"))
 		}
 		if !given {
 			return nil
@@ -100,7 +109,7 @@ func at(name string, line int, err error) error {
 }
 
 // each reads the memories of the lines; empty ones are skipped.
-func each(ctx context.Context, name string, file io.Reader, use func(line int, m memory.BaseMemory) error) error {
+func each(ctx context.Context, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for line := 1; lines.Scan(); line++ {
@@ -114,11 +123,7 @@ func each(ctx context.Context, name string, file io.Reader, use func(line int, m
 		if len(text) == 0 {
 			continue
 		}
-		v, err := value.ParseJSON(text)
-		var m memory.BaseMemory
-		if err == nil {
-			err = m.DecodeValue(v)
-		}
+		m, err := options.read(text)
 		if err != nil {
 			return at(name, line, err)
 		}
@@ -131,6 +136,57 @@ func each(ctx context.Context, name string, file io.Reader, use func(line int, m
 			return calls.Errorf(calls.Invalid, "%s: a line is longer than %d bytes", name, maxLine)
 		}
 		return fmt.Errorf("importing %s: %w", name, err)
+	}
+	return nil
+}
+
+// read reads a line.
+func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
+	v, err := value.ParseJSON(text)
+	if err != nil {
+		return m, fmt.Errorf("the JSON at %w", err)
+	}
+	if err := m.DecodeValue(v); err != nil {
+		return m, err
+	}
+	context, _ := v.Get("context")
+	if user, ok := o.Users.One(); ok {
+		if _, said := context.Get("user_id"); !said {
+			m.Context.UserID = user
+		}
+	}
+	if _, said := context.Get("session_id"); !said {
+		m.Context.SessionID = o.Session
+	}
+	return m, setRole(&m)
+}
+
+// setRole moves the role of an utterance to where a memory has it.
+func setRole(m *memory.BaseMemory) error {
+	role := ""
+	if v, ok := m.Extra.Get("is_user"); ok {
+		isUser, ok := v.Bool()
+		if !ok {
+			return fmt.Errorf("is_user: want a boolean, got %s", v.Kind())
+		}
+		if role = "assistant"; isUser {
+			role = "user"
+		}
+	}
+	if v, ok := m.Extra.Get("role"); ok {
+		if role, ok = v.Str(); !ok {
+			return fmt.Errorf("role: want a string, got %s", v.Kind())
+		}
+	}
+	if role == "" {
+		return nil
+	}
+	m.SetRole(role)
+	m.Extra = m.Extra.Clone()
+	m.Extra.Delete("is_user")
+	m.Extra.Delete("role")
+	if m.Extra.Len() == 0 {
+		m.Extra = nil
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type Store struct {
 	metas     map[string]*meta
 	reserved  map[string]reservation // by job token
 	shelves   map[string]*shelf      // by user; made when somebody searches
+	model     memory.Model           // whose vectors are kept
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -36,6 +37,8 @@ type record struct {
 	memory.BaseMemory
 	versions []memory.BaseMemory
 	saved    time.Time
+	vector   packed
+	waits    *reservation // for a vector; nil: it does not
 }
 
 // snapshot is linked to the memories that were there, and the same user's, when it
@@ -105,7 +108,11 @@ func (s *Store) save(m memory.BaseMemory, given bool, now time.Time) memory.Save
 			return memory.Saved{ID: m.ID, State: memory.Unchanged}
 		}
 		r.versions = append(r.versions, r.BaseMemory)
+		if r.EmbeddedText() != m.EmbeddedText() {
+			r.vector, r.waits = packed{}, nil
+		}
 		r.BaseMemory = m
+		s.await(r)
 		s.byKey[keyOf(&m)] = append(s.byKey[keyOf(&m)], r)
 		delete(s.shelves, m.Context.UserID)
 		return memory.Saved{ID: m.ID, State: memory.Updated}
@@ -118,6 +125,7 @@ func (s *Store) save(m memory.BaseMemory, given bool, now time.Time) memory.Save
 		}
 	}
 	r := &record{BaseMemory: m, saved: now}
+	s.await(r)
 	s.order = append(s.order, r)
 	s.byID[m.ID] = r
 	s.byKey[keyOf(&m)] = append(s.byKey[keyOf(&m)], r)
@@ -143,90 +151,6 @@ func (s *Store) LoadMemory(ctx context.Context, id string) (*memory.BaseMemory, 
 	if r := s.byID[id]; r != nil {
 		m := r.BaseMemory
 		return &m, ctx.Err()
-	}
-	return nil, ctx.Err()
-}
-
-// SaveSnapshot stores a snapshot of a user's memories.
-func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
-	if err := x.Normalize(s.clock()); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.snapshots[x.ID]; old != nil && old.User != user {
-		return memory.ErrForeign(x.ID)
-	}
-	s.putSnapshot(user, x)
-	return ctx.Err()
-}
-
-func (s *Store) putSnapshot(user string, x memory.MemorySnapshot) {
-	y := s.snapshots[x.ID]
-	if y == nil {
-		y = &snapshot{}
-		s.snapshots[x.ID] = y
-	}
-	y.Owned, y.saved, y.links = memory.Owned[memory.MemorySnapshot]{User: user, Snapshot: x}, s.clock(), nil
-	for _, ref := range x.MemoryRefs {
-		if r := s.byID[ref]; r != nil && r.Context.UserID == user {
-			y.links = append(y.links, r)
-		}
-	}
-	delete(s.shelves, user)
-}
-
-// LoadSnapshot gives nil where there is none.
-func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
-	id, err := memory.CheckID(memory.SnapshotID, id)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x := s.snapshots[id]; x != nil {
-		found := x.Snapshot
-		return &found, ctx.Err()
-	}
-	return nil, ctx.Err()
-}
-
-// SaveMetaSnapshot stores a meta snapshot of a user's snapshots.
-func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
-	if err := x.Normalize(s.clock()); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.metas[x.ID]; old != nil && old.User != user {
-		return memory.ErrForeign(x.ID)
-	}
-	s.putMeta(user, x)
-	return ctx.Err()
-}
-
-func (s *Store) putMeta(user string, x memory.MetaSnapshot) {
-	y := &meta{Owned: memory.Owned[memory.MetaSnapshot]{User: user, Snapshot: x}}
-	s.metas[x.ID] = y
-	for _, ref := range x.SnapshotRefs {
-		if z := s.snapshots[ref]; z != nil && z.User == user {
-			y.links = append(y.links, z)
-		}
-	}
-	delete(s.shelves, user)
-}
-
-// LoadMetaSnapshot gives nil where there is none.
-func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
-	id, err := memory.CheckID(memory.MetaID, id)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x := s.metas[id]; x != nil {
-		found := x.Snapshot
-		return &found, ctx.Err()
 	}
 	return nil, ctx.Err()
 }
@@ -279,34 +203,6 @@ func (s *Store) pick(which memory.Selection) (list []memory.BaseMemory) {
 	return list
 }
 
-// Snapshots gives snapshots in order of their ids.
-func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return listed(ctx, which, func() (list []memory.Owned[memory.MemorySnapshot]) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
-			if x := s.snapshots[id]; which.HasCategory(x.User, x.Snapshot.Category) {
-				list = append(list, x.Owned)
-			}
-		}
-		return list
-	})
-}
-
-// MetaSnapshots gives meta snapshots in order of their ids.
-func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return listed(ctx, which, func() (list []memory.Owned[memory.MetaSnapshot]) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, id := range slices.Sorted(maps.Keys(s.metas)) {
-			if x := s.metas[id]; which.HasCategory(x.User, x.Snapshot.Category) {
-				list = append(list, x.Owned)
-			}
-		}
-		return list
-	})
-}
-
 func listed[T any](ctx context.Context, which memory.Selection, list func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -340,6 +236,12 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 		}
 		st.Memories++
 		st.Versions += len(r.versions)
+		if r.waits != nil {
+			st.Unembedded++
+		}
+		if s.model.Name != "" && r.vector.model == s.model.Name {
+			st.Vectors++
+		}
 		st.Bytes += int64(len(r.Content))
 		if st.Oldest.IsZero() || r.Timestamp.Before(st.Oldest) {
 			st.Oldest = r.Timestamp
@@ -375,7 +277,11 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 		gone[m.ID] = true
 	}
 	d.Memories = len(gone)
-	s.scrub(which, gone, &d)
+	if which.Everything() {
+		s.wipe(which, &d)
+	} else {
+		s.scrub(which, gone, &d)
+	}
 	if which.DryRun {
 		return d, nil
 	}
@@ -385,6 +291,26 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	}
 	clear(s.shelves)
 	return d, nil
+}
+
+// wipe removes all snapshots of the users, with those whose memories are gone.
+func (s *Store) wipe(which memory.Selection, d *memory.Deleted) {
+	for id, x := range s.snapshots {
+		if which.Users.Has(x.User) {
+			d.Snapshots++
+			if !which.DryRun {
+				delete(s.snapshots, id)
+			}
+		}
+	}
+	for id, x := range s.metas {
+		if which.Users.Has(x.User) {
+			d.MetaSnapshots++
+			if !which.DryRun {
+				delete(s.metas, id)
+			}
+		}
+	}
 }
 
 // scrub takes what is gone out of the snapshots, and what those said of it out of the

@@ -52,6 +52,9 @@ func Run(t *testing.T, open Open) {
 		"dialogue":         func(t *testing.T, f *fixture) { testTalks(t, f, "dialogue", dialogue) },
 		"chinese":          func(t *testing.T, f *fixture) { testTalks(t, f, "chinese", chinese) },
 		"searching before": testAsOf,
+		"embeddings":       testEmbeddings,
+		"stale embeddings": testStaleEmbeddings,
+		"meaning":          testMeaning,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{T: t, now: Start}

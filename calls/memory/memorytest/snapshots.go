@@ -321,6 +321,20 @@ func testScrubbing(t *testing.T, f *fixture) {
 	if err != nil || got == nil || len(got.MemoryRefs) != 0 || got.KeyPoints[0] != "news" {
 		t.Errorf("the kept snapshot is %+v, %v", got, err)
 	}
+
+	// All of a user is more than memories.
+	f.meta("ann", memory.MetaSnapshot{Category: "News", SnapshotRefs: []string{k.ID}})
+	theirs := f.snapshot("bob", memory.MemorySnapshot{KeyPoints: []string{"bob's"}, Category: "News"})
+	all := memory.Deleted{Snapshots: 1, MetaSnapshots: 1}
+	f.same("dry", all, f.delete(memory.Selection{DryRun: true}))
+	f.same("all", all, f.delete(memory.Selection{}))
+	f.same("again", memory.Deleted{}, f.delete(memory.Selection{}))
+	if got, err := f.LoadSnapshot(t.Context(), k.ID); got != nil || err != nil {
+		t.Errorf("the kept snapshot is there after all was deleted: %+v, %v", got, err)
+	}
+	if got, err := f.LoadSnapshot(t.Context(), theirs.ID); got == nil || err != nil {
+		t.Errorf("another user's is gone: %v", err)
+	}
 }
 
 func testDryRun(t *testing.T, f *fixture) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 //go:embed testdata/dialogue.txt testdata/chinese.txt
@@ -89,8 +90,23 @@ func (p *parser) line(text string) (err error) {
 		p.tags[tag] = id
 		text = strings.TrimPrefix(text, fields[0]+" ")
 	}
-	talk.Memories = append(talk.Memories, memory.BaseMemory{
-		ID: id, Content: text, Timestamp: p.at, Context: memory.Context{UserID: talk.User, SessionID: p.session},
-	})
+	m := memory.BaseMemory{ID: id, Content: text, Timestamp: p.at, Context: memory.Context{UserID: talk.User, SessionID: p.session}}
+	if name, said, ok := strings.Cut(strings.Replace(text, "：", ": ", 1), ": "); ok && len(name) < 20 {
+		nameSpeaker(&m, len(p.talks), name, said)
+	}
+	talk.Memories = append(talk.Memories, m)
 	return nil
+}
+
+// nameSpeaker says who said a memory, in one of the ways in which programs do.
+func nameSpeaker(m *memory.BaseMemory, way int, name, said string) {
+	switch way % 4 {
+	case 0:
+		m.Content, m.Context.Other = said, value.OfMap(value.Pairs("speaker", name))
+	case 1: // in front of the text, as it is
+	case 2:
+		m.Content, m.Context.Other = said, value.OfString(fmt.Sprintf(`{"speaker": %q}`, name))
+	case 3:
+		m.Content, m.Context.Other = said, value.OfString(name)
+	}
 }

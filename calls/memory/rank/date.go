@@ -1,12 +1,9 @@
 package rank
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 const day = 24 * time.Hour
@@ -15,6 +12,8 @@ const day = 24 * time.Hour
 // memory counts in full inside [start, end), less before and after.
 type period struct {
 	start, end time.Time
+	// vague periods count that much less; 0: in full.
+	vague float64
 	// before and after are how far a memory may be outside; falling says that it
 	// counts less with the distance, else half.
 	before, after time.Duration
@@ -23,18 +22,19 @@ type period struct {
 
 // match is how well a time fits, 0 to 1.
 func (p period) match(t time.Time) float64 {
+	full := 1 - p.vague
 	switch {
 	case t.Before(p.start):
 		if p.start.Sub(t) <= p.before {
-			return 0.5
+			return 0.5 * full
 		}
 	case t.Before(p.end):
-		return 1
+		return full
 	case t.Sub(p.end) < p.after:
 		if !p.falling {
-			return 0.5
+			return 0.5 * full
 		}
-		return 1 - float64(t.Sub(p.end))/float64(p.after)
+		return full * (1 - float64(t.Sub(p.end))/float64(p.after))
 	}
 	return 0
 }
@@ -48,80 +48,131 @@ func monthPeriod(year int, month time.Month, in *time.Location) period {
 	return period{start: start, end: start.AddDate(0, 1, 0), after: 12 * day}
 }
 
-func rangePeriod(start time.Time, days int) period {
-	return period{start: start, end: start.AddDate(0, 0, days), after: 3 * day}
-}
+// oneDay is a day that is named from today, such as yesterday.
+func oneDay(start time.Time) period { return between(start, start.AddDate(0, 0, 1)) }
 
-const monthNames = `(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)`
+func between(start, end time.Time) period { return period{start: start, end: end, after: 3 * day} }
 
-var (
-	isoDate      = regexp.MustCompile(`\b(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?\b`)
-	dayMonth     = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4})\b)?`)
-	monthDay     = regexp.MustCompile(`(?i)\b` + monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4})\b)?`)
-	monthYear    = regexp.MustCompile(`(?i)\b` + monthNames + `\b\.?,? (?:of )?(\d{4})\b`)
-	inMonth      = regexp.MustCompile(`(?i)\b(?:in|during|since|of|last|early|late|mid) ` + monthNames + `\b`)
-	chineseDate  = regexp.MustCompile(`(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?`)
-	englishWhen  = regexp.MustCompile(`(?i)\b(when|how long|(what|which) (date|day|month|year|time))\b`)
-	chineseWhen  = regexp.MustCompile(`什么时候|何时|几号|哪天|哪一天|哪年|哪一年|几月|多久|多长时间|什么日期|几点`)
-	newest       = regexp.MustCompile(`(?i)\b(latest|newest|most recent|currently|current|nowadays|right now|these days|now)\b|最近|最新|现在|目前|如今|当前`)
-	relativeDays = []struct {
-		words *regexp.Regexp
-		// period gives the time that the words mean, seen from the midnight of today.
-		period func(today time.Time) period
-	}{
-		{regexp.MustCompile(`(?i)\bthe day before yesterday\b|前天`), func(t time.Time) period { return dayPeriod(t.AddDate(0, 0, -2)) }},
-		{regexp.MustCompile(`(?i)\byesterday\b|昨[天晚日]`), func(t time.Time) period { return rangePeriod(t.AddDate(0, 0, -1), 1) }},
-		{regexp.MustCompile(`(?i)\b(today|tonight|this morning)\b|今[天晚日早]`), func(t time.Time) period { return rangePeriod(t, 1) }},
-		{regexp.MustCompile(`(?i)\blast week\b|上(个)?(周|星期|礼拜)`), func(t time.Time) period { return rangePeriod(monday(t).AddDate(0, 0, -7), 7) }},
-		{regexp.MustCompile(`(?i)\bthis week\b|[本这](个)?(周|星期)`), func(t time.Time) period { return rangePeriod(monday(t), 7) }},
-		{regexp.MustCompile(`(?i)\blast month\b|上个?月`), func(t time.Time) period {
-			return monthPeriod(t.Year(), t.Month()-1, t.Location())
-		}},
-		{regexp.MustCompile(`(?i)\bthis month\b|[本这]个?月`), func(t time.Time) period { return monthPeriod(t.Year(), t.Month(), t.Location()) }},
-		{regexp.MustCompile(`(?i)\blast year\b|去年`), func(t time.Time) period { return yearPeriod(t.Year()-1, t.Location()) }},
-	}
-)
-
-func yearPeriod(year int, in *time.Location) period {
-	start := time.Date(year, 1, 1, 0, 0, 0, 0, in)
-	return period{start: start, end: start.AddDate(1, 0, 0)}
+// yearPeriod is vague: most of what is remembered may be of that year.
+func yearPeriod(year int, today time.Time) period {
+	start := time.Date(year, 1, 1, 0, 0, 0, 0, today.Location())
+	return period{start: start, end: start.AddDate(1, 0, 0), vague: 0.75}
 }
 
 func monday(t time.Time) time.Time { return t.AddDate(0, 0, -(int(t.Weekday())+6)%7) }
 
-// periods finds the times that a text names, in English and Chinese, seen from
-// now. A date without a year is that of the last year in which it was not in the
-// future. rest is the text without them.
-func periods(text string, now time.Time) (found []period, rest string) {
-	if !mayNameTime(text) {
-		return nil, text
-	}
-	in := now.Location()
-	taken := func(re *regexp.Regexp, use func(groups []string) (period, bool)) {
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-			groups := make([]string, len(m)/2)
-			for i := range groups {
-				if m[2*i] >= 0 {
-					groups[i] = text[m[2*i]:m[2*i+1]]
-				}
-			}
-			if p, ok := use(groups); ok {
-				found = append(found, p)
-				text = text[:m[0]] + strings.Repeat(" ", m[1]-m[0]) + text[m[1]:]
-			}
+// weekday is the last day of that name before today.
+func weekday(name string, today time.Time) period {
+	for back := 1; back < 7; back++ {
+		if d := today.AddDate(0, 0, -back); strings.EqualFold(d.Weekday().String(), name) {
+			return oneDay(d)
 		}
 	}
-	taken(isoDate, func(g []string) (period, bool) { return date(g[1], g[2], g[3], now) })
-	taken(dayMonth, func(g []string) (period, bool) { return date(g[3], g[2], g[1], now) })
-	taken(monthDay, func(g []string) (period, bool) { return date(g[3], g[1], g[2], now) })
-	taken(monthYear, func(g []string) (period, bool) { return date(g[2], g[1], "", now) })
-	taken(inMonth, func(g []string) (period, bool) { return date("", g[1], "", now) })
-	taken(chineseDate, func(g []string) (period, bool) { return date(g[1], g[2], g[3], now) })
-	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, in)
-	for _, r := range relativeDays {
-		taken(r.words, func([]string) (period, bool) { return r.period(today), true })
+	return oneDay(today.AddDate(0, 0, -7))
+}
+
+// chineseWeekday counts from Monday, which is 0.
+func chineseWeekday(s string) int {
+	return min(strings.Index("一二三四五六日天", s)/len("一"), 6)
+}
+
+// season is one of a year, or the last one that has begun. A winter ends in the next
+// year.
+func season(name, year string, today time.Time) period {
+	first := time.December
+	switch strings.ToLower(name) {
+	case "spring", "春":
+		first = time.March
+	case "summer", "夏":
+		first = time.June
+	case "fall", "autumn", "秋":
+		first = time.September
 	}
-	return found, text
+	y, err := strconv.Atoi(year)
+	if err != nil {
+		if y = today.Year(); first > today.Month() {
+			y--
+		}
+	}
+	start := time.Date(y, first, 1, 0, 0, 0, 0, today.Location())
+	return period{start: start, end: start.AddDate(0, 3, 0), after: 12 * day}
+}
+
+// ago is about so many units before today; what is no number means a few.
+func ago(many, unit string, today time.Time) (period, bool) {
+	if many == half {
+		return halfAgo(unit, today), true
+	}
+	most, err := strconv.Atoi(many)
+	least := most
+	if err != nil {
+		most, least = 5, 2
+	}
+	if most >= 1000 { // before that year
+		return period{}, false
+	}
+	switch strings.ToLower(unit) {
+	case "week", "周", "星期", "礼拜":
+		return between(today.AddDate(0, 0, -7*most-3), today.AddDate(0, 0, -7*least+4)), true
+	case "month", "月":
+		return between(today.AddDate(0, -most, -15), today.AddDate(0, -least, 15)), true
+	case "year", "年":
+		p := yearPeriod(today.Year()-most, today)
+		p.end = p.end.AddDate(most-least, 0, 0)
+		return p, true
+	}
+	return between(today.AddDate(0, 0, -most-1), today.AddDate(0, 0, -least+2)), true
+}
+
+func halfAgo(unit string, today time.Time) period {
+	switch unit {
+	case "年":
+		return between(today.AddDate(0, -8, 0), today.AddDate(0, -4, 0))
+	case "月":
+		return between(today.AddDate(0, 0, -20), today.AddDate(0, 0, -10))
+	}
+	return between(today.AddDate(0, 0, -1), today.AddDate(0, 0, 1))
+}
+
+// half stands for a half where a number is expected.
+const half = "half"
+
+var numbers = pairs(`a 1 an 1 one 1 two 2 three 3 four 4 five 5 six 6 seven 7 eight 8 nine 9 ten 10 eleven 11 twelve 12
+一 1 二 2 两 2 三 3 四 4 五 5 六 6 七 7 八 8 九 9 十 10 半 half`)
+
+// number writes a number below 100 in digits. What it does not know, and a few, it
+// leaves as it is.
+func number(s string) string {
+	if n := numbers[strings.ToLower(s)]; n != "" {
+		return n
+	}
+	if s == "a couple of" {
+		return "2"
+	}
+	tens, ones, ok := strings.Cut(s, "十")
+	if !ok {
+		return s
+	}
+	digit := func(s, none string) string {
+		if s == "" {
+			return none
+		}
+		return numbers[s]
+	}
+	return digit(tens, "1") + digit(ones, "0")
+}
+
+// yearOf is the year in digits, or the one that the word means.
+func yearOf(digits, word string, now time.Time) string {
+	switch word {
+	case "今年":
+		return strconv.Itoa(now.Year())
+	case "去年":
+		return strconv.Itoa(now.Year() - 1)
+	case "前年":
+		return strconv.Itoa(now.Year() - 2)
+	}
+	return digits
 }
 
 // date makes a period of what was written; "" is not said.
@@ -164,92 +215,4 @@ func monthOf(s string) time.Month {
 		}
 	}
 	return 0
-}
-
-// timeWords say when something was.
-var timeWords = set(`yesterday today tonight tomorrow ago recently last next past weekend since
-monday tuesday wednesday thursday friday saturday sunday
-january february march april june july august september october november december jan feb mar apr jun jul aug sept oct nov dec`)
-
-var (
-	units      = set(`day days week weeks month months year years`)
-	thisUnits  = set(`week month year morning weekend summer winter spring fall autumn`)
-	counts     = set(`a two three four five six seven eight nine ten`)
-	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
-)
-
-// speaksOfTime says whether a text says when something was. It stands in the way of
-// every save, so it looks at each word once.
-func speaksOfTime(text string) bool {
-	before, earlier := "", "" // the words before
-	for i := 0; i < len(text); {
-		if text[i] >= utf8.RuneSelf {
-			if r, _ := utf8.DecodeRuneInString(text[i:]); spaceless(r) && chineseTime(text[i:]) {
-				return true
-			}
-			for i < len(text) && text[i] >= utf8.RuneSelf {
-				i++
-			}
-			continue
-		}
-		end := i
-		for end < len(text) && text[end] < utf8.RuneSelf && wordRune(rune(text[end])) {
-			end++
-		}
-		if end == i {
-			i++
-			continue
-		}
-		w := strings.ToLower(text[i:end])
-		switch {
-		case timeWords[w], isYear(w),
-			units[w] && (isNumber(before) || earlier == "for" && counts[before]),
-			thisUnits[w] && before == "this",
-			w == "may" && before == "in", isNumber(w) && before == "may":
-			return true
-		}
-		earlier, before, i = before, w, end
-	}
-	return false
-}
-
-func isNumber(w string) bool { return w != "" && isDigit(w[0]) && isDigit(w[len(w)-1]) }
-
-func isYear(w string) bool {
-	return len(w) == 4 && isNumber(w) && (w[:2] == "19" || w[:2] == "20")
-}
-
-// chineseTime does it for the run of text up to the next letter or digit of ours.
-func chineseTime(text string) bool {
-	if end := strings.IndexFunc(text, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }); end >= 0 {
-		text = text[:end]
-	}
-	for _, w := range chineseDay {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	before := ' '
-	for _, r := range text {
-		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
-		if strings.ContainsRune("月日号年", r) && unicode.IsDigit(before) || strings.ContainsRune("天周年", r) && number ||
-			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before) {
-			return true
-		}
-		before = r
-	}
-	return false
-}
-
-// mayNameTime says whether it is worth looking for the times that a query names.
-func mayNameTime(text string) bool {
-	if strings.ContainsAny(text, "0123456789昨今前上本这去") {
-		return true
-	}
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !wordRune(r) }) {
-		if timeWords[w] || w == "this" || monthOf(w) != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -81,6 +81,7 @@ type Index struct {
 	extraLen int64
 	texts    int                // extras that are not empty
 	byEntry  map[uint32][]int32 // extras by the memories that they refer to
+	said     []int32            // how many memories each speaker has
 }
 
 // session is the memories of a session in order of their time.
@@ -109,6 +110,7 @@ func NewIndex(entries []Entry) *Index {
 		}
 		ix.live++
 		ix.total += int64(e.Len)
+		ix.hear(e.Speaker)
 		if e.Session < 0 {
 			ix.talks++
 			continue
@@ -153,6 +155,7 @@ func (ix *Index) Append(e Entry) {
 	}
 	ix.live++
 	ix.total += int64(e.Len)
+	ix.hear(e.Speaker)
 	if e.Session < 0 {
 		ix.talks++
 		return
@@ -181,6 +184,22 @@ func (ix *Index) Append(e Entry) {
 		s.windows[w] += more
 		ix.windows[w] += more
 	}
+}
+
+// hear counts what a speaker says.
+func (ix *Index) hear(speaker int32) {
+	if speaker < 0 {
+		return
+	}
+	for int(speaker) >= len(ix.said) {
+		ix.said = append(ix.said, 0)
+	}
+	ix.said[speaker]++
+}
+
+// heardOnce says that a speaker has said only one thing: the name may be a label.
+func (ix *Index) heardOnce(speaker int32) bool {
+	return int(speaker) >= len(ix.said) || ix.said[speaker] <= 1
 }
 
 // measure takes the lengths of a session anew, from the member at that place on.

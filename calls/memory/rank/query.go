@@ -62,32 +62,36 @@ const (
 	earlierTurns  = 3
 	earlierWeight = 0.3
 	maxTerms      = 256
+	maxText       = 16 << 10 // bytes that are read of each: more than so many terms need
 )
 
-// AnalyzeQuery takes a query apart; speakers are the names of those who said
-// something.
-func AnalyzeQuery(q *Query, speakers []string) Analysis {
-	text := norm.NFKC.String(q.Text)
-	a := Analysis{
-		When:    englishWhen.MatchString(text) || chineseWhen.MatchString(text),
-		Newest:  newest.MatchString(text),
-		Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }),
-	}
+// readable is the normalised text that is read of a question or a turn.
+func readable(text string) string {
+	return norm.NFKC.String(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
+}
+
+// analyze takes a query apart.
+func analyze(q *Query, ix *Index) Analysis {
+	text := readable(q.Text)
+	a := Analysis{Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
+	a.When = englishWhen.MatchString(text) || a.Chinese && chineseWhen.MatchString(text)
+	a.Newest = englishNewest.MatchString(text) || a.Chinese && chineseNewest.MatchString(text)
 	var dateless string
 	a.periods, dateless = periods(text, q.Now)
-	a.takeSpeakers(&dateless, speakers)
-	named := a.takeSpeakers(&text, speakers)
+	a.takeSpeakers(&dateless, ix)
+	named, doubtful := a.takeSpeakers(&text, ix)
 	seen := map[string]bool{}
 	a.add(dateless, 1, false, seen)
 	a.add(text, 1, true, seen)
+	a.add(doubtful, 1, true, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
 		a.add(named, 1, false, seen) // better than nothing: others may speak of them
 	}
 	if content := contentWords(a.Terms); content < fewWords {
 		turns := q.Earlier[max(0, len(q.Earlier)-earlierTurns):]
 		for _, turn := range slices.Backward(turns) {
-			turn = norm.NFKC.String(turn)
-			a.takeSpeakers(&turn, speakers)
+			turn = readable(turn)
+			a.takeSpeakers(&turn, ix)
 			a.add(turn, earlierWeight, false, seen)
 		}
 	}
@@ -106,9 +110,11 @@ func contentWords(terms []Term) (n int) {
 
 // add adds the terms of a text that are not there yet.
 func (a *Analysis) add(text string, weight float64, optional bool, seen map[string]bool) {
+	if a.Chinese {
+		text = asking.ReplaceAllString(text, " ")
+	}
 	tokenize(text, func(t token) {
-		drop := t.kind == character && stopCharacters[t.term] || t.kind == bigram && questionWords[t.term]
-		if drop || seen[t.term] || len(a.Terms) >= maxTerms {
+		if t.kind == character && stopCharacters[t.term] || seen[t.term] || len(a.Terms) >= maxTerms {
 			return
 		}
 		seen[t.term] = true
@@ -122,8 +128,9 @@ func (a *Analysis) add(text string, weight float64, optional bool, seen map[stri
 var possessive = regexp.MustCompile(`^['’]s\b`)
 
 // takeSpeakers notes the speakers that a text names and takes their names out of
-// it: memories are found by who said them, not by the word.
-func (a *Analysis) takeSpeakers(text *string, speakers []string) (names string) {
+// it: memories are found by who said them, not by the word. doubtful are those that
+// may be other words: without a capital, or of a speaker who has said only one thing.
+func (a *Analysis) takeSpeakers(text *string, ix *Index) (names, doubtful string) {
 	var out strings.Builder
 	for rest := *text; rest != ""; {
 		i := strings.IndexFunc(rest, wordRune)
@@ -137,42 +144,50 @@ func (a *Analysis) takeSpeakers(text *string, speakers []string) (names string) 
 		if end < 0 {
 			end = len(rest)
 		}
-		if a.names(rest[:end], speakers) {
-			names += " " + rest[:end]
+		w := rest[:end]
+		if found, oneThing := a.names(w, ix); found {
+			names += " " + w
+			if r, _ := utf8.DecodeRuneInString(w); oneThing || unicode.IsLower(r) {
+				doubtful += " " + w
+			}
 			end += len(possessive.FindString(rest[end:]))
 		} else {
-			out.WriteString(rest[:end])
+			out.WriteString(w)
 		}
 		rest = rest[end:]
 	}
 	*text = out.String()
-	for number, speaker := range speakers {
+	for number, speaker := range ix.Speakers {
 		if r, _ := utf8.DecodeRuneInString(speaker); spaceless(r) && utf8.RuneCountInString(speaker) > 1 && strings.Contains(*text, speaker) {
 			a.addSpeaker(int32(number))
 			*text = strings.ReplaceAll(*text, speaker, " ")
 			names += " " + speaker
+			if ix.heardOnce(int32(number)) {
+				doubtful += " " + speaker
+			}
 		}
 	}
-	return names
+	return names, doubtful
 }
 
-// names says whether a word is the name of speakers, and notes them. Mel is short
-// for Melanie.
-func (a *Analysis) names(w string, speakers []string) (found bool) {
+// names says whether a word is the name of speakers, and notes them; once, whether
+// they have said only one thing. Mel is short for Melanie.
+func (a *Analysis) names(w string, ix *Index) (found, once bool) {
 	if first, _ := utf8.DecodeRuneInString(w); stopWords[strings.ToLower(w)] && !unicode.IsUpper(first) {
-		return false
+		return false, false
 	}
-	for number, speaker := range speakers {
+	once = true
+	for number, speaker := range ix.Speakers {
 		for part := range strings.FieldsSeq(speaker) {
 			short := (len(w) == 3 || len(w) == 4) && len(part) > len(w) && unicode.IsUpper(rune(w[0])) && !stopWords[strings.ToLower(w)] &&
 				strings.EqualFold(part[:len(w)], w)
 			if len(w) > 1 && strings.EqualFold(part, w) || short {
 				a.addSpeaker(int32(number))
-				found = true
+				found, once = true, once && ix.heardOnce(int32(number))
 			}
 		}
 	}
-	return found
+	return found, found && once
 }
 
 func (a *Analysis) addSpeaker(number int32) {

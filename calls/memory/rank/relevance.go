@@ -16,19 +16,21 @@ type scale struct {
 // What the numbers weigh. They were chosen by hand, round, so that questions about
 // things that were never said find nothing and most others do.
 const (
-	weightCover    = 6
-	weightStrength = 8
-	weightNamed    = 1.2
-	weightDate     = 1.0
+	weightCover    = 2
+	weightStrength = 5
+	weightNamed    = 0.8
 	weightRatio    = 4
 
 	// Where both count nothing. Of Chinese characters and pairs, fewer are found again.
-	coverOfWords, coverOfCharacters       = 0.45, 0.28
-	strengthOfWords, strengthOfCharacters = 0.22, 0.12
+	coverOfWords, coverOfCharacters       = 0.6, 0.45
+	strengthOfWords, strengthOfCharacters = 0.33, 0.25
 
 	// fewEntries is the size below which a user's memories are taken for as many: in a
 	// handful, how often a word occurs says nothing.
 	fewEntries = 100
+	// halfEntries is the size at which it counts by half that nobody used a word of
+	// the query.
+	halfEntries = 50
 	// bestHits is of how many hits the best cover counts.
 	bestHits = 3
 )
@@ -58,21 +60,23 @@ func (b *board) measure(r *Result, asked float64) {
 	}
 	full := ofMemory.k1 + 1
 	if e := b.ix.entries[best.Seq]; e.Session >= 0 && len(b.ix.sessions[e.Session].members) > 1 {
-		full += weightPrevious*(ofMemory.k1+1) + (weightNear+weightWide+weightSession)*(ofWindow.k1+1)
+		full += weightPrevious*(ofMemory.k1+1) + (weightNear+weightWide+b.weightTalk)*(ofWindow.k1+1)
 	}
 	strength := 0.0
 	if matched := float64(b.matched[best.Seq]); matched > 0 {
 		strength = min(1, cover*best.Score/(full*matched))
 	}
 	spaceless := r.Analysis.spaceless()
-	between := func(words, characters float64) float64 { return words + spaceless*(characters-words) }
-	c := weightCover*(cover-between(coverOfWords, coverOfCharacters)) +
-		weightStrength*(strength-between(strengthOfWords, strengthOfCharacters))
+	c := weightCover*(cover-blend(spaceless, coverOfWords, coverOfCharacters)) +
+		weightStrength*(strength-blend(spaceless, strengthOfWords, strengthOfCharacters))
 	if len(r.Analysis.Speakers) > 0 {
 		c += weightNamed
 	}
-	r.scale.certainty = c + weightDate*best.Date
+	r.scale.certainty = c
 }
+
+// blend goes from one number to another.
+func blend(share, words, characters float64) float64 { return words + share*(characters-words) }
 
 // spaceless is the share of the terms that are characters or pairs of them.
 func (a *Analysis) spaceless() float64 {

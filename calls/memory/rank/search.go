@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Source gives the postings of terms.
@@ -26,8 +25,9 @@ type Hit struct {
 	// Date is how well its time fits one that the query names, 0 to 1.
 	Date float64
 	// Said says that a speaker whom the query names said it; Timed that the query asks
-	// for a time and the memory speaks of one.
-	Said, Timed bool
+	// for a time and the memory speaks of one; Around that memories near it in its
+	// session, or itself there, have words of the query.
+	Said, Timed, Around bool
 }
 
 // Result is what a search found, best first.
@@ -56,10 +56,14 @@ func (s shape) weight(frequency, length, average float64) float64 {
 
 // What the parts of a score weigh.
 const (
-	weightPrevious = 0.4
-	weightNear     = 1.5
-	weightWide     = 1.0
+	weightPrevious = 0.3
+	weightAnswer   = 0.5 // besides, when the memory before is a question
+	weightNear     = 1.25
+	weightWide     = 0.75
 	weightSession  = 0.2
+	// Characters and pairs of them say less than words, so what the session is about
+	// says more.
+	weightSessionOfCharacters = 1
 
 	boostSpeaker  = 0.75
 	boostTime     = 0.5
@@ -78,7 +82,7 @@ const manyEntries = 50_000
 
 // Search finds the memories that matter for a query.
 func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, error) {
-	r := &Result{Analysis: AnalyzeQuery(q, ix.Speakers)}
+	r := &Result{Analysis: analyze(q, ix)}
 	if ix.live == 0 {
 		return r, nil
 	}
@@ -88,6 +92,7 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		return nil, err
 	}
 	b := newBoard(ix)
+	b.weightTalk = blend(r.Analysis.spaceless(), weightSession, weightSessionOfCharacters)
 	defer b.release()
 	asked := 0.0
 	for _, l := range lists {
@@ -153,6 +158,9 @@ func fetch(ctx context.Context, ix *Index, source Source, terms []Term) (lists [
 		l := list{postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * idf(n, df)
 		l.share = t.Weight * idf(max(n, fewEntries), df)
+		if df == 0 && !t.spaceless { // in a handful of memories most words are missing
+			l.share *= n / (n + halfEntries)
+		}
 		l.skip = ix.live > manyEntries && df > n/4
 		rare = rare || !l.skip && df > 0
 		lists = append(lists, l)
@@ -167,252 +175,6 @@ func fetch(ctx context.Context, ix *Index, source Source, terms []Term) (lists [
 
 // idf is what a term is worth that stands in df of n memories.
 func idf(n, df float64) float64 { return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5)) }
-
-// board is where the scores of one query are added up.
-type board struct {
-	ix *Index
-	// By entry: BM25 of the memory, that of its windows, the weight of the terms that
-	// stand in or around it (as idf and as share), and the frequencies of the present
-	// term in its windows.
-	base, windows  []float64
-	matched, cover []float32
-	inNear, inWide []float32
-	seen           []bool
-	noted          []int32  // the last term that stands in or around it
-	term           int32    // the present term, from 1
-	touched        []uint32 // entries with a score
-	around         []uint32 // entries whose windows have the present term
-	// By session, the same.
-	talk        []float64
-	inTalk      []float32
-	talksSeen   []int32
-	extra       map[uint32]float64
-	average     float64
-	averageWide [2]float64
-	averageTalk float64
-}
-
-var boardPool = sync.Pool{New: func() any { return new(board) }}
-
-func newBoard(ix *Index) *board {
-	b := boardPool.Get().(*board)
-	n := len(ix.entries)
-	b.ix = ix
-	b.base, b.windows = room(b.base, n), room(b.windows, n)
-	b.matched, b.cover = room(b.matched, n), room(b.cover, n)
-	b.inNear, b.inWide, b.seen, b.noted = room(b.inNear, n), room(b.inWide, n), room(b.seen, n), room(b.noted, n)
-	b.talk, b.inTalk = room(b.talk, len(ix.sessions)), room(b.inTalk, len(ix.sessions))
-	b.extra = map[uint32]float64{}
-	live := float64(ix.live)
-	b.average = max(float64(ix.total)/live, 1)
-	inTalks := 0.0
-	for i := range ix.sessions {
-		inTalks += float64(len(ix.sessions[i].members))
-	}
-	for i, total := range ix.windows {
-		b.averageWide[i] = max(float64(total)/max(inTalks, 1), 1)
-	}
-	b.averageTalk = max(float64(ix.total)/float64(max(ix.talks, 1)), 1)
-	return b
-}
-
-// room is a slice of n zeros; it was cleaned when it was used last.
-func room[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}
-
-func (b *board) release() {
-	for _, n := range b.touched {
-		b.base[n], b.windows[n], b.matched[n], b.cover[n], b.seen[n], b.noted[n] = 0, 0, 0, 0, false, 0
-	}
-	clear(b.talk)
-	b.term, b.touched, b.ix, b.extra = 0, b.touched[:0], nil, nil
-	boardPool.Put(b)
-}
-
-func (b *board) touch(n uint32) {
-	if !b.seen[n] {
-		b.seen[n] = true
-		b.touched = append(b.touched, n)
-	}
-}
-
-// note says that a term stands in or around an entry.
-func (b *board) note(n uint32, l list) {
-	if b.noted[n] == b.term {
-		return
-	}
-	b.noted[n] = b.term
-	b.matched[n] += float32(l.idf)
-	b.cover[n] += float32(l.share)
-}
-
-// count adds what one term brings.
-func (b *board) count(l list) {
-	ix := b.ix
-	b.term++
-	for _, p := range l.postings {
-		n, tf := p.Seq(), p.frequency()
-		if int(n) >= len(ix.entries) {
-			continue // saved after the index was read
-		}
-		e := &ix.entries[n]
-		if e.Deleted {
-			continue
-		}
-		b.touch(n)
-		b.base[n] += l.idf * ofMemory.weight(tf, float64(e.Len), b.average)
-		if e.Session < 0 || len(ix.sessions[e.Session].members) == 1 {
-			b.note(n, l)
-			continue
-		}
-		b.spread(n, e.Session, float32(tf))
-	}
-	b.settle(l)
-}
-
-// spread adds a frequency to the windows and the session around an entry.
-func (b *board) spread(n uint32, in int32, tf float32) {
-	s, at := &b.ix.sessions[in], int(b.ix.place[n])
-	if b.inTalk[in] == 0 {
-		b.talksSeen = append(b.talksSeen, in)
-	}
-	b.inTalk[in] += tf
-	for i := max(at-wide, 0); i <= min(at+wide, len(s.members)-1); i++ {
-		m := s.members[i]
-		if b.inWide[m] == 0 {
-			b.around = append(b.around, m)
-		}
-		b.inWide[m] += tf
-		if at-near <= i && i <= at+near {
-			b.inNear[m] += tf
-		}
-	}
-}
-
-// settle turns the frequencies of the present term into scores.
-func (b *board) settle(l list) {
-	ix := b.ix
-	for _, n := range b.around {
-		s, at := &ix.sessions[ix.entries[n].Session], int(ix.place[n])
-		b.touch(n)
-		b.note(n, l)
-		score := weightWide * ofWindow.weight(float64(b.inWide[n]), float64(s.window(at, wide)), b.averageWide[1])
-		if tf := b.inNear[n]; tf > 0 {
-			score += weightNear * ofWindow.weight(float64(tf), float64(s.window(at, near)), b.averageWide[0])
-		}
-		b.windows[n] += l.idf * score
-		b.inNear[n], b.inWide[n] = 0, 0
-	}
-	for _, in := range b.talksSeen {
-		s := &ix.sessions[in]
-		b.talk[in] += l.idf * ofWindow.weight(float64(b.inTalk[in]), float64(s.until[len(s.until)-1]), b.averageTalk)
-		b.inTalk[in] = 0
-	}
-	b.around, b.talksSeen = b.around[:0], b.talksSeen[:0]
-}
-
-// countExtras adds what one term brings in the extra texts. Of several texts of one
-// memory the best counts.
-func (b *board) countExtras(l list) {
-	ix := b.ix
-	average := float64(ix.extraLen) / float64(max(ix.texts, 1))
-	best := map[uint32]float64{}
-	for _, p := range l.extra {
-		if int(p.Seq()) >= len(ix.Extras) {
-			continue
-		}
-		x := &ix.Extras[p.Seq()]
-		score := x.Weight * l.idf * ofMemory.weight(p.frequency(), float64(x.Len), max(average, 1))
-		for _, n := range x.Refs {
-			if int(n) < len(ix.entries) && !ix.entries[n].Deleted {
-				best[n] = max(best[n], score)
-			}
-		}
-	}
-	for n, score := range best {
-		b.touch(n)
-		b.note(n, l)
-		b.extra[n] += score
-	}
-}
-
-// everything gives each memory by a speaker or at a time that the query names a
-// score, when the query says nothing else.
-func (b *board) everything(a *Analysis) {
-	if len(a.Speakers) == 0 && len(a.periods) == 0 {
-		return
-	}
-	for n := range b.ix.entries {
-		if !b.ix.entries[n].Deleted {
-			b.touch(uint32(n))
-		}
-	}
-}
-
-// score is what an entry has in all.
-func (b *board) score(n uint32) float64 {
-	e := &b.ix.entries[n]
-	s := b.base[n] + b.windows[n] + b.extra[n]
-	if e.Session < 0 {
-		return s
-	}
-	s += weightSession * b.talk[e.Session]
-	if at := b.ix.place[n]; at > 0 {
-		s += weightPrevious * b.base[b.ix.sessions[e.Session].members[at-1]]
-	}
-	return s
-}
-
-// finish boosts the scores and picks the best.
-func (b *board) finish(q *Query, r *Result, onlyBoosts bool) {
-	a := &r.Analysis
-	said := make([]bool, len(b.ix.Speakers))
-	for _, number := range a.Speakers {
-		said[number] = true
-	}
-	recent := boostRecent
-	if a.Newest {
-		recent = boostNewest
-	}
-	best := newTop(q.Limit, b.ix)
-	for _, n := range b.touched {
-		e := &b.ix.entries[n]
-		if q.Keep != nil && !q.Keep(n, *e) {
-			continue
-		}
-		h := Hit{Seq: n, Date: a.date(e.Time, q.Now.Location()), Timed: a.When && e.Timed}
-		h.Said = e.Speaker >= 0 && said[e.Speaker]
-		boost := 1.0
-		if h.Said {
-			boost += boostSpeaker
-		}
-		if h.Timed {
-			boost += boostTime
-		}
-		if e.Question {
-			boost -= malusQuestion
-		}
-		boost += boostDate * h.Date
-		h.Score = b.score(n) * boost
-		if onlyBoosts {
-			if !h.Said && len(a.Speakers) > 0 || h.Date == 0 && len(a.periods) > 0 {
-				continue
-			}
-			h.Score = boost
-		}
-		age := max(0, float64(q.Now.UnixMilli()-e.Time)/float64(24*time.Hour/time.Millisecond))
-		h.Score *= 1 + recent*math.Exp(-age/recentDays)
-		if q.Session >= 0 && e.Session == q.Session {
-			h.Score *= 1 + boostSession
-		}
-		best.add(h)
-	}
-	r.Hits = best.sorted()
-}
 
 // top keeps the best hits. It collects more than are wanted and sorts now and then.
 type top struct {

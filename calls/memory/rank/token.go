@@ -4,9 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/kljensen/snowball/english"
-	"golang.org/x/text/unicode/norm"
 )
 
 // kind is what sort of term a piece of text gave.
@@ -115,8 +112,11 @@ func split(text string, start, end int, yield func(token)) {
 		emitWord(whole, start, end, yield)
 		return
 	}
-	if cut := contraction(whole); cut < len(whole) {
-		split(text, start, start+cut, yield)
+	for cut := contraction(whole); cut < len(whole); cut = contraction(whole) {
+		whole, end = whole[:cut], start+cut
+	}
+	if simple(whole) {
+		emitWord(whole, start, end, yield)
 		return
 	}
 	parts, marked := partsOf(whole)
@@ -183,6 +183,7 @@ func partsOf(s string) (parts []span, marked bool) {
 		digit
 	)
 	start, last, capitals := 0, other, 0
+	version := strings.ContainsAny(s, "-.")
 	cut := func(end, next int) {
 		if end > start {
 			parts = append(parts, span{start, end})
@@ -220,9 +221,7 @@ func partsOf(s string) (parts []span, marked bool) {
 		} else {
 			capitals = 0
 		}
-		if class == digit && strings.ContainsAny(s, "-.") {
-			marked = true
-		}
+		marked = marked || class == digit && version
 		last = class
 	}
 	cut(len(s), len(s))
@@ -234,42 +233,4 @@ func emitWord(s string, start, end int, yield func(token)) {
 	if term := Stem(s); term != "" {
 		yield(token{term, word, start, end})
 	}
-}
-
-// Stem is the form under which a word is found; "" for a stop word.
-func Stem(s string) string {
-	s = strings.ToLower(s)
-	ascii := true
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
-	}
-	if !ascii {
-		s = unaccent(s)
-	}
-	if stopWords[s] {
-		return ""
-	}
-	if regular, ok := irregular[s]; ok {
-		s = regular
-	}
-	for i := range len(s) {
-		if s[i] < 'a' || s[i] > 'z' {
-			return s
-		}
-	}
-	return english.Stem(s, false)
-}
-
-// unaccent takes accents off letters: café is found by cafe.
-func unaccent(s string) string {
-	var b strings.Builder
-	for _, r := range norm.NFD.String(s) {
-		if !unicode.Is(unicode.Mn, r) {
-			b.WriteRune(r)
-		}
-	}
-	return norm.NFC.String(b.String())
 }

@@ -1,6 +1,9 @@
 package rank
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // stopWords carry no meaning of their own in English: they are neither indexed nor
 // asked for.
@@ -11,10 +14,11 @@ hers herself him himself his how i if in into is isn it its itself just me more 
 on once only or other our ours ourselves out over own same she should shouldn so some such than that the their
 theirs them themselves then there these they this those through to too under until up very was wasn we were weren
 what when where which while who whom whose why will with won would wouldn you your yours yourself yourselves ain
-ca wo im ive id dont`)
+ca wo im ive id dont much many lot lots really might ever still yet else`)
 
-// generalWords ask for anything that happened or was said, in stemmed form.
-var generalWords = set(`happen say talk tell discuss mention speak remember know 发生 生了`)
+// generalWords say little, in stemmed form. Where nobody uses them, it does not matter.
+var generalWords = set(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
+take come see look try use start kind type sort thing name call time 发生 生了`)
 
 // irregular forms that the stemmer cannot know, and a few pairs of words that
 // people use for the same thing.
@@ -30,16 +34,33 @@ fall fallen fall saw see seen see knew know known know grew grow grown grow thre
 fly drew draw drawn draw forgot forget forgotten forget got get gotten get hid hide hidden hide bit bite bitten bite
 shot shoot led lead fed feed read read met meet dealt deal meant mean hung hang stuck stick struck strike dug dig
 children child kids child kid child men man women woman people person feet foot teeth tooth mice mouse geese goose
-wives wife lives life knives knife leaves leaf movie film movies film better good best good worse bad worst bad
+wives wife lives life knives knife leaf leave movie film movies film better good best good worse bad worst bad
 mom mother mum mother mommy mother dad father daddy father pic photo picture photo pictures photo pics photo
-bike bicycle bikes bicycle tv television fave favorite favourite favorite colour color`)
+bike bicycle bikes bicycle tv television fave favorite
+fled flee froze freeze frozen freeze stole steal stolen steal swore swear sworn swear beaten beat bent bend bled
+bleed blew blow blown blow bound bind bred breed burnt burn clung cling crept creep dreamt dream forgave forgive
+forgiven forgive knelt kneel leapt leap learnt learn lit light lain lie laid lay mistook mistake mistaken mistake
+overcame overcome proven prove sewn sew shook shake shaken shake shone shine shown show shrank shrink slid slide
+spun spin spilt spill sprang spring swept sweep swung swing undertook undertake wept weep withdrew withdraw
+wove weave woven weave strove strive sped speed spelt spell drunk drink
+shelves shelf halves half wolves wolf loaves loaf scarves scarf thieves thief calves calf selves self
+fam family fams family fest festival edu education vid video vids video convo conversation bday birthday fav favorite
+favs favorite grandma grandmother granny grandmother nana grandmother grandpa grandfather granddad grandfather bro
+brother sis sister hubby husband info information uni university veggie vegetable veggies vegetable mins minute min
+minute hrs hour hr hour yrs year yr year coworker colleague coworkers colleague workmate colleague workmates colleague
+mon monday tue tuesday tues tuesday wed wednesday thu thursday thur thursday thurs thursday fri friday
+jan january feb february mar march apr april jun june jul july aug august sep september sept september oct october
+nov november dec december
+grey gray tyre tire tyres tire programme program programmes program pyjamas pajamas aeroplane airplane maths math
+licence license practise practice defence defense catalogue catalog jewellery jewelry doughnut donut doughnuts donut
+yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb curb plough plow`)
 
-// questionWords are pairs of characters that ask in Chinese, and stopCharacters
-// single ones that carry no meaning of their own. Both are left out of queries
-// only: in a memory they cost nothing.
+// asking is how Chinese questions ask, and stopCharacters are those that carry no
+// meaning of their own. Both are left out of queries only: in a memory they cost
+// nothing.
 var (
-	questionWords  = set(`什么 么时 时候 哪些 哪个 哪里 哪儿 哪年 哪天 多少 怎么 么样 怎样 为什 如何 是谁 是什 请问 何时 几个 吗?`)
-	stopCharacters = set(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向", ""), " "))
+	asking         = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	stopCharacters = set(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 
 func set(words string) map[string]bool {
@@ -58,3 +79,6 @@ func pairs(words string) map[string]string {
 	}
 	return m
 }
+
+// britishEndings are written with z in America.
+var britishEndings = strings.Fields(`ise ised ises ising iser isers isation isations yse ysed yses ysing yser ysers`)

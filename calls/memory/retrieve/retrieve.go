@@ -33,7 +33,7 @@ type Input struct {
 	Session string         `json:"session"`
 }
 
-// Definition describes the call.
+// Definition is the call memory-retrieve as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, memory.Response](calls.Info{
 		Name: "memory-retrieve",
@@ -65,7 +65,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec searches.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		store, err := memory.Of(env)
+		store, err := memory.Of(ctx, env)
 		if err != nil {
 			return nil, err
 		}
@@ -76,6 +76,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		found, err := store.GetRelevantMemories(ctx, q)
 		if err != nil {
 			return nil, err
+		}
+		for _, note := range found.Notes {
+			env.Log.Warn(note)
 		}
 		return found.Response(p.Include...), nil
 	})

@@ -29,7 +29,7 @@ type Output struct {
 	MemoryID string `json:"memory_id" doc:"The id of the memory."`
 }
 
-// Definition describes the call.
+// Definition is the call memory-save as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-save",
@@ -68,13 +68,17 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec stores it.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		store, err := memory.Of(env)
+		store, err := memory.Of(ctx, env)
 		if err != nil {
 			return nil, err
 		}
 		var m memory.BaseMemory
 		if err := value.Decode(in.Memory, &m); err != nil {
 			return nil, calls.Errorf(calls.Invalid, "reading the memory: %w", err)
+		}
+		// What was said twice is kept twice, but a step that runs twice has said it once.
+		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
+			m.ID = memory.KeyID(memory.MemoryID, key)
 		}
 		id, err := store.ProcessMemory(ctx, m)
 		if err != nil {

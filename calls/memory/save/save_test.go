@@ -1,6 +1,8 @@
 package save_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %s, %v", with, out, err)
 			continue
 		}
-		store, err := memory.Of(env)
+		store, err := memory.Of(t.Context(), env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,6 +61,23 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %s, %v", with, got, err)
 		}
 	}
+	env.Vars.Run.ID = "run"
+	ids := map[string]int{}
+	for _, path := range []string{"step", "step", "step[1]"} { // the first one ran twice
+		env.Path = path
+		for _, with := range []string{"{content: y, role: user}", "{content: y}"} {
+			out, err := run(with)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[out.JSON()]++
+		}
+		env.Vars.Now = env.Vars.Now.Add(time.Second)
+	}
+	if counts := slices.Sorted(maps.Values(ids)); !slices.Equal(counts, []int{1, 2, 3}) {
+		t.Errorf("got %v", ids)
+	}
+	env.Path = ""
 	for _, with := range []string{"{content: ' '}", "{content: x, timestamp: soon}", "{content: x, id: y}"} {
 		if _, err := run(with); calls.KindOf(err) != calls.Invalid {
 			t.Errorf("%s: %v", with, err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/recent"
-	"github.com/callnode/scheduler/plugins"
 )
 
 // Params are the parameters of the call.
@@ -24,11 +24,18 @@ type Input struct {
 
 // Output is the dialogue.
 type Output struct {
-	Turns []plugins.Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
-	Text  string         `json:"text" doc:"The same as text, a line for each."`
+	Turns []Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
+	Text  string `json:"text" doc:"The same as text, a line for each."`
 }
 
-// Definition describes the call.
+// Turn is an utterance, a message of a chat as other calls take it.
+type Turn struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Timestamp string `json:"timestamp"`
+}
+
+// Definition is the call memory-recent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-recent",
@@ -51,7 +58,11 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec reads the utterances.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		turns, err := env.Memory.Recent(ctx, in.Scope, p.Items)
+		store, err := memory.Of(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		turns, err := store.Recent(ctx, in.Scope, p.Items)
 		if err != nil {
 			return nil, err
 		}
@@ -59,13 +70,11 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		for _, turn := range turns {
 			window.Add(turn)
 		}
-		out := Output{Turns: window.Turns()}
+		out := Output{Turns: []Turn{}}
 		var lines []string
-		for _, turn := range out.Turns {
-			if turn.Role != "" {
-				turn.Content = turn.Role + ": " + turn.Content
-			}
-			lines = append(lines, turn.Content)
+		for _, turn := range window.Turns() {
+			out.Turns = append(out.Turns, Turn{turn.Role, turn.Content, memory.FormatTime(turn.Timestamp)})
+			lines = append(lines, turn.Role+": "+turn.Content)
 		}
 		out.Text = strings.Join(lines, "\n")
 		return out, nil

@@ -1,11 +1,10 @@
 package shortterm_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
-
-	"context"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
@@ -13,16 +12,15 @@ import (
 	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/shortterm"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/plugins"
 )
 
 func clock() time.Time { return callstest.Now }
 
-func TestConformance(t *testing.T) { callstest.Run(t, shortterm.Definition()) }
+func TestConformance(t *testing.T) {
+	callstest.Run(t, shortterm.Definition(), func(e *calls.Env) { e.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock} })
+}
 
-type broken struct{ calls.Memory }
-
-func (broken) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, error) {
+func broken(context.Context) (*memory.SnapshotProcessor, error) {
 	return nil, errors.New("the disk is gone")
 }
 
@@ -30,7 +28,7 @@ func TestRecent(t *testing.T) {
 	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
 	for i, content := range []string{"one", "two", "three"} {
 		m := memory.BaseMemory{Content: content, Timestamp: callstest.Now.Add(time.Duration(i) * time.Second), Context: memory.Context{UserID: "ann", SessionID: "main"}}
-		if i != 1 {
+		if i != 1 { // nobody said the second one
 			m.SetRole("user")
 		}
 		if _, err := p.ProcessMemory(t.Context(), m); err != nil {
@@ -51,14 +49,14 @@ func TestRecent(t *testing.T) {
 		}
 		return callstest.Fold(call.Exec(t.Context(), env, input))
 	}
-	const one, two, three = `{"role":"user","content":"one","timestamp":"2026-03-05T09:07:00Z"}`, `{"content":"two","timestamp":"2026-03-05T09:07:01Z"}`, `{"role":"user","content":"three","timestamp":"2026-03-05T09:07:02Z"}`
+	const one, three = `{"role":"user","content":"one","timestamp":"2026-03-05T09:07:00.000Z"}`, `{"role":"user","content":"three","timestamp":"2026-03-05T09:07:02.000Z"}`
 	for _, test := range []struct {
 		scope calls.Scope
 		with  []any
 		want  string
 	}{
-		{calls.Scope{User: "ann", Session: "main"}, nil, `{"turns":[` + one + `,` + two + `,` + three + `],"text":"user: one\ntwo\nuser: three"}`},
-		{calls.Scope{User: "ann"}, []any{"items", 2}, `{"turns":[` + two + `,` + three + `],"text":"two\nuser: three"}`},
+		{calls.Scope{User: "ann", Session: "main"}, nil, `{"turns":[` + one + `,` + three + `],"text":"user: one\nuser: three"}`},
+		{calls.Scope{User: "ann"}, []any{"items", 1}, `{"turns":[` + three + `],"text":"user: three"}`},
 		{calls.Scope{User: "ann", Session: "main"}, []any{"tokens", 2}, `{"turns":[` + three + `],"text":"user: three"}`},
 		{calls.Scope{User: "bob", Session: "main"}, nil, `{"turns":[],"text":""}`},
 	} {
@@ -66,7 +64,7 @@ func TestRecent(t *testing.T) {
 			t.Errorf("%v %v:\ngot  %s, %v\nwant %s", test.scope, test.with, got, err, test.want)
 		}
 	}
-	env.Memory = broken{}
+	env.Memory = memory.NewLazy(broken)
 	if _, err := run(calls.Scope{}); err == nil {
 		t.Error("a broken store gives turns")
 	}

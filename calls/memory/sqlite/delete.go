@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -21,8 +23,12 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	if err != nil {
 		return d, err
 	}
+	remove := s.deleteOf
+	if which.Everything() {
+		remove = s.wipe
+	}
 	for _, name := range names {
-		one, err := s.deleteOf(ctx, name, which)
+		one, err := remove(ctx, name, which)
 		if err != nil {
 			return d, err
 		}
@@ -48,14 +54,70 @@ func (s *Store) deleteOf(ctx context.Context, name string, which memory.Selectio
 		if err := x.run(ctx, rids); err != nil {
 			return err
 		}
-		d = x.Deleted
-		if which.DryRun {
-			return errDry
+		if which.HasSession {
+			if err := x.session(which.Session); err != nil {
+				return err
+			}
 		}
-		s.mu.Lock()
-		s.scrub = true
-		s.mu.Unlock()
-		return nil
+		d = x.Deleted
+		return s.deleted(u, which.DryRun)
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return d, err
+}
+
+// deleted ends the change that deletes.
+func (s *Store) deleted(u *user, dry bool) error {
+	if dry {
+		return errDry
+	}
+	s.mu.Lock()
+	s.scrub = true
+	delete(s.shelves, u.id)
+	s.mu.Unlock()
+	s.writer.later()
+	return nil
+}
+
+// wipe removes all that there is of a user, names included.
+func (s *Store) wipe(ctx context.Context, name string, which memory.Selection) (d memory.Deleted, err error) {
+	err = s.change(ctx, func(c *conn) error {
+		u, err := readUser(c, name)
+		if u == nil {
+			return err
+		}
+		for _, q := range []struct {
+			query string
+			count *int
+		}{
+			{"DELETE FROM version WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM vector WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM unembedded WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM tail WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM memory WHERE rid BETWEEN ?1 AND ?2", &d.Memories},
+			{"DELETE FROM snapshot_ref WHERE snapshot IN (SELECT key FROM snapshot WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM meta_ref WHERE meta IN (SELECT key FROM meta WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM snapshot WHERE user = ?1 >> 32", &d.Snapshots},
+			{"DELETE FROM meta WHERE user = ?1 >> 32", &d.MetaSnapshots},
+			{"DELETE FROM category WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM session WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM speaker WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM entry WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM posting WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM user WHERE id = ?1 >> 32", nil},
+		} {
+			args := []any{u.rid(0), u.rid(math.MaxUint32)}
+			n, err := c.change(q.query, args[:1+strings.Count(q.query, "?2")]...)
+			if err != nil {
+				return err
+			}
+			if q.count != nil {
+				*q.count = int(n)
+			}
+		}
+		return s.deleted(u, which.DryRun)
 	})
 	if errors.Is(err, errDry) {
 		err = nil
@@ -131,6 +193,13 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 	return x.user.store(x.conn)
 }
 
+// session removes a session of which nothing is left: its name may tell something.
+func (x *deletion) session(name string) error {
+	return x.conn.exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
+		AND NOT EXISTS (SELECT 1 FROM memory WHERE rid BETWEEN ?1 << 32 AND ?1 << 32 | ?3 AND memory.session = session.number)`,
+		x.user.id, name, math.MaxUint32)
+}
+
 // memories removes some memories: their rows, old versions, words and references.
 func (x *deletion) memories(rids []int64) error {
 	postings := map[place]map[uint16]bool{}
@@ -179,13 +248,14 @@ func (x *deletion) row(rid int64) error {
 		return err
 	}
 	if waits {
-		err := x.conn.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
+		err := x.conn.exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
 		if err != nil {
 			return err
 		}
 	}
 	for _, query := range []string{
-		"DELETE FROM snapshot_ref WHERE rid = ?", "DELETE FROM version WHERE rid = ?", "DELETE FROM memory WHERE rid = ?",
+		"DELETE FROM snapshot_ref WHERE rid = ?", "DELETE FROM version WHERE rid = ?",
+		"DELETE FROM vector WHERE rid = ?", "DELETE FROM unembedded WHERE rid = ?", "DELETE FROM memory WHERE rid = ?",
 	} {
 		if err := x.conn.exec(query, rid); err != nil {
 			return err

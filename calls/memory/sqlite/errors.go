@@ -7,19 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"modernc.org/sqlite"
-
 	"github.com/callnode/scheduler/calls"
-)
-
-// Primary result codes of SQLite.
-const (
-	codeBusy    = 5
-	codeLocked  = 6
-	codeIO      = 10
-	codeCorrupt = 11
-	codeFull    = 13
-	codeNotADB  = 26
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 var errClosed = errors.New("the memory store is closed")
@@ -39,35 +29,54 @@ func errNewer(file string, form int) error {
 		WithHint("use that version")
 }
 
+// checkAnalysis refuses words of another version of the analysis: memories would not
+// be found, and what is deleted would stay in the index.
+func checkAnalysis(version int) error {
+	switch {
+	case version == rank.AnalysisVersion:
+		return nil
+	case version > rank.AnalysisVersion:
+		return calls.Errorf(calls.Invalid, "the memories were indexed by a newer version of the program (analysis %d, this one has %d)", version, rank.AnalysisVersion).
+			WithHint("use that version")
+	}
+	return calls.Errorf(calls.Invalid, "an older version of the program uses the memories at the same time (analysis %d, this one has %d)", version, rank.AnalysisVersion).
+		WithHint("end that one, and try again")
+}
+
 // explain says of an error which file it is about and what to do.
 func explain(file, doing string, err error) error {
 	var own *calls.Error
 	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
+	var newer *sqlitefile.NewerError
+	var noWAL *sqlitefile.NoWALError
+	switch {
+	case errors.Is(err, sqlitefile.ErrForeign):
+		return errOther(file)
+	case errors.As(err, &newer):
+		return errNewer(file, newer.Has)
+	case errors.As(err, &noWAL):
+		return errNoWAL(file, noWAL.Mode)
+	}
 	wrapped := fmt.Errorf("%s the memory store %s: %w", doing, file, err)
-	switch codeOf(err) {
-	case codeBusy, codeLocked:
+	code := sqlitefile.CodeOf(err)
+	if errors.Is(err, errBlob) {
+		code = sqlitefile.Corrupt
+	}
+	switch code {
+	case sqlitefile.Busy, sqlitefile.Locked:
 		return calls.Errorf(calls.Timeout, "%w", wrapped).WithHint("another process keeps it locked; end that one, or try again")
-	case codeCorrupt, codeNotADB:
+	case sqlitefile.Corrupt, sqlitefile.NotADB:
 		return calls.Errorf(calls.Internal, "%w", wrapped).
 			WithHint("the file is damaged: save what can be read with `scheduler memory export --salvage DIR`, move the file away, and import that")
-	case codeFull:
-		return calls.Errorf(calls.Internal, "%w", wrapped).WithHint("the disk is full: nothing of this was stored; make room and try again")
-	case codeIO:
+	case sqlitefile.Full:
+		return calls.Errorf(calls.Internal, "%w", wrapped).WithHint("the disk is full: this change was not stored; make room and try again")
+	case sqlitefile.IOErr:
 		return calls.Errorf(calls.Internal, "%w", wrapped).WithHint("the disk fails, or is full")
 	}
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return calls.Errorf(calls.Invalid, "%w", wrapped).WithHint("check state_dir and who may write there")
 	}
 	return calls.Errorf(calls.Internal, "%w", wrapped)
-}
-
-// codeOf is the primary result code; 0 where SQLite did not say.
-func codeOf(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code() & 0xff
-	}
-	return 0
 }

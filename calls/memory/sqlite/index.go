@@ -187,7 +187,7 @@ func (ix indexer) setEntries(entries map[int64]rank.Entry) error {
 }
 
 // tidy folds the long tails, and wipes what was deleted out of the log; the writer
-// calls it when nobody waits.
+// calls it when it was asked to.
 func (s *Store) tidy(c *conn) error {
 	s.mu.Lock()
 	users := slices.Sorted(maps.Keys(s.toFold))

@@ -37,7 +37,7 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 	// Most of the time there is none: no need to write for that.
 	waiting := false
 	err = s.look(ctx, func(c *conn) error {
-		waiting, err = c.row("SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE fresh > 0) OR EXISTS (SELECT 1 FROM category)", nil, new(int))
+		waiting, err = c.row("SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE waits AND fresh > 0) OR EXISTS (SELECT 1 FROM category)", nil, new(int))
 		return err
 	})
 	if err != nil || !waiting {
@@ -66,11 +66,14 @@ func ripe(c *memory.Claim, enough int, idle time.Duration) (condition string, ar
 
 func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
 	condition, args := ripe(claim, claim.Memories, claim.Idle)
+	condition = "waits AND " + condition
 	for {
 		t := token{until: claim.Now.Add(claim.Lease).UnixMilli()}
 		job := &memory.Job{}
 		var after int64
-		found, err := c.row("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY last, user, number LIMIT 1", args,
+		// In the order of the index of those that wait: to look for the oldest would read
+		// them all each time.
+		found, err := c.row("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY user, number LIMIT 1", args,
 			&t.user, &t.number, &job.Session, &after, &job.Attempts)
 		if !found {
 			return nil, err
@@ -79,7 +82,7 @@ func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
 			return nil, err
 		}
 		if len(job.Memories) == 0 { // their count was wrong
-			if err := c.exec("UPDATE session SET fresh = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
+			if err := c.exec("UPDATE session SET fresh = 0, waits = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
 				return nil, err
 			}
 			continue

@@ -201,8 +201,10 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 			{"SELECT count(*) FROM version WHERE rid BETWEEN ? AND ?", bounds, []any{&st.Versions}},
 			{"SELECT count(*) FROM snapshot WHERE user BETWEEN ? AND ?", []any{low, high}, []any{&st.Snapshots}},
 			{"SELECT count(*) FROM meta WHERE user BETWEEN ? AND ?", []any{low, high}, []any{&st.MetaSnapshots}},
-			{`SELECT (SELECT count(*) FROM session WHERE fresh > 0 AND user BETWEEN ? AND ?)
+			{`SELECT (SELECT count(*) FROM session WHERE waits AND fresh > 0 AND user BETWEEN ? AND ?)
 				+ (SELECT count(*) FROM category WHERE user BETWEEN ? AND ?)`, []any{low, high, low, high}, []any{&st.Jobs}},
+			{`SELECT (SELECT count(*) FROM vector WHERE model = (SELECT number FROM model WHERE used) AND rid BETWEEN ? AND ?),
+				(SELECT count(*) FROM unembedded WHERE rid BETWEEN ? AND ?)`, []any{from, until, from, until}, []any{&st.Vectors, &st.Unembedded}},
 			{"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, []any{&st.Bytes}},
 		} {
 			if _, err := c.row(q.query, q.args, q.dest...); err != nil {

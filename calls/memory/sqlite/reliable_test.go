@@ -5,16 +5,15 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -24,8 +23,12 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 )
 
-// childDir makes this test binary a process that saves until it is killed.
-const childDir = "MEMORY_TEST_CHILD_DIR"
+// childDir makes this test binary a process that saves until it is killed; openDir one
+// that opens a store and says how that went.
+const (
+	childDir = "MEMORY_TEST_CHILD_DIR"
+	openDir  = "MEMORY_TEST_OPEN_DIR"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
@@ -33,6 +36,14 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		os.Exit(0)
+	}
+	if dir := os.Getenv(openDir); dir != "" {
+		s, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
+		if err == nil {
+			_, err = s.SaveMemories(context.Background(), []memory.BaseMemory{{Content: "x"}})
+		}
+		fmt.Println(err, "Hint:", calls.HintOf(err))
 		os.Exit(0)
 	}
 	flag.Parse()
@@ -69,19 +80,24 @@ func child(dir string) error {
 	return <-errs
 }
 
-// start runs a child until it has saved so many, and kills it in the middle of its
+// childTime is how long a child lives at most: a test must not wait for one that saves
+// slower than thought.
+const childTime = 20 * time.Second
+
+// killed runs a child until it has saved so many, and kills it in the middle of its
 // work. It gives what was acknowledged.
-func killed(t *testing.T, dir string, after int) (acknowledged map[string]string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+func killed(ctx context.Context, dir string, after int) (acknowledged map[string]string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, childTime)
+	defer cancel() // which kills it
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	acknowledged = map[string]string{}
 	lines := bufio.NewScanner(out)
@@ -91,26 +107,34 @@ func killed(t *testing.T, dir string, after int) (acknowledged map[string]string
 			acknowledged[id] = content
 		}
 		if len(acknowledged) == after {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			cancel()
 		}
 	}
-	_ = cmd.Wait() // it was killed
-	return acknowledged
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		return nil, fmt.Errorf("the child was not killed, but ended: %w", err)
+	}
+	return acknowledged, nil
 }
+
+// killRounds says how often TestKill kills: for long tests on idle machines.
+const killRounds = "KILL_ROUNDS"
 
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	all := map[string]string{}
 	rounds := 3
-	if testing.Short() {
-		rounds = 1
+	if text := os.Getenv(killRounds); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", killRounds, err)
+		}
 	}
 	for round := range rounds {
-		for id, content := range killed(t, dir, 150*(round+2)) {
-			all[id] = content
+		acknowledged, err := killed(t.Context(), dir, 150*(round%60+2))
+		if err != nil {
+			t.Fatal(err)
 		}
+		maps.Copy(all, acknowledged)
 		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -157,9 +181,16 @@ func readable(t *testing.T, s *sqlite.Store, all map[string]string) {
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
-	done := make(chan map[string]string)
+	type result struct {
+		acknowledged map[string]string
+		err          error
+	}
+	done := make(chan result, 2)
 	for range 2 {
-		go func() { done <- killed(t, dir, 200) }()
+		go func() {
+			acknowledged, err := killed(t.Context(), dir, 200)
+			done <- result{acknowledged, err}
+		}()
 	}
 	mine := map[string]string{}
 	for i := range 100 {
@@ -174,9 +205,11 @@ func TestTwoProcesses(t *testing.T) {
 		}
 	}
 	for range 2 {
-		for id, content := range <-done {
-			mine[id] = content
+		r := <-done
+		if r.err != nil {
+			t.Fatal(r.err)
 		}
+		maps.Copy(mine, r.acknowledged)
 	}
 	readable(t, s, mine)
 	if err := s.Check(t.Context()); err != nil {
@@ -284,6 +317,21 @@ func TestDamage(t *testing.T) {
 		t.Errorf("imported %+v, %v", r, err)
 	}
 
+	// Its end is gone.
+	if err := os.WriteFile(file, data[:len(data)*3/4/4096*4096], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err = sqlite.OpenDamaged(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := archive.Export(t.Context(), d, memory.AllUsers(), t.TempDir(), nil); err != nil || r.Memories < 500 || r.Memories >= 2000 {
+		t.Errorf("of a file that was cut: %+v, %v", r, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+
 	// The beginning of the file is gone.
 	for name, text := range map[string]string{"garbage": strings.Repeat("no database ", 1000), "cut": string(data[:5000])} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -297,6 +345,12 @@ func TestDamage(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.OpenDamaged(t.Context(), dir); err == nil || strings.Contains(calls.HintOf(err), "--salvage") || calls.HintOf(err) == "" {
+		t.Errorf("nothing can be read: %v, hint %q", err, calls.HintOf(err))
 	}
 	if _, err := sqlite.OpenDamaged(t.Context(), t.TempDir()); err == nil {
 		t.Error("a file that is not there was opened")
@@ -315,6 +369,99 @@ func TestOtherFiles(t *testing.T) {
 	}
 	if _, err := sqlite.Open(t.Context(), filepath.Join(dir, "x"), sqlite.Options{}); calls.KindOf(err) == "" {
 		t.Errorf("a file as directory: %v", err)
+	}
+}
+
+// TestReadOnly opens stores in places where nothing may be written, without the rights
+// of root, who may write anywhere.
+func TestReadOnly(t *testing.T) {
+	base, err := os.MkdirTemp("", "memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	binary := filepath.Join(base, "child")
+	data, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(binary, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := filepath.Join(base, "filled")
+	s, err := sqlite.Open(t.Context(), filled, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for path, mode := range map[string]os.FileMode{base: 0o755, filled: 0o555, filepath.Join(filled, sqlite.FileName): 0o444} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{filepath.Join(base, "new"), filled} {
+		cmd := exec.CommandContext(t.Context(), binary)
+		cmd.Env = append(os.Environ(), openDir+"="+dir)
+		if os.Geteuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		} else if err := os.Chmod(base, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), dir) || !strings.Contains(string(out), "Hint: check state_dir") {
+			t.Errorf("%s: %s, %v", dir, out, err)
+		}
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filled, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOtherDatabases: a file of another program or of a newer version is left alone.
+func TestOtherDatabases(t *testing.T) {
+	for want, change := range map[string]string{
+		"not a memory store": "CREATE TABLE x(y)", "newer version": "PRAGMA application_id = 0x636e6d6d; PRAGMA user_version = 99",
+	} {
+		dir := t.TempDir()
+		edit(t, dir, change)
+		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{}); calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), want) || calls.HintOf(err) == "" {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+// TestCheck finds words that are missing from the index.
+func TestCheck(t *testing.T) {
+	for name, change := range map[string]string{
+		"postings": "DELETE FROM posting", "entries": "UPDATE entry SET data = substr(data, 22)", "tail": "DELETE FROM tail",
+	} {
+		dir := t.TempDir()
+		s := open(t, dir, sqlite.Options{})
+		for _, n := range []int{300, 3} {
+			var list []memory.BaseMemory
+			for i := range n {
+				list = append(list, memory.BaseMemory{Content: fmt.Sprintf("number%d of %d", i, n)})
+			}
+			if _, err := s.SaveMemories(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Check(t.Context()); err != nil {
+			t.Errorf("before: %v", err)
+		}
+		edit(t, dir, change)
+		if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(calls.HintOf(err), "--salvage") {
+			t.Errorf("without %s: %v", name, err)
+		}
 	}
 }
 
@@ -358,150 +505,15 @@ func TestReopening(t *testing.T) {
 	}
 }
 
-// TestModel does the same random things to this store, reopened now and then, and to
-// one in the heap: both must say the same.
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := memorytest.Start
-		clock := func() time.Time { return now }
-		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = s.Close() }() // closed and checked below where all went well
-		other, err := sqlite.Open(t.Context(), dir, sqlite.Options{Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = other.Close() }() // as above
-		model := heap.New(clock)
-		m := &twin{T: r, ctx: t.Context(), stores: []memory.Store{model, s, other}, now: &now}
-		r.Repeat(map[string]func(*rapid.T){
-			"save": m.save, "many": m.many, "update": m.update, "snapshot": m.snapshot, "delete": m.delete, "": m.compare,
+	memorytest.RunModel(t, func(t *testing.T, clock func() time.Time) (first, second memory.Store) {
+		dir := t.TempDir()
+		s, other := open(t, dir, sqlite.Options{Clock: clock}), open(t, dir, sqlite.Options{Clock: clock})
+		t.Cleanup(func() { // before they are closed
+			if err := s.Check(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
 		})
-		if err := s.Check(t.Context()); err != nil {
-			r.Fatal(err)
-		}
+		return s, other
 	})
-}
-
-type twin struct {
-	*rapid.T
-	ctx    context.Context
-	stores []memory.Store // the model, then two on one file
-	now    *time.Time
-	ids    []string
-}
-
-var words = rapid.SampledFrom(strings.Fields("tea coffee river mountain dog cat Berlin train 茶 咖啡 河流 yesterday ? ERR-12 running runs"))
-
-func (m *twin) memory(r *rapid.T) memory.BaseMemory {
-	text := strings.Join(rapid.SliceOfN(words, 1, 6).Draw(r, "words"), " ")
-	x := memory.BaseMemory{
-		ID: memory.NewID(memory.MemoryID, *m.now), Content: text, Timestamp: memorytest.Start.Add(time.Duration(rapid.IntRange(0, 50).Draw(r, "at")) * time.Hour),
-		Context: memory.Context{UserID: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "user"), SessionID: rapid.SampledFrom([]string{"", "s", "t"}).Draw(r, "session")},
-	}
-	return x
-}
-
-// both does something to the model and to the files, in turn by either process.
-func (m *twin) both(do func(memory.Store) any) {
-	*m.now = m.now.Add(time.Second)
-	want := do(m.stores[0])
-	got := do(m.stores[1+int(m.now.Unix())%2])
-	if diff := cmp.Diff(want, got); diff != "" {
-		m.Fatalf("(-model +file)\n%s", diff)
-	}
-}
-
-func (m *twin) put(list []memory.BaseMemory) {
-	m.both(func(s memory.Store) any {
-		saved, err := s.SaveMemories(m.ctx, list)
-		return []any{saved, fmt.Sprint(err)}
-	})
-	for _, x := range list {
-		m.ids = append(m.ids, x.ID)
-	}
-}
-
-func (m *twin) save(r *rapid.T) { m.put([]memory.BaseMemory{m.memory(r)}) }
-
-func (m *twin) many(r *rapid.T) {
-	var list []memory.BaseMemory
-	one := m.memory(r)
-	for range rapid.SampledFrom([]int{2, 40, 300}).Draw(r, "n") {
-		one.ID = memory.NewID(memory.MemoryID, *m.now)
-		list = append(list, one)
-	}
-	list = append(list, m.memory(r))
-	m.put(list)
-}
-
-func (m *twin) update(r *rapid.T) {
-	if len(m.ids) == 0 {
-		return
-	}
-	x := m.memory(r)
-	x.ID = rapid.SampledFrom(m.ids).Draw(r, "id")
-	m.put([]memory.BaseMemory{x})
-}
-
-func (m *twin) snapshot(r *rapid.T) {
-	if len(m.ids) == 0 {
-		return
-	}
-	x := memory.MemorySnapshot{
-		ID: fmt.Sprintf("snapshot_0000000%d-0000-7000-8000-000000000000", rapid.IntRange(0, 5).Draw(r, "n")), Category: "c",
-		KeyPoints: rapid.SliceOfN(words, 1, 4).Draw(r, "points"), MemoryRefs: rapid.SliceOfN(rapid.SampledFrom(m.ids), 0, 4).Draw(r, "refs"),
-	}
-	user := rapid.SampledFrom([]string{"", "ann"}).Draw(r, "user")
-	m.both(func(s memory.Store) any { return fmt.Sprint(s.SaveSnapshot(m.ctx, user, x)) })
-}
-
-func (m *twin) delete(r *rapid.T) {
-	which := memory.Selection{Users: rapid.SampledFrom([]memory.Users{memory.AllUsers(), memory.User("ann")}).Draw(r, "users")}
-	switch rapid.IntRange(0, 3).Draw(r, "kind") {
-	case 0:
-		which.HasSession, which.Session = true, rapid.SampledFrom([]string{"", "s"}).Draw(r, "session")
-	case 1:
-		which.Before = memorytest.Start.Add(time.Duration(rapid.IntRange(0, 50).Draw(r, "before")) * time.Hour)
-	default:
-		if len(m.ids) == 0 {
-			return
-		}
-		which.ID = rapid.SampledFrom(m.ids).Draw(r, "id")
-	}
-	which.DryRun = rapid.Bool().Draw(r, "dry")
-	m.both(func(s memory.Store) any {
-		d, err := s.Delete(m.ctx, which)
-		return []any{d, fmt.Sprint(err)}
-	})
-}
-
-// compare asks all stores the same.
-func (m *twin) compare(r *rapid.T) {
-	q := memory.Query{Text: strings.Join(rapid.SliceOfN(words, 1, 3).Draw(r, "query"), " "), Users: memory.AllUsers(), Now: memorytest.Start.Add(60 * time.Hour), Session: "s", Limit: 20}
-	answer := func(s memory.Store) any {
-		found, err := s.Search(m.ctx, &q)
-		if err != nil {
-			return err.Error()
-		}
-		st, err := s.Stats(m.ctx, memory.AllUsers())
-		st.Bytes = 0
-		var lines []string
-		for _, x := range found.Memories {
-			lines = append(lines, fmt.Sprint(x.Memory.ID, x.Relevance, x.Reason, x.Snapshots))
-		}
-		return []any{lines, st, fmt.Sprint(err)}
-	}
-	want := answer(m.stores[0])
-	for _, s := range m.stores[1:] {
-		if diff := cmp.Diff(want, answer(s)); diff != "" {
-			r.Fatalf("searching %q (-model +file)\n%s", q.Text, diff)
-		}
-	}
 }

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -37,7 +39,8 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 		return nil, explain(d.file, "opening", err)
 	}
 	var err error
-	if d.db, err = connect(d.file, time.Minute, "query_only(1)"); err != nil {
+	// With a schema that could be written, SQLite also reads a file whose end is gone.
+	if d.db, err = sqlitefile.Connect(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
 		return nil, explain(d.file, "opening", err)
 	}
 	c, err := d.db.Conn(ctx)
@@ -45,10 +48,15 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 		d.conn = &conn{sql: c, stmts: map[string]*sql.Stmt{}}
 		_, err = d.conn.row("SELECT count(*) FROM sqlite_schema", nil, new(int))
 	}
-	if err != nil {
-		return nil, errors.Join(explain(d.file, "opening", err), d.db.Close())
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	_ = d.db.Close() // the error that led here says more
+	if code := sqlitefile.CodeOf(err); code == sqlitefile.Corrupt || code == sqlitefile.NotADB {
+		return nil, calls.Errorf(calls.Internal, "opening the memory store %s: %w", d.file, err).
+			WithHint("its beginning is damaged, so nothing of it can be read: move it away, and import an export or the mirror")
+	}
+	return nil, explain(d.file, "opening", err)
 }
 
 // Close lets go of the file.

@@ -66,13 +66,7 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 		return err
 	}
 	p.BaseMemory = m
-	doc := rank.Analyze(m.Content, m.Speaker())
-	p.speaker = doc.Speaker
-	p.doc = document{
-		entry: rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len),
-			Timed: doc.Time, Question: doc.Question, Utterance: m.Role() != ""},
-		terms: doc.Terms,
-	}
+	p.doc, p.speaker = documentOf(&m)
 	if !m.Context.Other.IsNull() {
 		p.other = m.Context.Other.JSON()
 	}
@@ -81,6 +75,17 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 	}
 	p.hash = hashOf(&m)
 	return nil
+}
+
+// documentOf is a memory in the index, but for the numbers of its session and its
+// speaker.
+func documentOf(m *memory.BaseMemory) (d document, speaker string) {
+	doc := rank.Analyze(m.Content, m.Speaker())
+	return document{
+		entry: rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len),
+			Timed: doc.Time, Question: doc.Question, Utterance: m.Role() != ""},
+		terms: doc.Terms,
+	}, doc.Speaker
 }
 
 // hashOf is equal for what [memory.Duplicate] says is one.
@@ -97,9 +102,11 @@ type user struct {
 	id                            int64
 	name                          string
 	n, folded, extras, generation int64
-	changed                       bool
-	sessions                      map[string]*session
-	speakers                      map[string]int32
+	analysis                      int // the version that made its words
+	// embeds says that there is a model in use, for whose vectors memories wait.
+	embeds, changed bool
+	sessions        map[string]*session
+	speakers        map[string]int32
 	// fresh are documents that go into the postings at once, from number folded on.
 	fresh []document
 }
@@ -108,6 +115,7 @@ type user struct {
 type session struct {
 	number int32
 	fresh  int
+	waits  bool // for a snapshot, as its row says
 }
 
 func (u *user) rid(seq int64) int64 { return u.id<<32 | seq }
@@ -122,8 +130,18 @@ type batch struct {
 
 // findUser gives a user; nil where there is none.
 func findUser(c *conn, name string) (*user, error) {
+	u, err := readUser(c, name)
+	if u == nil || err != nil {
+		return nil, err
+	}
+	return u, checkAnalysis(u.analysis)
+}
+
+// readUser is findUser whatever version made the user's words.
+func readUser(c *conn, name string) (*user, error) {
 	u := &user{name: name, sessions: map[string]*session{}, speakers: map[string]int32{}}
-	found, err := c.row("SELECT id, n, folded, extras, generation FROM user WHERE name = ?", []any{name}, &u.id, &u.n, &u.folded, &u.extras, &u.generation)
+	found, err := c.row("SELECT id, n, folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
+		&u.id, &u.n, &u.folded, &u.extras, &u.generation, &u.analysis, &u.embeds)
 	if !found {
 		return nil, err
 	}
@@ -136,7 +154,7 @@ func makeUser(c *conn, name string) (*user, error) {
 	if u != nil || err != nil {
 		return u, err
 	}
-	if err := c.exec("INSERT INTO user(name) VALUES (?)", name); err != nil {
+	if err := c.exec("INSERT INTO user(name, analysis) VALUES (?, ?)", name, rank.AnalysisVersion); err != nil {
 		return nil, err
 	}
 	return findUser(c, name)
@@ -194,6 +212,11 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	if err != nil {
 		return saved, err
 	}
+	if u.embeds {
+		if err := b.conn.exec("INSERT INTO unembedded(rid) VALUES (?)", rid); err != nil {
+			return saved, err
+		}
+	}
 	u.sessions[p.Context.SessionID].fresh++
 	u.fresh = append(u.fresh, p.doc)
 	u.n++
@@ -248,7 +271,7 @@ func (b *batch) place(u *user, p *prepared) error {
 // findSession gives a session, a new one where there is none.
 func findSession(c *conn, u *user, name string) (*session, error) {
 	s := &session{number: rank.None}
-	found, err := c.row("SELECT number FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number)
+	found, err := c.row("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
 	if found || err != nil {
 		return s, err
 	}
@@ -308,6 +331,14 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	if err := ix.replace(rid&0xffffffff, before.Terms, &p.doc); err != nil {
 		return "", err
 	}
+	if u.embeds && old.EmbeddedText() != p.EmbeddedText() {
+		if err := b.conn.exec("DELETE FROM vector WHERE rid = ?", rid); err != nil {
+			return "", err
+		}
+		if err := b.conn.exec("INSERT OR REPLACE INTO unembedded(rid) VALUES (?)", rid); err != nil {
+			return "", err
+		}
+	}
 	if err := b.conn.exec("INSERT INTO version(rid, body) VALUES (?, ?)", rid, value.Must(*old).JSON()); err != nil {
 		return "", err
 	}
@@ -333,15 +364,18 @@ func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, p *prepared) er
 }
 
 // foldAt is how many memories wait in the tail before their words go into the
-// postings.
-const foldAt = 256
+// postings, when nobody writes; maxTail how many wait at all.
+const (
+	foldAt  = 256
+	maxTail = 4 * foldAt
+)
 
 // flush puts the new documents of a user into the index: many at once into the
 // postings, few into the tail.
 func (b *batch) flush(u *user) error {
 	defer func() { u.fresh = u.fresh[:0] }()
 	first := u.n - int64(len(u.fresh))
-	if len(u.fresh) >= foldAt {
+	if len(u.fresh) >= foldAt || u.n-u.folded >= maxTail {
 		ix := indexer{b.conn, u}
 		if err := ix.foldTail(first); err != nil {
 			return err
@@ -371,18 +405,27 @@ func (b *batch) finish() error {
 			b.store.mu.Lock()
 			b.store.toFold[u.id] = true
 			b.store.mu.Unlock()
+			b.store.writer.later()
 		}
 		for _, in := range u.sessions {
 			if in.fresh == 0 {
 				continue
 			}
-			err := b.conn.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ? WHERE user = ? AND number = ?", in.fresh, b.now.UnixMilli(), u.id, in.number)
-			if err != nil {
+			if err := in.store(b.conn, u, b.now); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// store writes what a batch has brought to a session.
+func (s *session) store(c *conn, u *user, now time.Time) error {
+	set := ""
+	if !s.waits {
+		set = ", waits = 1"
+	}
+	return c.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
 }
 
 // loadMemory gives nil where there is none.

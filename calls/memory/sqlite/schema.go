@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // applicationID marks the file as a memory store ("cnmm").
@@ -26,6 +24,7 @@ CREATE TABLE session (
 	number     INTEGER NOT NULL,           -- from 0; -1 holds what belongs to no session
 	name       TEXT NOT NULL,
 	fresh      INTEGER NOT NULL DEFAULT 0, -- memories that no snapshot has
+	waits      INTEGER NOT NULL DEFAULT 0, -- 1 where fresh is not 0, and at times where it is: the index need not change with each memory
 	last       INTEGER NOT NULL DEFAULT 0, -- when the newest of them was saved, in ms
 	after      INTEGER NOT NULL,           -- memories below that rowid wait for no snapshot
 	attempts   INTEGER NOT NULL DEFAULT 0,
@@ -33,7 +32,7 @@ CREATE TABLE session (
 	PRIMARY KEY (user, number)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX session_by_name ON session(user, name);
-CREATE INDEX session_fresh ON session(user, number) WHERE fresh > 0;
+CREATE INDEX session_waits ON session(user, number) WHERE waits;
 CREATE TABLE speaker (
 	user   INTEGER NOT NULL,
 	number INTEGER NOT NULL,
@@ -111,6 +110,26 @@ CREATE TABLE meta_ref (
 	PRIMARY KEY (meta, snapshot)
 ) WITHOUT ROWID;
 CREATE INDEX meta_ref_by_snapshot ON meta_ref(snapshot);
+-- Models whose vectors are here; one is in use.
+CREATE TABLE model (
+	number     INTEGER PRIMARY KEY,
+	name       TEXT NOT NULL UNIQUE,
+	dimensions INTEGER NOT NULL,
+	unrelated  REAL NOT NULL,
+	related    REAL NOT NULL,
+	used       INTEGER NOT NULL
+);
+CREATE TABLE vector (
+	rid   INTEGER PRIMARY KEY,
+	model INTEGER NOT NULL,
+	data  BLOB NOT NULL -- packed
+);
+-- Memories that wait for a vector of the model in use.
+CREATE TABLE unembedded (
+	rid        INTEGER PRIMARY KEY,
+	not_before INTEGER NOT NULL DEFAULT 0,
+	attempts   INTEGER NOT NULL DEFAULT 0
+);
 -- Categories with snapshots that no meta snapshot has.
 CREATE TABLE category (
 	user       INTEGER NOT NULL,
@@ -121,67 +140,11 @@ CREATE TABLE category (
 	not_before INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (user, name)
 ) WITHOUT ROWID;
+`, `
+-- Which version of the analysis of texts has made the words in the index; 0 is one
+-- that nobody noted.
+ALTER TABLE user ADD COLUMN analysis INTEGER NOT NULL DEFAULT 0;
 `}
 
-// prepare makes a store of a new file and brings an old one up to date.
-func prepare(ctx context.Context, conn *sql.Conn, file string) error {
-	var mode string
-	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return err
-	}
-	if mode != "wal" {
-		return errNoWAL(file, mode)
-	}
-	form, err := formOf(ctx, conn, file)
-	if err != nil || form == len(migrations) {
-		return err
-	}
-	return migrate(ctx, conn, file)
-}
-
-// migrate takes the missing steps, all or none; another process may be faster.
-func migrate(ctx context.Context, conn *sql.Conn, file string) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // err says what happened
-		}
-	}()
-	form, err := formOf(ctx, conn, file)
-	if err != nil {
-		return err
-	}
-	for _, step := range migrations[form:] {
-		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return err
-		}
-	}
-	for _, p := range []string{fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", len(migrations))} {
-		if _, err := conn.ExecContext(ctx, p); err != nil {
-			return err
-		}
-	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
-	return err
-}
-
-// formOf is the form of the file; 0 is an empty one.
-func formOf(ctx context.Context, conn *sql.Conn, file string) (form int, err error) {
-	var application, tables int
-	row := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
-		(SELECT count(*) FROM sqlite_schema)`)
-	if err := row.Scan(&application, &form, &tables); err != nil {
-		return 0, err
-	}
-	switch {
-	case application == 0 && form == 0 && tables == 0:
-		return 0, nil
-	case application != applicationID || form <= 0:
-		return 0, errOther(file)
-	case form > len(migrations):
-		return 0, errNewer(file, form)
-	}
-	return form, nil
-}
+// layout is that of the file.
+var layout = sqlitefile.Form{ApplicationID: applicationID, Migrations: migrations}

@@ -28,6 +28,10 @@ type shelf struct {
 	tail  map[string][]rank.Posting
 }
 
+// roomToGrow is how many entries more there is room for: the next memory should not
+// copy them all.
+const roomToGrow = 1024
+
 // state is how much of a user's memories is known.
 type state struct{ n, folded, extras, generation int64 }
 
@@ -78,8 +82,13 @@ func (s *Store) with(ctx context.Context, name string, f func(*view) error) erro
 // is no such user.
 func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 	var id int64
-	found, err := c.row("SELECT id, n, folded, extras, generation FROM user WHERE name = ?", []any{name}, &id, &seen.n, &seen.folded, &seen.extras, &seen.generation)
+	var analysis int
+	found, err := c.row("SELECT id, n, folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
+		&id, &seen.n, &seen.folded, &seen.extras, &seen.generation, &analysis)
 	if !found {
+		return nil, seen, err
+	}
+	if err := checkAnalysis(analysis); err != nil {
 		return nil, seen, err
 	}
 	s.mu.Lock()
@@ -92,17 +101,17 @@ func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 	return sh, seen, nil
 }
 
-// evict drops shelves until there is room for n entries.
+// evict drops shelves until there is room for n entries, but none that is being read.
 func (s *Store) evict(n int64) {
 	for id, sh := range s.shelves {
-		if sh.mu.TryRLock() {
-			n += sh.n
-			sh.mu.RUnlock()
+		if !sh.mu.TryRLock() {
+			continue
 		}
-		if n > maxCached {
+		if n += sh.n; n > s.cached {
 			n -= sh.n
 			delete(s.shelves, id)
 		}
+		sh.mu.RUnlock()
 	}
 }
 
@@ -156,7 +165,7 @@ func (sh *shelf) readNew(c *conn, seen state) error {
 		return err
 	}
 	if sh.n < seen.folded { // they went into the postings meanwhile
-		entries, err := readEntries(c, sh.user, sh.n)
+		entries, err := readEntries(c, sh.user, sh.n, seen.folded)
 		if err != nil {
 			return err
 		}
@@ -170,7 +179,7 @@ func (sh *shelf) readNew(c *conn, seen state) error {
 
 // load reads everything anew.
 func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
-	entries, err := readEntries(c, sh.user, 0)
+	entries, err := readEntries(c, sh.user, 0, seen.folded)
 	if err != nil {
 		return err
 	}
@@ -190,9 +199,11 @@ func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
 	return sh.readExtras(c, 0)
 }
 
-// readEntries reads the entries of the postings, from a number on.
-func readEntries(c *conn, user, from int64) (entries []rank.Entry, err error) {
+// readEntries reads the entries of the postings, from a number on. until is how many
+// there are.
+func readEntries(c *conn, user, from, until int64) (entries []rank.Entry, err error) {
 	first := from >> entryBits
+	entries = make([]rank.Entry, 0, max(until-first<<entryBits, 0)+roomToGrow)
 	err = c.rows("SELECT data FROM entry WHERE user = ? AND chunk >= ? ORDER BY chunk", []any{user, first}, func(scan func(...any) error) error {
 		var b sql.RawBytes
 		if err := scan(&b); err != nil {

@@ -77,9 +77,7 @@ func (x *extra) put(c *conn, u *user) (key int64, err error) {
 		return 0, err
 	}
 	lists := map[place][]byte{}
-	for _, f := range rank.Analyze(x.text, "").Terms {
-		lists[place{f.Term, -1 - u.extras>>postingBits}] = appendPosting(nil, rank.MakePosting(uint32(u.extras), f.N))
-	}
+	addExtra(lists, u.extras, x.text)
 	u.extras++
 	u.changed = true
 	return key, indexer{c, u}.add(lists)
@@ -168,7 +166,7 @@ func link(c *conn, u *user, key int64, id []byte) error {
 		return err
 	}
 	if waiting {
-		err := c.exec("UPDATE session SET fresh = max(0, fresh - 1) WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", u.id, rid)
+		err := c.exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", u.id, rid)
 		if err != nil {
 			return err
 		}
@@ -193,7 +191,7 @@ func unlink(c *conn, u *user, key int64) error {
 		return err
 	}
 	for _, rid := range rids {
-		err := c.exec(`UPDATE session SET fresh = fresh + 1, after = min(after, ?1) WHERE user = ?2 AND number = (SELECT session FROM memory WHERE rid = ?1)
+		err := c.exec(`UPDATE session SET fresh = fresh + 1, waits = 1, after = min(after, ?1) WHERE user = ?2 AND number = (SELECT session FROM memory WHERE rid = ?1)
 			AND NOT EXISTS (SELECT 1 FROM snapshot_ref WHERE rid = ?1)`, rid, u.id)
 		if err != nil {
 			return err

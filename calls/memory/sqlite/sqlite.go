@@ -12,14 +12,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
+	"log/slog"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // FileName is the name of the database in its directory.
@@ -34,6 +34,9 @@ type Options struct {
 	BusyTimeout time.Duration
 	// MaxPages bounds the size of the file, in pages of 4 KiB; 0 does not.
 	MaxPages int
+	// Log is told when the memories of an older version are indexed anew, which takes
+	// some time; nil is nobody.
+	Log *slog.Logger
 }
 
 // Store is a memory store in a file.
@@ -47,6 +50,7 @@ type Store struct {
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
 	toFold  map[int64]bool   // users whose tail is long
+	cached  int64            // how many entries of all shelves stay in the heap
 	scrub   bool             // something was deleted
 	once    sync.Once
 	closing error
@@ -61,7 +65,7 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the memory store: %w", err)
 	}
-	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[int64]bool{}}
+	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[int64]bool{}, cached: maxCached}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
@@ -72,75 +76,33 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, options Options) error {
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
-		return err
-	}
-	// SQLite would let others read it.
-	f, err := os.OpenFile(s.file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
 	busy := cmp.Or(options.BusyTimeout, time.Minute)
-	pragmas := []string{"synchronous(FULL)", "secure_delete(FAST)"}
+	// What is deleted is overwritten, also in pages that become free.
+	pragmas := []string{"synchronous(FULL)", "secure_delete(ON)", fmt.Sprintf("cache_size(-%d)", writeCache)}
 	if options.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", options.MaxPages))
 	}
-	if s.write, err = connect(s.file, busy, pragmas...); err != nil {
-		return err
-	}
-	s.write.SetMaxOpenConns(1)
-	c, err := s.first(ctx, busy)
+	write, c, err := layout.Open(ctx, s.file, busy, pragmas...)
 	if err != nil {
-		_ = s.write.Close() // the error that led here says more
 		return err
 	}
-	db, err := connect(s.file, busy, "query_only(1)")
+	s.write = write
+	db, err := sqlitefile.Connect(s.file, busy, "query_only(1)")
 	if err != nil {
 		return errors.Join(err, c.Close(), s.write.Close())
 	}
 	s.read = newPool(db, max(4, runtime.GOMAXPROCS(0)))
 	s.writer = newWriter(&conn{sql: c, stmts: map[string]*sql.Stmt{}}, s.tidy)
+	if err := s.reindex(ctx, options.Log); err != nil {
+		_ = s.Close() // the error that led here says more
+		return err
+	}
 	return nil
 }
 
-// first gives the connection that writes, to a file in order. When several processes
-// make the same file, SQLite tells some that it is locked without waiting.
-func (s *Store) first(ctx context.Context, busy time.Duration) (*sql.Conn, error) {
-	deadline := time.Now().Add(busy)
-	for {
-		c, err := s.write.Conn(ctx)
-		if err == nil {
-			if err = prepare(ctx, c, s.file); err == nil {
-				return c, nil
-			}
-			_ = c.Close() // the error that led here says more
-		}
-		if code := codeOf(err); code != codeBusy && code != codeLocked || time.Now().After(deadline) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// connect makes connections to the file with these settings.
-func connect(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
-	path := filepath.ToSlash(file)
-	if filepath.VolumeName(file) != "" {
-		path = "/" + path
-	}
-	settings := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}}
-	for _, p := range pragmas {
-		settings.Add("_pragma", p)
-	}
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String())
-}
+// writeCache is how much of the file who writes keeps in memory, in KiB: new words go to
+// many places.
+const writeCache = 16 << 10
 
 // File is the path of the database.
 func (s *Store) File() string { return s.file }
@@ -151,28 +113,6 @@ func (s *Store) Close() error {
 		s.closing = explain(s.file, "closing", errors.Join(s.writer.close(), s.read.close(), s.write.Close()))
 	})
 	return s.closing
-}
-
-// Check looks for damage: of the file, and memories that their words would not find.
-// It reads the whole file.
-func (s *Store) Check(ctx context.Context) error {
-	err := s.read.read(ctx, func(c *conn) error {
-		var problem string
-		if _, err := c.row("PRAGMA integrity_check(1)", nil, &problem); err != nil {
-			return err
-		}
-		if problem != "ok" {
-			return fmt.Errorf("damage was found: %s", problem)
-		}
-		var id int64
-		found, err := c.row(`SELECT rid FROM memory JOIN user ON user.id = rid >> 32
-			WHERE (rid & 0xffffffff) >= folded AND rid NOT IN (SELECT rid FROM tail) LIMIT 1`, nil, &id)
-		if found {
-			return fmt.Errorf("the memory %d has no words in the index", id)
-		}
-		return err
-	})
-	return explain(s.file, "checking", err)
 }
 
 // change is a write whose errors say which file they are about.

@@ -16,11 +16,14 @@ type change struct {
 // maxTogether is how many changes share a commit at most.
 const maxTogether = 256
 
-// writer is the one goroutine of this process that writes.
+// writer lets one goroutine at a time write. Who waits for the turn has its change
+// queued already: who has the turn commits what is queued by all, so that the others
+// find theirs done.
 type writer struct {
 	conn *conn
-	// idle is called after a commit when nobody waits, to tidy up.
+	// idle tidies up, some time after a call of later.
 	idle func(*conn) error
+	turn chan struct{} // held by who writes
 
 	mu     sync.Mutex
 	queue  []*change
@@ -30,13 +33,13 @@ type writer struct {
 }
 
 func newWriter(c *conn, idle func(*conn) error) *writer {
-	w := &writer{conn: c, idle: idle, wake: make(chan struct{}, 1), over: make(chan struct{})}
-	go w.run()
+	w := &writer{conn: c, idle: idle, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), over: make(chan struct{})}
+	go w.tidy()
 	return w
 }
 
-// write makes a change and waits until it is on the disk. A change that has begun is
-// finished even when ctx ends.
+// write makes a change and waits until it is on the disk. A change that is queued is
+// made even when ctx ends.
 func (w *writer) write(ctx context.Context, do func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,47 +52,62 @@ func (w *writer) write(ctx context.Context, do func(*conn) error) error {
 	}
 	w.queue = append(w.queue, op)
 	w.mu.Unlock()
-	w.signal()
-	return <-op.done
-}
-
-func (w *writer) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // it will look anyway
+	for {
+		select {
+		case err := <-op.done:
+			return err
+		case w.turn <- struct{}{}:
+			if batch := w.next(); len(batch) > 0 {
+				w.commit(batch)
+			}
+			<-w.turn
+		}
 	}
 }
 
-// close writes what is queued and ends the goroutine.
+// next takes what is queued, or as much of it as fits into a commit.
+func (w *writer) next() []*change {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), maxTogether)
+	batch := w.queue[:n:n]
+	w.queue = w.queue[n:]
+	return batch
+}
+
+// later asks for tidying up when nobody writes.
+func (w *writer) later() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will be done anyway
+	}
+}
+
+// tidy tidies up when it is asked to, until the writer is closed.
+func (w *writer) tidy() {
+	defer close(w.over)
+	for range w.wake {
+		w.turn <- struct{}{}
+		// What is tidied up now or later makes no difference: an error will be met again by
+		// a change that somebody waits for.
+		_ = w.idle(w.conn)
+		<-w.turn
+	}
+}
+
+// close waits until all that is queued is written, and ends the goroutine.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	w.signal()
+	w.turn <- struct{}{}
+	for batch := w.next(); len(batch) > 0; batch = w.next() {
+		w.commit(batch)
+	}
+	close(w.wake)
+	<-w.turn
 	<-w.over
 	return w.conn.close()
-}
-
-func (w *writer) run() {
-	defer close(w.over)
-	for {
-		w.mu.Lock()
-		n := min(len(w.queue), maxTogether)
-		batch, last := w.queue[:n:n], w.closed
-		w.queue = w.queue[n:]
-		w.mu.Unlock()
-		switch {
-		case n > 0:
-			w.commit(batch)
-		case last:
-			return
-		default:
-			// What is tidied up now or later makes no difference: an error will be met again
-			// by a change that somebody waits for.
-			_ = w.idle(w.conn)
-			<-w.wake
-		}
-	}
 }
 
 // commit makes the changes of a batch in one transaction and tells everybody how it

@@ -1,0 +1,183 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory/vector"
+)
+
+// maxRefused is how many texts in a row may be refused before it is taken for the
+// fault of the embedder.
+const maxRefused = 3
+
+// drain embeds the memories that wait, until none is left, the embedder fails or ctx
+// ends. failure is what the embedder failed with: memories wait for a better time.
+type drain struct {
+	*Embeddings
+	store Vectors
+	users Users
+	now   func() time.Time
+	log   *slog.Logger
+
+	model   Model
+	done    int
+	refused int
+	failure error
+}
+
+func (d *drain) run(ctx context.Context) error {
+	d.failure = d.resting(d.now())
+	if d.failure == nil {
+		if err := d.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	for ctx.Err() == nil && d.failure == nil {
+		list, err := d.store.Unembedded(ctx, Claim{Now: d.now(), Users: d.users, Lease: lease}, embedBatch)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if err := d.batch(ctx, list); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// batch embeds some memories: together those that are new, one by one those that were
+// in a batch that failed, for one of them may be at fault.
+func (d *drain) batch(ctx context.Context, list []Embedding) error {
+	var fresh []Embedding
+	var parts [][]Embedding
+	for i := range list {
+		if list[i].Attempts == 0 {
+			fresh = append(fresh, list[i])
+		} else {
+			parts = append(parts, list[i:i+1])
+		}
+	}
+	if len(fresh) > 0 {
+		parts = append([][]Embedding{fresh}, parts...)
+	}
+	for _, part := range parts {
+		if err := d.part(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part embeds memories with one request, or postpones them.
+func (d *drain) part(ctx context.Context, part []Embedding) error {
+	err := cmp.Or(ctx.Err(), d.failure)
+	if err == nil {
+		texts := make([]string, len(part))
+		for i := range part {
+			texts[i] = part[i].Text
+		}
+		var vectors [][]float32
+		if vectors, err = d.embed(ctx, texts, d.model.Dimensions, batchTimeouts*d.timeout(), d.now()); err == nil {
+			for i := range part {
+				part[i].Vector = vectors[i]
+			}
+			d.done += len(part)
+			d.refused = 0
+			return d.store.SaveEmbeddings(ctx, d.model.Name, part)
+		}
+		d.refused++
+	}
+	wait := time.Duration(0)
+	if ctx.Err() == nil && d.failure == nil { // else it is not their fault
+		wait = min(longestWait, firstWait<<min(part[0].Attempts, 10))
+		for i := range part {
+			part[i].Attempts++
+		}
+		if temporary(err) || d.refused >= maxRefused {
+			d.failure = err
+		}
+		d.log.Warn("memories are not embedded", "memories", len(part), "again after", wait, "error", err)
+	}
+	return d.store.PostponeEmbeddings(context.WithoutCancel(ctx), part, d.now().Add(wait))
+}
+
+// prepare puts the model of the embedder in use, if another one or none is: its scale
+// is measured first.
+func (d *drain) prepare(ctx context.Context) (err error) {
+	name := d.Embedder.Model()
+	if d.model, err = d.store.Model(ctx); err != nil || d.model.Name == name {
+		return err
+	}
+	vectors, err := d.embed(ctx, strings.Split(strings.TrimSpace(pairs), "\n"), 0, batchTimeouts*d.timeout(), d.now())
+	if err != nil {
+		d.failure = err
+		d.log.Warn("memories are not embedded", "error", err)
+		return ctx.Err()
+	}
+	d.model = Model{Name: name, Dimensions: len(vectors[0])}
+	d.model.Unrelated, d.model.Related = measure(vectors)
+	return d.store.UseModel(ctx, d.model)
+}
+
+// pairs are questions, each followed by its answer. English ones first, as many
+// Chinese ones.
+const pairs = `
+Where does she work?
+I started as a nurse at the hospital in March.
+What can he not eat?
+Peanuts make me ill, I am allergic to them.
+Which car do they drive?
+We bought a second-hand Volvo from my uncle.
+When is the wedding?
+They will marry on the last Saturday in June.
+她养了什么宠物？
+我家有一只三岁的橘猫。
+他周末喜欢做什么？
+每个星期六我都去爬山。
+孩子在哪里上学？
+女儿九月开始在第三小学读一年级。
+你最喜欢喝什么？
+我每天早上都要喝一杯茉莉花茶。
+`
+
+// measure says how near questions and answers are that do not belong together, and
+// those that do. They are compared within their language.
+func measure(vectors [][]float32) (unrelated, related float64) {
+	var n, m float64
+	half := len(vectors) / 2
+	for q := 0; q < len(vectors); q += 2 {
+		probe := vector.NewProbe(vectors[q])
+		for a := q/half*half + 1; a < q/half*half+half; a += 2 {
+			cosine, _ := probe.Cosine(vector.Pack(vectors[a])) // both have been checked
+			if a == q+1 {
+				related += cosine
+				n++
+			} else {
+				unrelated += cosine
+				m++
+			}
+		}
+	}
+	return unrelated / m, related / n
+}
+
+// embed makes the vectors that are missing, and tells how it went.
+func (p *SnapshotProcessor) embed(ctx context.Context, users Users, report *Report) error {
+	if p.Embeddings == nil {
+		return nil
+	}
+	d := &drain{Embeddings: p.Embeddings, store: p.Store, users: users, now: p.now, log: p.log()}
+	err := d.run(ctx)
+	report.Embedded = d.done
+	if d.failure != nil {
+		report.NotEmbedded = d.failure.Error()
+	}
+	if err != nil && !errors.Is(err, ctx.Err()) {
+		p.log().Error("vectors were not saved", "error", err)
+	}
+	return err
+}

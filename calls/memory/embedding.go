@@ -1,0 +1,220 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory/vector"
+	"github.com/callnode/scheduler/llm"
+)
+
+// Embedder turns texts into vectors that point the same way where the texts mean the
+// same. It is safe for concurrent use.
+type Embedder interface {
+	// Model names the model, and whatever else tells its vectors from others.
+	Model() string
+	// Embed gives a vector for each text, in their order.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Vectors keeps the vectors of memories, and which memories wait for theirs: all new
+// ones and all whose text changes, from the commit that saves them on, once there is
+// a model in use.
+type Vectors interface {
+	// UseModel makes a model the one in use. Memories without a vector of it wait.
+	UseModel(ctx context.Context, m Model) error
+	// Model is the one in use; its name is "" where there is none.
+	Model(ctx context.Context) (Model, error)
+	// Unembedded gives at most n memories that wait, and reserves them for a while. Of
+	// the claim, Now, Users and Lease count.
+	Unembedded(ctx context.Context, c Claim, n int) ([]Embedding, error)
+	// SaveEmbeddings stores vectors of that model. What was deleted or changed since, or
+	// is of another model than the one in use, is left out.
+	SaveEmbeddings(ctx context.Context, model string, list []Embedding) error
+	// PostponeEmbeddings lets memories wait until a later time, with their attempts.
+	PostponeEmbeddings(ctx context.Context, list []Embedding, until time.Time) error
+}
+
+// Model is a model whose vectors a store keeps.
+type Model struct {
+	Name       string
+	Dimensions int
+	// Unrelated and Related are how near the model puts a question and something else,
+	// and a question and its answer: what a cosine means differs from model to model.
+	Unrelated, Related float64
+}
+
+// Embedding is a memory and its vector.
+type Embedding struct {
+	// ID is that of the memory, Text what is embedded of it.
+	ID, Text string
+	// Attempts is how often that failed.
+	Attempts int
+	// Vector has passed [vector.Check].
+	Vector []float32
+}
+
+// QueryVector is the meaning of a query.
+type QueryVector struct {
+	Model  Model
+	Values []float32
+}
+
+// maxEmbedded is how much of a memory is embedded, in characters: models take no more.
+const maxEmbedded = 6000
+
+// EmbeddedText is what is embedded of a memory: who said what.
+func (m *BaseMemory) EmbeddedText() string {
+	text := m.Content
+	if speaker := m.Speaker(); speaker != "" && !strings.HasPrefix(text, speaker) {
+		text = speaker + ": " + text
+	}
+	return firstRunes(text, maxEmbedded)
+}
+
+// firstRunes are at most so many characters of a text.
+func firstRunes(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// Embeddings lets memories be found by what they mean, beside by their words.
+type Embeddings struct {
+	Embedder Embedder
+	// Timeout is how long a search waits for the vector of its query; 0 is
+	// [DefaultEmbeddingTimeout]. Batches of memories get ten times as long.
+	Timeout time.Duration
+
+	mu    sync.Mutex
+	until time.Time // it is not asked again before
+	cause error     // of the last failure
+}
+
+// DefaultEmbeddingTimeout is how long a search waits for the vector of its query.
+const DefaultEmbeddingTimeout = 5 * time.Second
+
+// Of embedding.
+const (
+	// embedBatch is how many memories are sent at once.
+	embedBatch = 64
+	// batchTimeouts is how many times as long as a query a batch may take.
+	batchTimeouts = 10
+	// restAfter is how long an embedder that failed is left alone.
+	restAfter = 30 * time.Second
+)
+
+func (e *Embeddings) timeout() time.Duration { return cmp.Or(e.Timeout, DefaultEmbeddingTimeout) }
+
+// What a search without the vector of its query says.
+var (
+	noteFailed  = calls.Text{En: "embeddings are not available, memories were found by their words alone: %v", Zh: "向量服务不可用，只按字词查找了记忆：%v"}
+	noteNoneYet = calls.Text{
+		En: "the memories are not embedded by %s yet, they were found by their words alone: scheduler memory snapshot run does it",
+		Zh: "记忆尚未用 %s 生成向量，只按字词查找了记忆：可运行 scheduler memory snapshot run",
+	}
+)
+
+// query gives the vector of a query; where there is none, a note says why.
+func (e *Embeddings) query(ctx context.Context, store Store, q *Query, now time.Time) (v *QueryVector, note string, err error) {
+	language := "en"
+	if strings.ContainsFunc(q.Text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		language = "zh"
+	}
+	model, err := store.Model(ctx)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case model.Name != e.Embedder.Model():
+		st, err := store.Stats(ctx, q.Users)
+		if err != nil || st.Memories == 0 {
+			return nil, "", err
+		}
+		return nil, fmt.Sprintf(noteNoneYet.In(language), e.Embedder.Model()), nil
+	}
+	vectors, err := e.embed(ctx, []string{q.meant()}, model.Dimensions, e.timeout(), now)
+	switch {
+	case err == nil:
+		return &QueryVector{Model: model, Values: vectors[0]}, "", nil
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	}
+	return nil, fmt.Sprintf(noteFailed.In(language), err), nil
+}
+
+// shortQuery is the number of bytes below which a query says little by itself.
+const shortQuery = 20
+
+// meant is what is embedded of the query, with what was said before one that is short.
+func (q *Query) meant() string {
+	if n := len(q.Earlier); n > 0 && len(q.Text) < shortQuery {
+		return firstRunes(q.Earlier[n-1], maxEmbedded) + "\n" + q.Text
+	}
+	return firstRunes(q.Text, maxEmbedded)
+}
+
+// embed asks for vectors, within a time, and checks them; of dimensions, unless that
+// is 0. Who failed is left alone for a while.
+func (e *Embeddings) embed(ctx context.Context, texts []string, dimensions int, timeout time.Duration, now time.Time) (vectors [][]float32, err error) {
+	if err := e.resting(now); err != nil {
+		return nil, err
+	}
+	short, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no vectors from %s within %s", e.Embedder.Model(), timeout))
+	defer cancel()
+	if vectors, err = e.Embedder.Embed(short, texts); err == nil {
+		err = checkVectors(vectors, len(texts), dimensions)
+	} else if short.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(short)
+	}
+	if err != nil && ctx.Err() == nil && temporary(err) {
+		e.mu.Lock()
+		e.until, e.cause = now.Add(restAfter), err
+		e.mu.Unlock()
+	}
+	return vectors, err
+}
+
+// resting is what the embedder failed with, as long as it is left alone.
+func (e *Embeddings) resting(now time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now.Before(e.until) {
+		return e.cause
+	}
+	return nil
+}
+
+// temporary says that another text would fare no better now: not that a server refused
+// this one.
+func temporary(err error) bool {
+	var known *llm.Error
+	return !errors.As(err, &known) || known.Temporary
+}
+
+// checkVectors refuses an answer that is not one good vector for each text.
+func checkVectors(vectors [][]float32, n, dimensions int) error {
+	if len(vectors) != n {
+		return fmt.Errorf("%d vectors came for %d texts", len(vectors), n)
+	}
+	for _, v := range vectors {
+		if dimensions > 0 && len(v) != dimensions {
+			return fmt.Errorf("a vector has %d numbers, want %d", len(v), dimensions)
+		}
+		if err := vector.Check(v); err != nil {
+			return err
+		}
+		dimensions = len(v)
+	}
+	return nil
+}

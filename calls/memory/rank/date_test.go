@@ -1,0 +1,135 @@
+package rank
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// wednesday is the present of these tests.
+var wednesday = time.Date(2024, 5, 15, 18, 30, 0, 0, time.UTC)
+
+func TestPeriods(t *testing.T) {
+	for text, want := range map[string]string{
+		"on 7 May 2023":              "2023-05-07 +1d",
+		"the 3rd of June, 2023":      "2023-06-03 +1d",
+		"on May 7th":                 "2024-05-07 +1d",
+		"on July 4":                  "2023-07-04 +1d", // the last one that was not in the future
+		"on 2023-05-07":              "2023-05-07 +1d",
+		"in 2023/05":                 "2023-05-01 +31d",
+		"in March":                   "2024-03-01 +31d",
+		"in December 2022":           "2022-12-01 +31d",
+		"during summer 2022":         "2022-06-01 +92d",
+		"last summer":                "2023-06-01 +92d",
+		"last winter":                "2023-12-01 +91d",
+		"this spring":                "2024-03-01 +92d",
+		"last Friday":                "2024-05-10 +1d",
+		"last Wednesday":             "2024-05-08 +1d",
+		"last weekend":               "2024-05-11 +2d",
+		"two weeks ago":              "2024-04-28 +7d",
+		"a few days ago":             "2024-05-09 +6d",
+		"three months ago":           "2024-01-31 +30d",
+		"2 years ago":                "2022-01-01 +365d",
+		"the day before yesterday":   "2024-05-13 +1d",
+		"yesterday":                  "2024-05-14 +1d",
+		"today":                      "2024-05-15 +1d",
+		"last week":                  "2024-05-06 +7d",
+		"this month":                 "2024-05-01 +31d",
+		"last year":                  "2023-01-01 +365d",
+		"in 2019":                    "2019-01-01 +365d",
+		"2023年5月7日":                  "2023-05-07 +1d",
+		"五月七号":                       "2024-05-07 +1d",
+		"十二月二十五日":                    "2023-12-25 +1d",
+		"去年5月":                       "2023-05-01 +31d",
+		"去年夏天":                       "2023-06-01 +92d",
+		"2022年冬天":                    "2022-12-01 +90d",
+		"前年":                         "2022-01-01 +365d",
+		"2021年":                      "2021-01-01 +365d",
+		"上周":                         "2024-05-06 +7d",
+		"上上周三":                       "2024-05-01 +1d",
+		"上个星期天":                      "2024-05-12 +1d",
+		"上周末":                        "2024-05-11 +2d",
+		"上个月":                        "2024-04-01 +30d",
+		"三天前":                        "2024-05-11 +3d",
+		"两周前":                        "2024-04-28 +7d",
+		"半年前":                        "2023-09-15 +122d",
+		"半个月前":                       "2024-04-25 +10d",
+		"半天前":                        "2024-05-14 +2d",
+		"二十天之前":                      "2024-04-24 +3d",
+		"几个月前":                       "2023-11-30 +121d",
+		"昨晚":                         "2024-05-14 +1d",
+		"前天":                         "2024-05-13 +1d",
+		"今天":                         "2024-05-15 +1d",
+		"yesterday and on 7 May":     "2024-05-07 +1d, 2024-05-14 +1d",
+		"1478年前":                     "1478-01-01 +365d",
+		"in May 2023, not June 2023": "2023-05-01 +31d, 2023-06-01 +30d",
+		"31 February 2023":           "2023-02-01 +28d", // no such day, but a month
+		"晚上月亮":                       "", "早上周围": "", "日本月票": "", "no time at all": "", "may I march 99": "", "13月": "",
+		"2024-13-01": "", "0 May": "",
+	} {
+		found, rest := periods(text, wednesday)
+		var got []string
+		for _, p := range found {
+			got = append(got, fmt.Sprintf("%s +%dd", p.start.Format(time.DateOnly), int(p.end.Sub(p.start).Hours()/24+0.5)))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		if len(rest) != len(text) {
+			t.Errorf("%q: the rest %q has another length", text, rest)
+		}
+	}
+}
+
+func TestPeriodMatch(t *testing.T) {
+	at := func(month time.Month, day, hour int) time.Time {
+		return time.Date(2023, month, day, hour, 0, 0, 0, time.UTC)
+	}
+	oneDay, _ := periods("7 May 2023", wednesday)
+	month, _ := periods("May 2023", wednesday)
+	year, _ := periods("in 2023", wednesday)
+	for _, test := range []struct {
+		p    []period
+		at   time.Time
+		want float64
+	}{
+		{oneDay, at(5, 7, 12), 1}, {oneDay, at(5, 6, 12), 0.5}, {oneDay, at(5, 5, 12), 0}, {oneDay, at(5, 13, 0), 0.5}, {oneDay, at(5, 18, 0), 0},
+		{month, at(5, 31, 23), 1}, {month, at(6, 12, 0), 0.5}, {month, at(6, 13, 0), 0}, {month, at(4, 30, 0), 0},
+		{year, at(1, 1, 0), 0.25}, {year, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), 0},
+	} {
+		if got := test.p[0].match(test.at); got < test.want-1e-9 || got > test.want+1e-9 {
+			t.Errorf("%v: %v, want %v", test.at, got, test.want)
+		}
+	}
+}
+
+func TestSpeaksOfTime(t *testing.T) {
+	for text, want := range map[string]bool{
+		"I went there yesterday.": true, "in June": true, "two days": false, "2 days": true, "for two days": true, "this summer": true, "In 2019 we met": true,
+		"last Friday": true, "in May": true, "May 5": true, "may I": false, "room 5": false, "我上周去了": true, "3月5号": true, "周三见": true, "三年了": true,
+		"一起吃饭": false, "": false, "no": false, "Café yesterday": true, "我在May家": false,
+	} {
+		if got := speaksOfTime(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func FuzzPeriods(f *testing.F) {
+	for _, seed := range []string{"on 7 May 2023", "上上周三", "几个月前", "999 years ago", "0000-00-00", "十十月十十日", "99年99月99日", "半", "last"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		found, rest := periods(text, wednesday)
+		if len(rest) != len(text) {
+			t.Fatalf("the rest of %q is %q", text, rest)
+		}
+		for _, p := range found {
+			if !p.start.Before(p.end) {
+				t.Fatalf("%q: a period from %v until %v", text, p.start, p.end)
+			}
+		}
+		speaksOfTime(text)
+	})
+}

@@ -1,0 +1,302 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// shelf is memories for tests, with their postings in a map.
+type shelf struct {
+	index    *Index
+	postings map[string][]Posting
+	extras   map[string][]Posting
+	docs     []Document
+	entries  []Entry
+}
+
+func newShelf() *shelf {
+	return &shelf{index: NewIndex(nil), postings: map[string][]Posting{}, extras: map[string][]Posting{}}
+}
+
+func (s *shelf) add(session int32, at time.Time, speaker, text string) {
+	doc := Analyze(text, speaker)
+	e := Entry{Time: at.UnixMilli(), Session: session, Speaker: None, Len: int32(doc.Len), Timed: doc.Time, Question: doc.Question}
+	if doc.Speaker != "" {
+		if e.Speaker = int32(slices.Index(s.index.Speakers, doc.Speaker)); e.Speaker < 0 {
+			e.Speaker = int32(len(s.index.Speakers))
+			s.index.Speakers = append(s.index.Speakers, doc.Speaker)
+		}
+	}
+	for _, f := range doc.Terms {
+		s.postings[f.Term] = append(s.postings[f.Term], MakePosting(uint32(s.index.Len()), f.N))
+	}
+	s.index.Append(e)
+	s.docs, s.entries = append(s.docs, doc), append(s.entries, e)
+}
+
+func (s *shelf) addExtra(weight float64, text string, refs ...uint32) {
+	doc := Analyze(text, "")
+	for _, f := range doc.Terms {
+		s.extras[f.Term] = append(s.extras[f.Term], MakePosting(uint32(len(s.index.Extras)), f.N))
+	}
+	s.index.AddExtra(Extra{ID: fmt.Sprintf("snapshot_%d", len(s.index.Extras)), Len: int32(doc.Len), Refs: refs, Weight: weight})
+}
+
+func (s *shelf) Postings(_ context.Context, term string, to []Posting) ([]Posting, error) {
+	return append(to, s.postings[term]...), nil
+}
+
+func (s *shelf) ExtraPostings(_ context.Context, term string, to []Posting) ([]Posting, error) {
+	return append(to, s.extras[term]...), nil
+}
+
+func (s *shelf) search(t interface {
+	Helper()
+	Fatal(...any)
+}, q Query) *Result {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	if q.Now.IsZero() {
+		q.Now = wednesday
+	}
+	r, err := Search(context.Background(), s.index, s, &q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// formula scores every memory as the package says, in the slowest and plainest way.
+func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
+	sessions := map[int32][]int{}
+	for i, e := range s.entries {
+		key := e.Session
+		if key == None {
+			key = int32(-2 - i) // one of its own
+		}
+		sessions[key] = append(sessions[key], i)
+	}
+	around := func(i, radius int) []int {
+		if s.entries[i].Session == None {
+			return nil
+		}
+		all := sessions[s.entries[i].Session]
+		at := slices.Index(all, i)
+		return all[max(0, at-radius):min(len(all), at+radius+1)]
+	}
+	for _, all := range sessions {
+		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(s.entries[a].Time, s.entries[b].Time) })
+	}
+	size := func(list []int) (n float64) {
+		for _, i := range list {
+			n += float64(s.docs[i].Len)
+		}
+		return n
+	}
+	count := func(list []int, term string) (n float64) {
+		for _, i := range list {
+			for _, f := range s.docs[i].Terms {
+				if f.Term == term {
+					n += MakePosting(0, f.N).frequency() // large ones are rounded
+				}
+			}
+		}
+		return n
+	}
+	everything := make([]int, len(s.docs))
+	average := map[int]float64{}
+	inSessions := 0.0
+	for i := range s.docs {
+		everything[i] = i
+		if s.entries[i].Session == None {
+			continue
+		}
+		inSessions++
+		for _, radius := range []int{2, 6} {
+			average[radius] += size(around(i, radius))
+		}
+	}
+	bm25 := func(list []int, average, k1, b float64) (sum float64) {
+		for _, t := range a.Terms {
+			df := 0.0
+			for i := range s.docs {
+				if count([]int{i}, t.Text) > 0 {
+					df++
+				}
+			}
+			if tf := count(list, t.Text); tf > 0 {
+				idf := math.Log(1 + (float64(len(s.docs))-df+0.5)/(df+0.5))
+				sum += t.Weight * idf * tf * (k1 + 1) / (tf + k1*(1-b+b*size(list)/max(average, 1)))
+			}
+		}
+		return sum
+	}
+	characters := 0.0
+	for _, t := range a.Terms {
+		if t.spaceless {
+			characters++
+		}
+	}
+	session := 0.2 + 0.8*characters/max(float64(len(a.Terms)), 1)
+	scores := map[uint32]float64{}
+	base := func(i int) float64 { return bm25([]int{i}, size(everything)/float64(len(s.docs)), 0.9, 0.4) }
+	for i, e := range s.entries {
+		score := base(i)
+		if all := sessions[e.Session]; e.Session != None && len(all) > 1 {
+			if at := slices.Index(all, i); at > 0 {
+				weight := 0.3
+				if s.docs[all[at-1]].Question {
+					weight += 0.5
+				}
+				score += weight * base(all[at-1])
+			}
+			score += 1.25*bm25(around(i, 2), average[2]/inSessions, 1.2, 0.75) + 0.75*bm25(around(i, 6), average[6]/inSessions, 1.2, 0.75)
+			if score > 0 {
+				score += session * bm25(all, size(everything)/float64(len(sessions)), 1.2, 0.75)
+			}
+		}
+		boost := 1.0
+		if slices.Contains(a.Speakers, e.Speaker) {
+			boost += 0.75
+		}
+		if a.When && e.Timed {
+			boost += 0.5
+		}
+		if e.Question {
+			boost -= 0.3
+		}
+		boost += a.date(e.Time, time.UTC)
+		recent := 0.05
+		if a.Newest {
+			recent = 0.5
+		}
+		age := max(0, now.Sub(time.UnixMilli(e.Time)).Hours()/24)
+		if score *= boost * (1 + recent*math.Exp(-age/30)); score > 0 {
+			scores[uint32(i)] = score
+		}
+	}
+	return scores
+}
+
+func TestSearchIsTheFormula(t *testing.T) {
+	words := strings.Fields("dog camp kids painted yesterday 2023 violin What went 学习 小提琴 昨天 June beach friends yoga")
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newShelf()
+		text := rapid.Custom(func(rt *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 9).Draw(rt, "words"), " ") + rapid.SampledFrom([]string{"", ".", "?"}).Draw(rt, "end")
+		})
+		start := time.Date(2023, 6, 1, 0, 0, 0, 0, time.UTC)
+		for range rapid.IntRange(1, 40).Draw(rt, "memories") {
+			at := start.Add(time.Duration(rapid.IntRange(0, 40).Draw(rt, "day")) * 24 * time.Hour)
+			speaker := rapid.SampledFrom([]string{"", "Ann", "Melanie"}).Draw(rt, "speaker")
+			s.add(rapid.Int32Range(None, 3).Draw(rt, "session"), at, speaker, text.Draw(rt, "text"))
+		}
+		q := Query{Text: text.Draw(rt, "query") + rapid.SampledFrom([]string{"", " Ann", " Mel's", " when", " on 5 June 2023", " now", " in June"}).Draw(rt, "more"), Session: None, Now: start.AddDate(0, 1, 0)}
+		r := s.search(rt, q)
+		if !slices.ContainsFunc(r.Analysis.Terms, func(x Term) bool { return len(s.postings[x.Text]) > 0 }) {
+			return // all of a speaker or a time, or nothing
+		}
+		want := s.formula(&r.Analysis, q.Now)
+		for i, h := range r.Hits {
+			if math.Abs(h.Score-want[h.Seq]) > 1e-5*want[h.Seq] {
+				rt.Errorf("%q: the score of %d is %v, want %v", q.Text, h.Seq, h.Score, want[h.Seq])
+			}
+			if i > 0 && h.Score > r.Hits[i-1].Score {
+				rt.Errorf("%q: the %d. is better than the one before", q.Text, i)
+			}
+		}
+		if len(r.Hits) != len(want) {
+			rt.Errorf("%q: %d hits, want %d", q.Text, len(r.Hits), len(want))
+		}
+	})
+}
+
+// TestAppend: an index that grew is one that was made at once.
+func TestAppend(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		entries := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry {
+			return Entry{
+				Time: rapid.Int64Range(0, 9).Draw(rt, "time"), Session: rapid.Int32Range(None, 2).Draw(rt, "session"),
+				Speaker: rapid.Int32Range(None, 2).Draw(rt, "speaker"), Len: rapid.Int32Range(0, 9).Draw(rt, "length"), Deleted: rapid.IntRange(0, 4).Draw(rt, "deleted") == 0,
+			}
+		}), 0, 40).Draw(rt, "entries")
+		grown := NewIndex(nil)
+		for _, e := range entries {
+			grown.Append(e)
+		}
+		if a, b := fmt.Sprintf("%+v", *grown), fmt.Sprintf("%+v", *NewIndex(slices.Clone(entries))); strings.ReplaceAll(a, "[]", "<nil>") != strings.ReplaceAll(b, "[]", "<nil>") {
+			rt.Errorf("it grew to\n%s, made at once it is\n%s", a, b)
+		}
+	})
+}
+
+func TestRelevance(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := scale{best: rapid.Float64Range(0, 100).Draw(rt, "best"), certainty: rapid.Float64Range(-5, 8).Draw(rt, "certainty")}
+		a, b := rapid.Float64Range(0, 100).Draw(rt, "a"), rapid.Float64Range(0, 100).Draw(rt, "b")
+		low, high := s.relevance(min(a, b)), s.relevance(max(a, b))
+		if low > high || low < 0 || high > 1 || math.IsNaN(low+high) {
+			rt.Errorf("%+v: %v for %v, %v for %v", s, low, min(a, b), high, max(a, b))
+		}
+	})
+}
+
+// TestCut: what is known is above the default cut, what is not is below it.
+func TestCut(t *testing.T) {
+	s := newShelf()
+	for i := range 200 {
+		s.add(int32(i/10), wednesday.AddDate(0, 0, -i), []string{"Ann", "Ben"}[i%2], fmt.Sprintf("We talked about the weather and lunch number %d, nothing special.", i))
+	}
+	s.add(20, wednesday, "Ann", "My sister plays the violin in an orchestra in Vienna.")
+	s.add(20, wednesday, "Ben", "Which pieces does she like?")
+	s.add(20, wednesday, "Ann", "Mostly Brahms.")
+	for text, want := range map[string]bool{
+		"Who plays the violin?": true, "What does Ann's sister do in Vienna?": true, "Which orchestra does Ann's sister play in?": true,
+		"When did Tom buy a motorcycle in Norway?": false, "What is the capital of Peru?": false, "quantum chromodynamics": false,
+		"Where did Priya hide the silver key from her uncle?": false,
+	} {
+		r := s.search(t, Query{Text: text, Session: None})
+		if got := len(r.Hits) > 0 && r.Relevance(r.Hits[0].Score) > 0.5; got != want {
+			t.Errorf("%q: something relevant %v, want %v: %+v, certainty %v", text, got, want, r.Hits[:min(1, len(r.Hits))], r.scale.certainty)
+		}
+	}
+	r := s.search(t, Query{Text: "Which pieces does Ann's sister like?", Session: None})
+	if r.Hits[0].Seq != 202 {
+		t.Errorf("the answer is not before its question: %+v", r.Hits[:2])
+	}
+}
+
+func TestExtras(t *testing.T) {
+	s := newShelf()
+	s.add(None, wednesday, "", "He arrived late.")
+	s.add(None, wednesday, "", "The soup was cold.")
+	s.addExtra(1, "complaints about the restaurant", 1, 1, 99)
+	s.addExtra(0.3, "restaurant", 0)
+	r := s.search(t, Query{Text: "restaurant complaints", Session: None})
+	if len(r.Hits) != 2 || r.Hits[0].Seq != 1 || r.Hits[0].Around {
+		t.Errorf("by their snapshots: %+v", r.Hits)
+	}
+	if got := s.index.ExtrasOf(1); !slices.Equal(got, []string{"snapshot_0"}) {
+		t.Errorf("the snapshots of 1 are %v", got)
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	s := newShelf()
+	s.add(None, wednesday, "", "some words")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Search(ctx, s.index, s, &Query{Text: "words", Limit: 1, Session: None}); err == nil {
+		t.Error("no error")
+	}
+}

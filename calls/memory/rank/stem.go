@@ -1,0 +1,91 @@
+package rank
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Stem is the form under which a word is found; "" for a stop word.
+func Stem(s string) string {
+	s = strings.ToLower(s)
+	ascii := true
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	if !ascii {
+		s = unaccent(s)
+	}
+	if stopWords[s] {
+		return ""
+	}
+	if regular, ok := irregular[s]; ok {
+		s = regular
+	}
+	for i := range len(s) {
+		if s[i] < 'a' || s[i] > 'z' {
+			return s
+		}
+	}
+	return stemmed(s)
+}
+
+// unaccent takes accents off letters: café is found by cafe.
+func unaccent(s string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(s) {
+		if !unicode.Is(unicode.Mn, r) {
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFC.String(b.String())
+}
+
+// stems remembers the stems of words: the stemmer takes longer than all the rest of
+// reading a text. A word has one place, which the last word there takes.
+var (
+	stems    [1 << 14]atomic.Pointer[stem]
+	stemSeed = maphash.MakeSeed()
+)
+
+type stem struct{ word, stem string }
+
+func stemmed(word string) string {
+	place := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
+	if known := place.Load(); known != nil && known.word == word {
+		return known.stem
+	}
+	fresh := &stem{strings.Clone(word), english.Stem(american(word), false)} // a clone does not keep the text
+	place.Store(fresh)
+	return fresh.stem
+}
+
+// american spells a word as the stemmer expects it. Some words that are no British
+// ones change too, in all their forms alike.
+func american(s string) string {
+	if len(s) < 6 {
+		return s
+	}
+	if i := strings.Index(s[3:], "our"); i >= 0 {
+		s = s[:3+i] + "or" + s[3+i+3:]
+	}
+	for _, end := range []string{"tre", "tres"} {
+		if rest, ok := strings.CutSuffix(s, end); ok {
+			return rest + "ter" + end[3:]
+		}
+	}
+	for _, end := range britishEndings {
+		if rest, ok := strings.CutSuffix(s, end); ok && len(rest) >= 3 {
+			return rest + end[:1] + "z" + end[2:]
+		}
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+package rank
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// timeWords say when something was.
+var timeWords = set(`yesterday today tonight tomorrow ago recently last next past weekend since
+monday tuesday wednesday thursday friday saturday sunday
+january february march april june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec`)
+
+var (
+	seasons    = set(`spring summer fall autumn winter`)
+	units      = set(`day days week weeks month months year years`)
+	thisUnits  = set(`week month year morning weekend summer winter spring fall autumn`)
+	counts     = set(`a two three four five six seven eight nine ten`)
+	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
+)
+
+// speaksOfTime says whether a text says when something was. It stands in the way of
+// every save, so it looks at each word once.
+func speaksOfTime(text string) bool {
+	before, earlier := "", "" // the words before
+	looked := 0               // up to where chineseTime has
+	for i := 0; i < len(text); {
+		if text[i] >= utf8.RuneSelf {
+			if r, _ := utf8.DecodeRuneInString(text[i:]); i >= looked && spaceless(r) {
+				looked = letterFrom(text, i)
+				if chineseTime(text[i:looked]) {
+					return true
+				}
+			}
+			for i < len(text) && text[i] >= utf8.RuneSelf {
+				i++
+			}
+			continue
+		}
+		end := i
+		for end < len(text) && text[end] < utf8.RuneSelf && wordRune(rune(text[end])) {
+			end++
+		}
+		if end == i {
+			i++
+			continue
+		}
+		w := strings.ToLower(text[i:end])
+		switch {
+		case timeWords[w], isYear(w),
+			units[w] && (isNumber(before) || earlier == "for" && counts[before]),
+			thisUnits[w] && before == "this",
+			w == "may" && before == "in", isNumber(w) && before == "may":
+			return true
+		}
+		earlier, before, i = before, w, end
+	}
+	return false
+}
+
+func isNumber(w string) bool { return w != "" && isDigit(w[0]) && isDigit(w[len(w)-1]) }
+
+func isYear(w string) bool {
+	return len(w) == 4 && isNumber(w) && (w[:2] == "19" || w[:2] == "20")
+}
+
+// letterFrom is where the next letter of ours is.
+func letterFrom(text string, i int) int {
+	for i < len(text) && !(text[i] < utf8.RuneSelf && unicode.IsLetter(rune(text[i]))) {
+		i++
+	}
+	return i
+}
+
+// chineseTime does it for a text without a letter of ours.
+func chineseTime(text string) bool {
+	for _, w := range chineseDay {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	before := ' '
+	for _, r := range text {
+		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
+		if strings.ContainsRune("月日号年", r) && unicode.IsDigit(before) || strings.ContainsRune("天周年", r) && number ||
+			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before) {
+			return true
+		}
+		before = r
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+)
+
+// Check looks for damage: of the file, and memories that their words would not find.
+// It reads the whole file.
+func (s *Store) Check(ctx context.Context) error {
+	err := s.read.read(ctx, func(c *conn) error {
+		var problem string
+		if _, err := c.row("PRAGMA integrity_check(1)", nil, &problem); err != nil {
+			return err
+		}
+		if problem != "ok" {
+			return fmt.Errorf("damage was found: %s", problem)
+		}
+		var users []user
+		err := c.rows("SELECT id, name, n, folded FROM user", nil, func(scan func(...any) error) error {
+			var u user
+			err := scan(&u.id, &u.name, &u.n, &u.folded)
+			users = append(users, u)
+			return err
+		})
+		for i := range users {
+			if err == nil {
+				err = users[i].check(ctx, c)
+			}
+		}
+		return err
+	})
+	return explain(s.file, "checking", err)
+}
+
+// check looks for memories of a user without an entry or without words in the index.
+func (u *user) check(ctx context.Context, c *conn) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := readEntries(c, u.id, 0, u.folded)
+	if err != nil {
+		return err
+	}
+	if int64(len(entries)) != u.folded {
+		return fmt.Errorf("%w: the user %q has %d entries, want %d", errBlob, u.name, len(entries), u.folded)
+	}
+	found := make([]bool, u.folded)
+	var room []rank.Posting
+	err = c.rows("SELECT chunk, data FROM posting WHERE user = ? AND chunk >= 0", []any{u.id}, func(scan func(...any) error) error {
+		var chunk uint32
+		var b sql.RawBytes
+		err := scan(&chunk, &b)
+		room = readPostings(b, chunk, room[:0])
+		for _, p := range room {
+			if int64(p.Seq()) < u.folded {
+				found[p.Seq()] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for seq, e := range entries {
+		if !e.Deleted && e.Len > 0 && !found[seq] {
+			return fmt.Errorf("%w: the memory %d of the user %q has no words", errBlob, seq, u.name)
+		}
+	}
+	var rid int64
+	lost, err := c.row(`SELECT rid FROM memory WHERE rid >= ? AND rid < ? AND rid NOT IN (SELECT rid FROM tail) LIMIT 1`,
+		[]any{u.rid(u.folded), u.rid(u.n)}, &rid)
+	if lost {
+		return fmt.Errorf("%w: the memory %d of the user %q has no words", errBlob, rid&0xffffffff, u.name)
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/memory/sqlite"
+)
+
+// edit changes a store behind its back.
+func edit(t *testing.T, dir string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fillForReindex stores memories in the postings and in the tail, deleted ones,
+// speakers and snapshots, of two users.
+func fillForReindex(t *testing.T, s *sqlite.Store) {
+	t.Helper()
+	for _, name := range []string{"ann", "bob"} {
+		var ids []string
+		for part, n := range []int{5000, 40} {
+			var list []memory.BaseMemory
+			for i := range n {
+				list = append(list, memory.BaseMemory{
+					Content: fmt.Sprintf("%s: the %s tree number%d of row %d", []string{"Mel", "Tom"}[i%2], []string{"apple", "pear", "plum"}[i%3], i%300, part),
+					Context: memory.Context{UserID: name, SessionID: fmt.Sprintf("s%d", i/25)}, Timestamp: time.UnixMilli(int64(i) * 60_000),
+				})
+			}
+			saved, err := s.SaveMemories(t.Context(), list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range saved {
+				ids = append(ids, x.ID)
+			}
+		}
+		for _, i := range []int{0, 77, 4999, 5010} {
+			if _, err := s.Delete(t.Context(), memory.Selection{Users: memory.User(name), ID: ids[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := memory.MemorySnapshot{ID: memory.NewID(memory.SnapshotID, time.Now()), KeyPoints: []string{"an orchard in Kent"}, MemoryRefs: ids[100:103], Category: "garden"}
+		if err := s.SaveSnapshot(t.Context(), name, x); err != nil {
+			t.Fatal(err)
+		}
+		m := memory.MetaSnapshot{ID: memory.NewID(memory.MetaID, time.Now()), Category: "garden", Keywords: []string{"harvest"}, SnapshotRefs: []string{x.ID}}
+		if err := s.SaveMetaSnapshot(t.Context(), name, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func answers(t *testing.T, s *sqlite.Store) (all []string) {
+	t.Helper()
+	for _, user := range []string{"ann", "bob"} {
+		for _, text := range []string{"pear tree number7", "what did Tom say of number12?", "orchard in Kent", "harvest", "apple row 1"} {
+			found, err := s.Search(t.Context(), &memory.Query{Users: memory.User(user), Text: text, Now: time.UnixMilli(1e9), Limit: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range found.Memories {
+				all = append(all, fmt.Sprintf("%s %q: %s %v", user, text, m.Memory.ID, m.Relevance))
+			}
+		}
+	}
+	return all
+}
+
+// A store whose words an older analysis has made finds the same as a new one once it
+// has been opened, and tells the log.
+func TestOlderAnalysis(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	fillForReindex(t, s)
+	want := answers(t, s)
+	if len(want) < 100 {
+		t.Fatalf("%d answers", len(want))
+	}
+	// What another analysis might have left: no words, or others.
+	edit(t, dir, "UPDATE user SET analysis = 0", "DELETE FROM posting WHERE term < 'o'", "UPDATE posting SET term = term || 'x'", "UPDATE speaker SET name = 'Nobody' WHERE number = 1")
+
+	// Who has it open neither misses memories nor mixes words.
+	if _, err := s.Search(t.Context(), &memory.Query{Users: memory.User("ann"), Text: "tree"}); calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
+		t.Errorf("searching: %v", err)
+	}
+	if _, err := s.SaveMemories(t.Context(), []memory.BaseMemory{{Content: "x", Context: memory.Context{UserID: "bob"}}}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("saving: %v", err)
+	}
+
+	var log bytes.Buffer
+	again := open(t, dir, sqlite.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if diff := cmp.Diff(want, answers(t, again)); diff != "" {
+		t.Error(diff)
+	}
+	if err := again.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "indexed anew"); n != 1 || !strings.Contains(log.String(), "of=10080") {
+		t.Errorf("the log says: %s", log.String())
+	}
+	if diff := cmp.Diff(want, answers(t, s)); diff != "" {
+		t.Errorf("who had it open: %s", diff)
+	}
+	for _, store := range []*sqlite.Store{s, again} { // and go on with it
+		if _, err := store.SaveMemories(t.Context(), []memory.BaseMemory{{Content: "Mel: a quince", Context: memory.Context{UserID: "ann"}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := again.Delete(t.Context(), memory.Selection{Users: memory.User("ann")}); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var left int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM posting WHERE user = (SELECT id FROM user WHERE name = 'ann')").Scan(&left); err != nil || left > 0 {
+		t.Errorf("%d postings are left of what was deleted, %v", left, err)
+	}
+	log.Reset()
+	open(t, dir, sqlite.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if log.Len() > 0 {
+		t.Errorf("it is indexed once only: %s", log.String())
+	}
+}
+
+// A store that a newer analysis has indexed is left alone.
+func TestNewerAnalysis(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	if _, err := s.SaveMemories(t.Context(), []memory.BaseMemory{{Content: "tea"}}); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, fmt.Sprintf("UPDATE user SET analysis = %d", rank.AnalysisVersion+1))
+	for range 2 {
+		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{}); calls.KindOf(err) != calls.Invalid || !strings.Contains(fmt.Sprint(err), "newer version") || calls.HintOf(err) == "" {
+			t.Errorf("opening: %v", err)
+		}
+	}
+	if _, err := s.Search(t.Context(), &memory.Query{Users: memory.User(""), Text: "tea"}); !strings.Contains(fmt.Sprint(err), "newer version") {
+		t.Errorf("searching: %v", err)
+	}
+}
+
+// Who is interrupted while memories are indexed anew begins again the next time.
+func TestInterruptedReindex(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	fillForReindex(t, s)
+	want := answers(t, s)
+	edit(t, dir, "UPDATE user SET analysis = 0")
+	ctx, cancel := context.WithCancel(t.Context())
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }), nil))
+	if _, err := sqlite.Open(ctx, dir, sqlite.Options{Log: log}); err == nil {
+		t.Error("it was opened")
+	}
+	again := open(t, dir, sqlite.Options{})
+	if diff := cmp.Diff(want, answers(t, again)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
