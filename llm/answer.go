@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// Answer is a whole answer: the deltas of a Chat joined.
+// Answer is a whole answer: the deltas of a Chat joined. Its JSON is for records of
+// ours; it is no vendor's.
 type Answer struct {
-	Text         string
-	Reasoning    string
-	ToolCalls    []ToolCall
-	FinishReason string
-	Usage        Usage
+	Text         string     `json:"text"`
+	Reasoning    string     `json:"reasoning,omitempty"`
+	ToolCalls    []ToolCall `json:"tool_calls,omitempty"`
+	FinishReason string     `json:"finish_reason,omitempty"`
+	Usage        Usage      `json:"usage"`
 	// Extra are the vendor's fields of the message. Of those that came in pieces,
 	// texts are joined and lists appended.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // ToolCall is a whole tool call. Arguments is the JSON text as the model wrote it,
 // which need not be valid.
 type ToolCall struct {
 	// Index is the number that its pieces had.
-	Index     int
-	ID        string
-	Name      string
-	Arguments string
-	Extra     map[string]json.RawMessage
+	Index     int                        `json:"index"`
+	ID        string                     `json:"id"`
+	Name      string                     `json:"name"`
+	Arguments string                     `json:"arguments"`
+	Extra     map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // Collect joins the deltas of a Chat. What came before an error is in the answer.

@@ -31,12 +31,17 @@ const (
 // attempt sends the request once and passes on the pieces of the answer. It gives
 // nil when the answer is complete or nobody wants more of it.
 func (p *Provider) attempt(outer context.Context, body []byte, emit func(llm.Delta) bool) *llm.Error {
+	return p.send(outer, p.endpoint, body, func(r io.Reader) error { return p.read(r, emit) })
+}
+
+// send posts a body once and lets read have what comes back.
+func (p *Provider) send(outer context.Context, endpoint string, body []byte, read func(io.Reader) error) *llm.Error {
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	silence := time.AfterFunc(p.config.Timeout, func() { cancel(errSilence) })
 	defer silence.Stop()
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return p.failure(err)
 	}
@@ -57,7 +62,7 @@ func (p *Provider) attempt(outer context.Context, body []byte, emit func(llm.Del
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return p.refusal(resp)
 	}
-	err = p.read(&watched{r: resp.Body, silence: silence, timeout: p.config.Timeout}, emit)
+	err = read(&watched{r: resp.Body, silence: silence, timeout: p.config.Timeout})
 	if err == nil || errors.Is(err, errStopped) {
 		return nil
 	}

@@ -71,6 +71,7 @@ type Header struct{ Name, Value string }
 type Provider struct {
 	config   Config
 	endpoint string
+	vectors  string // the endpoint of embeddings
 	client   *http.Client
 	secrets  *strings.Replacer
 }
@@ -84,7 +85,10 @@ func New(config Config) (*Provider, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("provider %s: the base_url must be like https://api.example.com/v1", config.Name)
 	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions") + "/chat/completions"
+	base := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions")
+	u.Path = base + "/embeddings"
+	vectors := u.String()
+	u.Path = base + "/chat/completions"
 	config.APIKey = strings.TrimSpace(config.APIKey)
 	if strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("provider %s: the API key has characters that no key has", config.Name)
@@ -95,7 +99,7 @@ func New(config Config) (*Provider, error) {
 	if config.RetryWait == 0 {
 		config.RetryWait = DefaultRetryWait
 	}
-	p := &Provider{config: config, endpoint: u.String(), secrets: secretsOf(config, u)}
+	p := &Provider{config: config, endpoint: u.String(), vectors: vectors, secrets: secretsOf(config, u)}
 	p.client = &http.Client{Transport: config.Transport, CheckRedirect: p.checkRedirect}
 	return p, nil
 }

@@ -56,7 +56,7 @@ type Forgiving interface {
 // Values is a Scope of known values: the members of an object.
 type Values struct{ Map *value.Map }
 
-// Lookup finds a member.
+// Lookup finds a member; a name that is none is no error.
 func (v Values) Lookup(name string) (value.Value, bool, error) {
 	x, ok := v.Map.Get(name)
 	return x, ok, nil

@@ -35,7 +35,7 @@ func Parse(src Source) (*Template, error) {
 	return t, nil
 }
 
-// Render gives the text.
+// Render gives the text that the template makes of the names in scope.
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 	text, _, err := t.render(ctx, scope, false)
 	return text, err

@@ -1,0 +1,97 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// Embedder asks a server's embeddings endpoint.
+type Embedder struct {
+	provider   *Provider
+	model      string
+	dimensions int
+}
+
+// Embedder gives an embedder of a model; dimensions is asked for where it is not 0.
+// Requests are sent once: who has texts to embed tries again in its own time.
+func (p *Provider) Embedder(model string, dimensions int) *Embedder {
+	return &Embedder{provider: p, model: model, dimensions: dimensions}
+}
+
+// Model is the name of the model and, where they were asked for, its dimensions:
+// vectors of different ones cannot be compared.
+func (e *Embedder) Model() string {
+	if e.dimensions == 0 {
+		return e.model
+	}
+	return fmt.Sprintf("%s/%d", e.model, e.dimensions)
+}
+
+// Embed gives a vector for each text, in their order. All errors are of type
+// [*llm.Error].
+func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	p := e.provider
+	request := struct {
+		Model      string   `json:"model"`
+		Input      []string `json:"input"`
+		Dimensions int      `json:"dimensions,omitempty"`
+	}{e.model, texts, e.dimensions}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, &llm.Error{Provider: p.config.Name, Err: err}
+	}
+	failure := p.send(ctx, p.vectors, body, func(r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		var problem *llm.Error
+		if vectors, problem = p.vectorsOf(data, len(texts)); problem != nil {
+			return problem
+		}
+		return nil
+	})
+	if failure != nil {
+		return nil, failure
+	}
+	return vectors, nil
+}
+
+// vectorsOf reads an answer of n vectors. A wrong one may be right the next time.
+func (p *Provider) vectorsOf(data []byte, n int) ([][]float32, *llm.Error) {
+	var answer struct {
+		Data []struct {
+			Index     *int      `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil || answer.Data == nil {
+		if len(answer.Error) > 0 && string(answer.Error) != "null" {
+			return nil, p.reported(data)
+		}
+		return nil, &llm.Error{
+			Temporary: true,
+			Message:   "the server's answer has no embeddings: " + p.say(string(data[:min(len(data), maxErrorBody)])),
+			Hint:      "is the model one for embeddings, and does base_url point to an OpenAI-compatible API?",
+		}
+	}
+	if len(answer.Data) != n {
+		return nil, cut(fmt.Sprintf("the server gave %d embeddings for %d texts", len(answer.Data), n))
+	}
+	vectors := make([][]float32, n)
+	for i, x := range answer.Data {
+		if x.Index != nil {
+			i = *x.Index
+		}
+		if i < 0 || i >= n || vectors[i] != nil || len(x.Embedding) == 0 {
+			return nil, cut(fmt.Sprintf("the server's embedding %d is missing or not one of %d", i, n))
+		}
+		vectors[i] = x.Embedding
+	}
+	return vectors, nil
+}
