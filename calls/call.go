@@ -119,12 +119,20 @@ type Typed[I any] interface {
 // a Text field named text. It panics where a type has no schema: definitions are
 // made when the program starts, and callstest runs them all.
 func Define[P Typed[I], I, O any](info Info) Definition {
+	return DefineWith[P, I, O](info, func(*P) {})
+}
+
+// DefineWith is [Define] for a call that programs can extend. prepare puts into
+// the parameters what no user writes, functions for one, in fields that are not
+// exported; it runs before the user's parameters are read into the others.
+func DefineWith[P Typed[I], I, O any](info Info, prepare func(*P)) Definition {
 	info.Params = schema.MustFor[P]()
 	info.Input = schema.MustFor[I]()
 	info.Output = schema.MustFor[O]()
 	shared := &info
 	return Definition{Info: shared, New: func(params value.Value) (CoreCall, error) {
 		call := &typed[P, I]{info: shared}
+		prepare(&call.params)
 		if params.Kind() == value.Object {
 			params = shared.Params.ApplyDefaults(params)
 		}

@@ -32,6 +32,10 @@ type Env struct {
 	Flows Flows
 	// Calls runs other calls, for calls that hand out work.
 	Calls Calls
+	// Recorder keeps finished pieces of the call's work, so that a step that is tried
+	// again, or resumed, does not do them again: use it by [Once]. nil: there is no
+	// run to keep them with.
+	Recorder Recorder
 	// HTTP sends requests to the hosts that the settings allow.
 	HTTP HTTP
 	// Clock is the run's clock; nothing else tells the time.
@@ -53,7 +57,8 @@ type Env struct {
 	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
 	Languages fs.FS
 	// Path is where in the run the call is: step, step[3] for an item, outer/inner in
-	// a sub-flow. "" outside of a flow.
+	// a sub-flow, step/name-1 for what a call does inside its step. "" outside of a
+	// flow.
 	Path string
 	// Vars is what the step sees, the same as Init got.
 	Vars *Vars

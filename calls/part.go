@@ -1,5 +1,7 @@
 package calls
 
+import "context"
+
 // Part is the provenance of one piece of a prompt, or of a piece that was left
 // out: the one type behind parts and trace of input, context and in-chat, and
 // behind --explain.
@@ -27,4 +29,20 @@ type Part struct {
 	Included bool `json:"included"`
 	// Reason says why it is in or out.
 	Reason string `json:"reason"`
+}
+
+type partsKey struct{}
+
+// WithParts gives the context for a request to [Env] LLM, of whose messages the parts
+// tell where they come from: the engine keeps them with the prompt, for people who
+// ask. Start and End are bytes of the text of the message that Message counts; Text
+// is not needed.
+func WithParts(ctx context.Context, parts []Part) context.Context {
+	return context.WithValue(ctx, partsKey{}, parts)
+}
+
+// PartsOf are the parts that WithParts put in.
+func PartsOf(ctx context.Context) []Part {
+	parts, _ := ctx.Value(partsKey{}).([]Part)
+	return parts
 }

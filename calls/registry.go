@@ -15,6 +15,7 @@ type Registry struct {
 	calls      map[string]Definition
 	importance map[string]plugins.Importance
 	resolvers  map[string]plugins.Resolver
+	check      func(name string) error
 }
 
 // NewRegistry makes a Registry of calls. Two of one name are an error.
@@ -52,6 +53,19 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 		}
 	}
 	return nil
+}
+
+// SetCheck gives the registry what knows more of plugins: see [Registry.Unusable].
+func (r *Registry) SetCheck(check func(name string) error) { r.check = check }
+
+// Unusable says why what a plugin gives cannot be used now, registered or not: the
+// plugin is not trusted, has changed, or is gone. name is that of a plugin,
+// plugin.function or vars.name. nil where nothing speaks against it.
+func (r *Registry) Unusable(name string) error {
+	if r == nil || r.check == nil {
+		return nil
+	}
+	return r.check(name)
 }
 
 func add[T any](m map[string]T, what, name string, x T) error {

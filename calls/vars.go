@@ -93,7 +93,7 @@ type Record struct {
 	Output      value.Value `json:"output"`
 }
 
-// Run identifies a run.
+// Run says which run of which flow a call is part of.
 type Run struct {
 	// ID is unique; "" for a call that runs without a flow.
 	ID   string `json:"id"`

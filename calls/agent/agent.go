@@ -5,10 +5,19 @@
 // What goes wrong in a tool is told to the model, which may try something else; the
 // call itself fails only where its own parameters, the provider or the run do. What
 // the parameters of a tool fix, the model can neither see nor change.
+//
+// Every answer of the model is a piece STEP/round-N of the step's events, every use of
+// a tool a piece STEP/TOOL-N, and they are on record ([calls.Once]). A step that is
+// tried again, or a run that is resumed, takes the rounds from there, without asking
+// the model again, as long as it would ask the same: messages, model, temperature,
+// extra; the tools may have changed. An attempt begins from the start for those who
+// listen: the text of the rounds that are on record is streamed again, each at once.
 package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -102,7 +111,7 @@ type Use struct {
 	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
 }
 
-// Definition describes the call.
+// Definition is the call agent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "agent",
@@ -160,15 +169,23 @@ func (p Params) toolProblems() (problems []schema.Problem) {
 }
 
 // lint checks the tools; null is what is known only later.
-func lint(params value.Value, _ calls.Functions) []schema.Problem {
+func lint(params value.Value, functions calls.Functions) []schema.Problem {
 	var p Params
 	if value.Decode(params, &p) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(p.toolProblems(), func(problem schema.Problem) bool {
+	problems := slices.DeleteFunc(p.toolProblems(), func(problem schema.Problem) bool {
 		name, given := params.At(problem.Pointer + "/name")
 		return given && name.IsNull()
 	})
+	for i, t := range p.Tools.Calls {
+		if err := calls.UnknownCall(functions, t.Call); t.Call != "" && err != nil {
+			problems = append(problems, schema.Problem{
+				Pointer: fmt.Sprintf("/tools/calls/%d/call", i), Message: err.Error(), Hint: calls.HintOf(err),
+			})
+		}
+	}
+	return problems
 }
 
 // timeout is 0 where there is none.
@@ -231,7 +248,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
 		err = l.run(within)
 		switch {
-		case l.abandoned:
+		case errors.Is(err, errAbandoned):
 			return
 		case err != nil && within.Err() != nil && ctx.Err() == nil:
 			l.out.FinishReason = "timeout"

@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,11 +37,10 @@ type loop struct {
 	box    *box
 	out    Output
 	// say streams text; false says that nobody listens any more.
-	say       func(text string) bool
-	abandoned bool
-	spoke     bool // some text was streamed
-	spent     int  // tokens, estimated where the provider does not tell
-	used      map[string]int
+	say   func(text string) bool
+	spoke bool // some text was streamed
+	spent int  // tokens, estimated where the provider does not tell
+	used  map[string]int
 }
 
 // run asks and uses tools in turn.
@@ -47,7 +49,7 @@ func (l *loop) run(ctx context.Context) error {
 	forced := "" // why the model has to answer now
 	for n := 1; ; n++ {
 		answer, err := l.ask(ctx, forced != "")
-		if err != nil || l.abandoned {
+		if err != nil {
 			return err
 		}
 		l.out.Text = answer.Text
@@ -78,12 +80,38 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// ask is one request; its text is streamed, without thoughts.
+// round is what a round depends on. The tools are not in it: a file that has changed
+// in the meantime does not make the rounds before worthless.
+type round struct {
+	// Request is a digest of what the model is asked.
+	Request string `json:"request"`
+}
+
+// ask is one request; its text is streamed, without thoughts. An answer that the run
+// has on record is not asked for again.
 func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.request(forced)
+	live := false
+	answer, err := calls.Once(ctx, l.env, "round", round{digest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+		live = true
+		return l.stream(ctx, env, req)
+	})
+	if err == nil && !live && answer.Text != "" {
+		err = l.speak(answer.Text, true)
+	}
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	l.out.Usage.Add(answer.Usage)
+	l.spent += l.cost(req, answer)
+	return answer, nil
+}
+
+// stream asks the model.
+func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (llm.Answer, error) {
 	var joined llm.AnswerBuilder
 	deltas := func(yield func(llm.Delta, error) bool) {
-		for d, err := range l.env.LLM.Chat(ctx, req) {
+		for d, err := range env.LLM.Chat(ctx, req) {
 			if err == nil {
 				joined.Add(d)
 			}
@@ -94,26 +122,50 @@ func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 	}
 	var text strings.Builder
 	for piece, err := range ask.Text(iter.Seq2[llm.Delta, error](deltas)) {
+		first := text.Len() == 0
+		text.WriteString(piece)
+		if err == nil {
+			err = l.speak(piece, first)
+		}
 		if err != nil {
 			l.out.Text = text.String() // all that there is if the time is over
 			return llm.Answer{}, err
 		}
-		spoken := piece
-		if text.Len() == 0 && l.spoke {
-			spoken = "\n\n" + piece // the rounds stay apart
-		}
-		l.spoke = true
-		text.WriteString(piece)
-		if !l.say(spoken) {
-			l.abandoned = true
-			return llm.Answer{}, nil
-		}
 	}
 	answer := joined.Answer()
-	answer.Text = text.String()
-	l.out.Usage.Add(answer.Usage)
-	l.spent += l.cost(req, answer)
+	answer.Text, answer.Reasoning = text.String(), ""
 	return answer, nil
+}
+
+// errAbandoned says that nobody listens any more.
+var errAbandoned = calls.Errorf(calls.Canceled, "nobody listens to the agent any more")
+
+// speak streams a piece of a round's text; the rounds stay apart.
+func (l *loop) speak(text string, first bool) error {
+	if first && l.spoke {
+		text = "\n\n" + text
+	}
+	l.spoke = true
+	if !l.say(text) {
+		return errAbandoned
+	}
+	return nil
+}
+
+// digest tells requests apart by what the model is asked, whatever its tools are.
+func digest(req *llm.Request) string {
+	hash := sha256.New()
+	for _, m := range req.Messages {
+		fmt.Fprintf(hash, "%d %s", len(m), m)
+	}
+	fmt.Fprintf(hash, "%q", req.Model)
+	if req.Temperature != nil {
+		fmt.Fprintf(hash, " %v", *req.Temperature)
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.Extra)) {
+		fmt.Fprintf(hash, " %q %d %s", name, len(req.Extra[name]), req.Extra[name])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // cost is what the provider says, or an estimate.
@@ -179,7 +231,7 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
 	round := &l.out.Rounds[len(l.out.Rounds)-1]
 	for i, c := range toolCalls {
-		var result string
+		var result toolResult
 		var err error
 		switch key := c.Name + "\x00" + canonical(c.Arguments); {
 		case broke:
@@ -193,18 +245,57 @@ func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (f
 		default:
 			fresh = true
 			l.used[key]++
-			result, err = l.box.use(ctx, c)
+			result, err = l.useTool(ctx, c)
 		}
 		if errors.Is(err, calls.ErrWaiting) {
 			return fresh, err
 		}
-		u := &round.ToolCalls[i]
-		if u.Result = cut(result, l.params.MaxResultBytes); err != nil {
-			u.Result, u.Error = cut(told(err), l.params.MaxResultBytes), string(calls.KindOf(err))
+		if err != nil {
+			result = l.failed(err)
 		}
+		u := &round.ToolCalls[i]
+		u.Result, u.Error = result.Text, result.Error
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", c.Name, "content", u.Result))
 	}
 	return fresh, nil
+}
+
+// toolUse is what a use of a tool depends on, toolResult what the model is told.
+type (
+	toolUse struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	toolResult struct {
+		Text  string `json:"text"`
+		Error string `json:"error,omitempty"` // its kind
+	}
+)
+
+// pieceName is what a piece of the step may be called.
+var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// useTool runs a tool. What the model is told of it, its failure too, is on record: a
+// resumed run tells the same. Not so where the run stopped it.
+func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) {
+	name := "tool"
+	if pieceName.MatchString(c.Name) {
+		name = c.Name
+	}
+	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
+		result, err := l.box.use(ctx, env, c)
+		switch {
+		case err == nil:
+			return toolResult{Text: cut(result, l.params.MaxResultBytes)}, nil
+		case ctx.Err() != nil || errors.Is(err, calls.ErrWaiting):
+			return toolResult{}, err
+		}
+		return l.failed(err), nil
+	})
+}
+
+func (l *loop) failed(err error) toolResult {
+	return toolResult{cut(told(err), l.params.MaxResultBytes), string(calls.KindOf(err))}
 }
 
 // canonical makes arguments comparable.

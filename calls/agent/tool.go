@@ -21,7 +21,7 @@ import (
 type tool struct {
 	name, description string
 	parameters        *schema.Schema
-	run               func(ctx context.Context, arguments value.Value) (value.Value, error)
+	run               func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error)
 }
 
 // box is the tools of an agent.
@@ -44,7 +44,7 @@ func (b *box) definitions() []json.RawMessage {
 
 // use runs a tool; what is wrong with its name or its arguments is an error that
 // helps the model to do better.
-func (b *box) use(ctx context.Context, c llm.ToolCall) (string, error) {
+func (b *box) use(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, error) {
 	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
 	if i < 0 {
 		names := make([]string, len(b.tools))
@@ -68,7 +68,7 @@ func (b *box) use(ctx context.Context, c llm.ToolCall) (string, error) {
 	if problems := t.parameters.Check(arguments); problems != nil {
 		return "", calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
 	}
-	output, err := t.run(ctx, arguments)
+	output, err := t.run(ctx, env, arguments)
 	if err != nil {
 		return "", err
 	}
@@ -205,12 +205,12 @@ func (t plan) tool(ctx context.Context, env *calls.Env) (tool, error) {
 	var whole *schema.Schema
 	var err error
 	if t.flow != "" {
-		made.run = func(ctx context.Context, arguments value.Value) (value.Value, error) {
+		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
 			return env.Flows.RunFlow(ctx, t.flow, overlay(arguments, t.with))
 		}
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
-		made.run = func(ctx context.Context, arguments value.Value) (value.Value, error) {
+		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
 			return env.Calls.RunCall(ctx, t.call, overlay(arguments, t.with))
 		}
 		whole, err = t.ofCall(ctx, env, &made)

@@ -148,7 +148,7 @@ func (w *workspace) tools(env *calls.Env) (list []tool, err error) {
 	return list, nil
 }
 
-func (w *workspace) readFile(_ context.Context, arguments value.Value) (value.Value, error) {
+func (w *workspace) readFile(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
 	a := fileArguments{Offset: 1, Limit: maxLines}
 	if err := value.Decode(arguments, &a); err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
@@ -164,7 +164,7 @@ func (w *workspace) readFile(_ context.Context, arguments value.Value) (value.Va
 	return value.OfString(lines(text, a.Offset, a.Limit)), nil
 }
 
-func (w *workspace) readSkill(_ context.Context, arguments value.Value) (value.Value, error) {
+func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
 	var a skillArguments
 	if err := value.Decode(arguments, &a); err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -28,6 +29,13 @@ var texts embed.FS
 // call's own texts, else the English one. The last newline of the file does not
 // belong to the text.
 func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (string, error) {
+	text, _, err := Traced(env, call, texts, name, data)
+	return text, err
+}
+
+// Traced is [Prompt] that also tells where the pieces of the text come from, as parts
+// of the first message of a request: see [calls.WithParts].
+func Traced(env *calls.Env, call string, texts fs.FS, name string, data any) (string, []calls.Part, error) {
 	language := env.Vars.Language
 	var source []byte
 	err := fs.ErrNotExist
@@ -40,17 +48,19 @@ func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (st
 		}
 	}
 	if err != nil {
-		return "", calls.Errorf(calls.Internal, "reading the text %s of %s: %w", name, call, err)
+		return "", nil, calls.Errorf(calls.Internal, "reading the text %s of %s: %w", name, call, err)
 	}
 	t, err := template.New(name).Parse(string(source))
 	if err != nil {
-		return "", calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
+		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
 	}
-	var b strings.Builder
-	if err := t.Execute(&b, data); err != nil {
-		return "", calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
+	w := tracer{own: call + " " + name + ".txt", names: map[string]string{}}
+	w.learn("", reflect.ValueOf(data))
+	if err := t.Execute(&w, data); err != nil {
+		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	text, parts := w.result()
+	return text, parts, nil
 }
 
 // ErrNoAnswer says that the model answered, but nothing of use.

@@ -282,3 +282,27 @@ func TestTextAfterMuchSpace(t *testing.T) {
 		t.Errorf("%d texts", got)
 	}
 }
+
+func TestTraced(t *testing.T) {
+	type item struct{ Name string }
+	texts := fstest.MapFS{"lang/en/hi.txt": {Data: []byte("Hi {{.Who}}:{{range .Items}} {{.Name}}{{end}} {{.N}}\nBye\n")}}
+	env := calls.NewEnv()
+	text, parts, err := ask.Traced(env, "greet", texts, "hi", map[string]any{"Who": "Ann", "Items": []item{{"tea"}, {"jam"}}, "N": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range parts {
+		if p.Message == nil || *p.Message != 0 || !p.Included {
+			t.Errorf("got %+v", p)
+		}
+		got = append(got, p.Kind+" "+p.Name+": "+text[p.Start:p.End])
+	}
+	want := []string{
+		"text greet hi.txt: Hi ", "who who: Ann", "text greet hi.txt: : ", "name name: tea", "text greet hi.txt:  ", "name name: jam",
+		"text greet hi.txt:  3\nBye",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

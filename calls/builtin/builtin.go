@@ -13,6 +13,10 @@ import (
 	"github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
+	"github.com/callnode/scheduler/calls/memory/retrieve"
+	"github.com/callnode/scheduler/calls/memory/save"
+	"github.com/callnode/scheduler/calls/memory/shortterm"
+	"github.com/callnode/scheduler/calls/memory/snapshot"
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/calls/summary"
 	"github.com/callnode/scheduler/calls/template"
@@ -30,6 +34,10 @@ func Calls() []calls.Definition {
 		http.Definition(),
 		inchat.Definition(),
 		input.Definition(),
+		retrieve.Definition(),
+		save.Definition(),
+		shortterm.Definition(),
+		snapshot.Definition(),
 		slot.Definition(),
 		summary.Definition(),
 		template.Definition(),

@@ -12,6 +12,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/callstest"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -28,7 +30,9 @@ func registry(t *testing.T) *calls.Registry {
 func TestConformance(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		t.Run(def.Info.Name, func(t *testing.T) {
-			callstest.Run(t, def, func(env *calls.Env) { env.Functions = registry(t) })
+			callstest.Run(t, def, func(env *calls.Env) {
+				env.Functions, env.Memory = registry(t), &memory.SnapshotProcessor{Store: heap.New(env.Clock)}
+			})
 		})
 	}
 }

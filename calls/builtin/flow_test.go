@@ -127,7 +127,7 @@ func TestAgentWaits(t *testing.T) {
 		{ID: "1", Name: "look", Arguments: `{"query": {"city": "Paris"}}`},
 		{ID: "2", Name: "order", Arguments: `{}`},
 	}}
-	model := scripted.New(used, used, scripted.Answer{Text: "Ordered."})
+	model := scripted.New(used, scripted.Answer{Text: "Ordered."})
 	r := schedulertest.Run(t, `
 name: shop
 steps:
@@ -148,14 +148,14 @@ outputs: {text: "{{ what.slot_data.item }}"}
 		e.Env.HTTP, e.Journal, e.Load = service, journal.NewMemory(e.Env.Clock), loader(e)
 	}))
 	var waiting *scheduler.Waiting
-	if !errors.As(r.Err, &waiting) || model.Left() != 2 {
+	if !errors.As(r.Err, &waiting) || model.Left() != 1 {
 		t.Fatalf("got %v, %d answers left\n%s", r.Err, model.Left(), r.Log())
 	}
 	r = r.Resume(scheduler.Resumption{}, "/item=tea")
 	if r.Err != nil {
 		t.Fatalf("%v\n%s", r.Err, r.Log())
 	}
-	if got := r.Outputs.JSON(); got != `{"reply":"Ordered.","said":"tea"}` || len(service.asked) != 1 {
+	if got := r.Outputs.JSON(); got != `{"reply":"Ordered.","said":"tea"}` || len(service.asked) != 1 || model.Left() != 0 {
 		t.Errorf("got %s after %v", got, service.asked)
 	}
 }

@@ -76,14 +76,14 @@ func isFirstTurn(ctx context.Context, s plugins.State) (bool, string, error) {
 }
 
 func hasMemories(ctx context.Context, s plugins.State) (bool, string, error) {
-	found, err := retrieve(ctx, s)
+	found, err := memories(ctx, s)
 	if err != nil || len(found) == 0 {
 		return false, "no memory was found", err
 	}
 	return true, fmt.Sprintf("%d memories were found", len(found)), nil
 }
 
-func retrieve(ctx context.Context, s plugins.State) ([]plugins.Recalled, error) {
+func memories(ctx context.Context, s plugins.State) ([]plugins.Recalled, error) {
 	if s.Retrieve == nil {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func isRelevant(ctx context.Context, s plugins.State) (bool, string, error) {
 			return true, fmt.Sprintf("the input says %q", w), nil
 		}
 	}
-	found, err := retrieve(ctx, s)
+	found, err := memories(ctx, s)
 	if err != nil {
 		return false, "", err
 	}

@@ -30,7 +30,7 @@ type Params struct {
 	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out."`
 }
 
-// Input is the request.
+// Input is the request: messages in the OpenAI shape, and how they are answered.
 type Input struct {
 	Messages       []*value.Map `json:"messages"`
 	Model          string       `json:"model,omitempty"`
@@ -54,7 +54,7 @@ type Output struct {
 	Warnings     []string                   `json:"warnings,omitempty" doc:"What was left out of the request, and what is odd about the answer."`
 }
 
-// Definition describes the call.
+// Definition is the call chat as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "chat",
@@ -130,7 +130,7 @@ func checkTool(tool value.Value) error {
 	return nil
 }
 
-// Init makes the request.
+// Init makes the request; what of the parameters it leaves out is a warning.
 func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	messages, warnings, err := p.messages()
 	return Input{
@@ -139,7 +139,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	}, err
 }
 
-// Exec asks the model.
+// Exec asks the model. Its text is streamed as it comes, the output is the last chunk.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		var answer llm.AnswerBuilder

@@ -31,7 +31,7 @@ type Params struct {
 	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given."`
 }
 
-// Choice is one branch.
+// Choice is one branch, and when it is to be taken.
 type Choice struct {
 	Branch      string `json:"branch" min:"1" doc:"Its name, unique among the choices."`
 	When        *bool  `json:"when,omitempty" doc:"Its condition: true or false, as one expression gives it: \"{{ a.total > 3 }}\"."`
@@ -59,7 +59,7 @@ const (
 	byModel      = "model"
 )
 
-// Definition describes the call.
+// Definition is the call choice as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "choice",
@@ -164,7 +164,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec picks.
+// Exec picks the first branch whose condition is true, or asks the model.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
 		if err := ctx.Err(); err != nil {
@@ -223,11 +223,11 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	if err != nil {
 		return nil, err
 	}
-	req, err := p.request(env, in, open)
+	req, parts, err := p.request(env, in, open)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask.JSON(ctx, env, req, s)
+	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s)
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
 		return in.fallback("the model named none of the branches")
 	}
@@ -247,21 +247,21 @@ func (in Input) take(branch, reason string) *Output {
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, error) {
+func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
 	values := ""
 	if in.Values.Len() > 0 {
 		values = ask.Inside(value.OfMap(in.Values).JSON(), "values")
 	}
-	text, err := ask.Prompt(env, "choice", texts, "choice", map[string]any{
+	text, parts, err := ask.Traced(env, "choice", texts, "choice", map[string]any{
 		"Question": ask.Inside(in.Question, "question"),
 		"Summary":  ask.Inside(env.Vars.Summary(), "summary"),
 		"Values":   values,
 		"Choices":  open,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, parts, nil
 }
 
 // answerSchema has the reason first: a model that gives reasons before it decides

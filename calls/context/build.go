@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/memory/recent"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -17,6 +18,9 @@ type builder struct {
 	env       *calls.Env
 	in        Input
 	workspace *place
+
+	// remembered says that the history comes from the memory of the session.
+	remembered bool
 
 	out      Output
 	system   strings.Builder
@@ -57,7 +61,7 @@ func build(ctx context.Context, env *calls.Env, params *Params, in Input) (*Outp
 	// The order of the sections is that of the text; the order of the budget is
 	// that of who gets what is left over.
 	bootstrap, memory, recalled := b.bootstrap(), b.memory(), b.recalled()
-	past := newHistory(params.History, tail, env.Tokens)
+	past := newHistory(b.said(ctx), tail, env.Tokens)
 	session := b.session()
 	if err := b.budget(b.fixed(identity, session, user, tail)+past.fixed(), []cuttable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err
@@ -262,14 +266,40 @@ func (b *builder) piece(kind, name, text, reason string, start, tokens int) {
 	})
 }
 
+// said is the history that is given, or else what the memory of the flow has of the
+// session.
+func (b *builder) said(ctx context.Context) []*value.Map {
+	if b.params.History != nil {
+		return b.params.History
+	}
+	turns, err := b.env.Memory.Recent(ctx, b.env.Vars.Scope, recent.MaxTurns)
+	if err != nil {
+		b.warn("history: what was said before cannot be read: %v", err)
+	}
+	window := recent.New(recent.MaxTurns, recent.MaxTokens, b.env.Tokens)
+	for _, t := range turns {
+		window.Add(t)
+	}
+	messages := make([]*value.Map, 0, window.Len())
+	for _, t := range window.Turns() {
+		messages = append(messages, value.Pairs("role", t.Role, "content", t.Content))
+	}
+	b.remembered = len(messages) > 0
+	return messages
+}
+
 func (b *builder) past(h *history) {
+	reason, from := "kept as it is", ""
+	if b.remembered {
+		reason, from = "said in the session, as the memory has it", " from memory"
+	}
 	for i, m := range h.messages {
-		name := fmt.Sprintf("%d %s", i, role(m))
+		name := fmt.Sprintf("%d %s%s", i, role(m), from)
 		if i < h.from {
 			b.drop("history", name, "left out: over the token budget", h.costs[i]-llm.MessageOverhead)
 			continue
 		}
-		b.piece("history", name, contentText(m), "kept as it is", 0, h.costs[i]-llm.MessageOverhead)
+		b.piece("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead)
 		b.message(m)
 	}
 }

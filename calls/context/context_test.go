@@ -20,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/calls/callstest"
 	callcontext "github.com/callnode/scheduler/calls/context"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 )
 
 func TestConformance(t *testing.T) { callstest.Run(t, callcontext.Definition()) }
@@ -401,5 +402,62 @@ func TestAnsweredCallsStay(t *testing.T) {
 	same(t, "kept", kinds(out, "history", true), []string{"2 user", "3 assistant", "4 tool"})
 	if _, err := try(t, t.TempDir(), callstest.Now, with(20)); calls.KindOf(err) != calls.Budget {
 		t.Errorf("got %v", err)
+	}
+}
+
+// turns is a memory of utterances.
+type turns struct {
+	calls.Memory
+	list []plugins.Turn
+	err  error
+}
+
+func (m turns) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, error) {
+	return m.list, m.err
+}
+
+func TestHistoryFromMemory(t *testing.T) {
+	env := calls.NewEnv()
+	env.Vars = &calls.Vars{Scope: calls.Scope{User: "lin", Session: "monday"}}
+	run := func(m calls.Memory, with ...any) value.Value {
+		t.Helper()
+		env.Memory = m
+		call, err := callcontext.Definition().New(value.OfMap(value.Pairs(append(with, "identity", "I", "current_message", "now")...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := call.Init(t.Context(), env.Vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := callstest.Fold(call.Exec(t.Context(), env, in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	contents := func(out value.Value) (list []string) {
+		messages, _ := out.Get("messages")
+		for _, m := range messages.List()[1:] {
+			role, _ := m.At("/role")
+			content, _ := m.At("/content")
+			list = append(list, role.JSON()+content.JSON())
+		}
+		return list
+	}
+	said := turns{list: []plugins.Turn{{Role: "user", Content: "hi"}, {Role: "assistant", Content: "ho"}}}
+	out := run(said)
+	if diff := cmp.Diff([]string{`"user""hi"`, `"assistant""ho"`, `"user""now"`}, contents(out)); diff != "" {
+		t.Error(diff)
+	}
+	if text := out.JSON(); !strings.Contains(text, "0 user from memory") {
+		t.Errorf("nothing says where the history is from: %s", text)
+	}
+	if diff := cmp.Diff([]string{`"user""now"`}, contents(run(said, "history", value.OfList()))); diff != "" {
+		t.Errorf("an empty history is given: %s", diff)
+	}
+	out = run(turns{err: errors.New("the disk is gone")})
+	if warnings, _ := out.Get("warnings"); !strings.Contains(warnings.JSON(), "the disk is gone") {
+		t.Errorf("got %s", warnings)
 	}
 }

@@ -43,7 +43,7 @@ type Output struct {
 	Added  []string `json:"added" doc:"The new ones among the facts."`
 }
 
-// Definition describes the call.
+// Definition is the call facts as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "facts",
@@ -87,11 +87,11 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		req, err := p.request(env, in)
+		req, parts, err := p.request(env, in)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := ask.JSON(ctx, env, req, s)
+		answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s)
 		if err != nil {
 			return nil, err
 		}
@@ -129,19 +129,19 @@ func unique(list, more []string) []string {
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
+func (p Params) request(env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
 	known := make([]string, len(in.Known))
 	for i, fact := range in.Known {
 		known[i] = ask.Inside(strings.Join(strings.Fields(fact), " "), "known")
 	}
-	text, err := ask.Prompt(env, "facts", texts, "facts", map[string]any{
+	text, parts, err := ask.Traced(env, "facts", texts, "facts", map[string]any{
 		"Talk": ask.Talk(lines, "conversation"), "Left": left, "Known": known, "Limit": p.Limit, "Domains": p.Domains,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, nil
+	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, parts, nil
 }
 
 // answerSchema is what the model fills in. How many facts there are is bounded

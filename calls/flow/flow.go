@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -24,7 +25,7 @@ type Input struct {
 // Definition describes the call. Its output is the outputs of the flow, so its
 // schema knows no names.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, *value.Map](calls.Info{
+	def := calls.Define[Params, Input, *value.Map](calls.Info{
 		Name: "flow",
 		Summary: calls.Text{
 			En: "Run another flow and give its outputs.",
@@ -36,6 +37,48 @@ func Definition() calls.Definition {
 			Files: map[string]string{"greet.yaml": greet},
 		}},
 	})
+	all := def.Info.Params
+	def.ParamsFor = func(ctx context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
+		return narrowed(ctx, all, env, params)
+	}
+	return def
+}
+
+// narrowed is the schema of the parameters with the inputs that the flow at path
+// wants, so that those which nobody gave can be filled in.
+func narrowed(ctx context.Context, all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
+	given, _ := params.Get("path")
+	path, _ := given.Str()
+	describer, ok := env.Flows.(calls.FlowDescriber)
+	if !ok || path == "" {
+		return all, nil
+	}
+	info, err := describer.DescribeFlow(ctx, path)
+	if err != nil || info.Inputs == nil {
+		return all, err
+	}
+	inputs, doc := info.Inputs.Doc().Map().Clone(), all.Doc().Map().Clone()
+	for _, key := range []string{"definitions", "$defs"} { // references start at the root
+		if shared, has := inputs.Get(key); has {
+			doc.Set(key, shared)
+		}
+	}
+	if _, has := inputs.Get("default"); !has {
+		inputs.Set("default", value.OfMap(nil))
+	}
+	own, _ := doc.Get("properties")
+	properties := own.Map().Clone()
+	properties.Set("inputs", value.OfMap(inputs))
+	doc.Set("properties", value.OfMap(properties))
+	doc.Set("required", value.OfList(value.OfString("path"), value.OfString("inputs")))
+	if info.Description != "" {
+		doc.Set("description", value.OfString(info.Description))
+	}
+	s, err := schema.Parse(value.OfMap(doc))
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the inputs of the flow %s: %w", path, err)
+	}
+	return s, nil
 }
 
 const greet = `name: greet
@@ -56,7 +99,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec runs the flow.
+// Exec runs the flow inside the same run: its events are those of STEP/inner steps.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
 		return env.Flows.RunFlow(ctx, in.Path, value.OfMap(in.Inputs))

@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -50,5 +51,70 @@ func TestExec(t *testing.T) {
 		if flows.path != "a.yaml" || flows.inputs.JSON() != want {
 			t.Errorf("%s ran %s with %s, want %s", with, flows.path, flows.inputs, want)
 		}
+	}
+}
+
+// described is a flow that wants inputs.
+type described struct {
+	asked
+	inputs string
+}
+
+func (d *described) DescribeFlow(context.Context, string) (calls.FlowInfo, error) {
+	if d.inputs == "" {
+		return calls.FlowInfo{}, calls.Errorf(calls.Invalid, "no such flow")
+	}
+	doc, err := value.ParseJSON([]byte(d.inputs))
+	if err != nil {
+		return calls.FlowInfo{}, err
+	}
+	inputs, err := schema.Parse(doc)
+	return calls.FlowInfo{Description: "Greet.", Inputs: inputs}, err
+}
+
+func TestParamsOfAFlow(t *testing.T) {
+	env := calls.NewEnv()
+	flows := &described{inputs: `{"type":"object","required":["who"],"properties":{"who":{"$ref":"#/definitions/name"}},"definitions":{"name":{"type":"string"}}}`}
+	env.Flows = flows
+	def := flow.Definition()
+	narrowed := func(with string) (*schema.Schema, error) {
+		params, err := value.ParseJSON([]byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return def.ParamsFor(t.Context(), env, params)
+	}
+	s, err := narrowed(`{"path": "a.yaml"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for with, want := range map[string]string{
+		`{"path":"a.yaml","inputs":{"who":"Ann"}}`: ``,
+		`{"path":"a.yaml","inputs":{"who":1}}`:     `/inputs/who`,
+		`{"path":"a.yaml","inputs":{}}`:            `/inputs/who`,
+	} {
+		v, err := value.ParseJSON([]byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range s.Check(s.ApplyDefaults(v)) {
+			got += p.Pointer
+		}
+		if got != want {
+			t.Errorf("%s has a problem at %q, want %q", with, got, want)
+		}
+	}
+	// Which flow it is, is not known: nothing is narrowed.
+	if s, err := narrowed(`{}`); err != nil || s != def.Info.Params {
+		t.Errorf("without a path: %v", err)
+	}
+	flows.inputs = ""
+	if _, err := narrowed(`{"path": "a.yaml"}`); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("a flow that does not load: %v", err)
+	}
+	env.Flows = &flows.asked
+	if s, err := narrowed(`{"path": "a.yaml"}`); err != nil || s != def.Info.Params {
+		t.Errorf("flows that cannot be described: %v", err)
 	}
 }

@@ -42,14 +42,14 @@ type Input struct {
 	Body      value.Value `json:"body,omitempty"`
 }
 
-// Output is the answer.
+// Output is the answer of the server; a status such as 404 is no error.
 type Output struct {
 	Status  int               `json:"status" doc:"The status code, such as 200."`
 	Headers map[string]string `json:"headers" doc:"The headers, names in lower case; several of one name are joined by a comma, set-cookie by a newline."`
 	Body    value.Value       `json:"body" doc:"JSON as data, anything else as text; null where there is none."`
 }
 
-// Definition describes the call.
+// Definition is the call http as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "http",
@@ -133,7 +133,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	}, nil
 }
 
-// Exec sends the request.
+// Exec looks an operation up, sends the request, and reads at most max_bytes.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) { return p.send(ctx, env, in) })
 }
@@ -177,9 +177,9 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 		}
 		out.Headers[strings.ToLower(name)] = strings.Join(values, join)
 	}
-	if out.Body, err = parse(data, resp.Header.Get("Content-Type")); err != nil {
+	if out.Body, err = parse(data, resp.Header); err != nil {
 		if resp.StatusCode < http.StatusBadRequest {
-			return nil, calls.Errorf(calls.Provider, "%s: %w", what, err)
+			return nil, calls.Errorf(calls.Provider, "%s: %w", what, err).WithHint("%s", calls.HintOf(err))
 		}
 		out.Body = value.OfString(strings.ToValidUTF8(string(data), "\uFFFD")) // what a proxy says about an error
 	}

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -164,13 +165,16 @@ func TestIdempotencyKey(t *testing.T) {
 
 func TestInvalid(t *testing.T) {
 	for with, want := range map[string]string{
-		"{}":                                                            "nowhere to send",
-		"{operation: x}":                                                "go together",
-		"{openapi: x.yaml}":                                             "go together",
-		"{url: http://h, timeout: 30}":                                  "want string",
-		"{url: http://h, timeout: soon}":                                `"soon" is no duration`,
-		"{url: http://h, timeout: -1s}":                                 "is no duration",
-		"{url: http://h, headers: {host: x}}":                           "is made by the program",
+		"{}":                                  "nowhere to send",
+		"{operation: x}":                      "go together",
+		"{openapi: x.yaml}":                   "go together",
+		"{url: http://h, timeout: 30}":        "want string",
+		"{url: http://h, timeout: soon}":      `"soon" is no duration`,
+		"{url: http://h, timeout: -1s}":       "is no duration",
+		"{url: http://h, headers: {host: x}}": "is made by the program",
+		`{url: http://h, headers: {X-Key: "a\r\nX-Evil: hush"}}`:        `headers/"X-Key": the value has a line break`,
+		"{url: http://h, headers: {X Key: a}}":                          `headers/"X Key": that is no name`,
+		"{url: http://h, headers: {'': a}}":                             "that is no name",
 		"{url: http://h, method: get}":                                  "method",
 		"{url: ftp://h}":                                                "must begin with http://",
 		"{url: 'http://'}":                                              "must begin with http://",
@@ -246,18 +250,25 @@ func TestAnswer(t *testing.T) {
 		want       string // the body as JSON, or an error
 		fails      bool
 	}{
-		"json":             {200, "application/json", `{"b":1.50,"a":[]}`, `{"b":1.50,"a":[]}`, false},
-		"problem":          {422, "application/problem+json; charset=utf-8", `{"b":1}`, `{"b":1}`, false},
-		"text":             {200, "text/plain", "hé", `"hé"`, false},
-		"no type":          {200, "", "hi", `"hi"`, false},
-		"odd type":         {200, ";;", "hi", `"hi"`, false},
-		"charset":          {200, "text/html; charset=GBK", "\xc4\xe3\xba\xc3", `"你好"`, false},
-		"empty":            {204, "", "", "null", false},
-		"status":           {500, "text/html", "<b>oops</b>", `"<b>oops</b>"`, false},
-		"no JSON":          {200, "application/json", "<html>", "said to be JSON", true},
-		"no JSON, failing": {502, "application/json", "<html>\xff", "\"<html>\uFFFD\"", false},
-		"binary":           {200, "image/png", "\xff\x00", "is no text", true},
-		"unknown charset":  {200, "text/plain; charset=klingon", "x", "unknown charset", true},
+		"json":              {200, "application/json", `{"b":1.50,"a":[]}`, `{"b":1.50,"a":[]}`, false},
+		"problem":           {422, "application/problem+json; charset=utf-8", `{"b":1}`, `{"b":1}`, false},
+		"text":              {200, "text/plain", "hé", `"hé"`, false},
+		"no type":           {200, "", "hi", `"hi"`, false},
+		"odd type":          {200, ";;", "hi", `"hi"`, false},
+		"charset":           {200, "text/html; charset=GBK", "\xc4\xe3\xba\xc3", `"你好"`, false},
+		"json in a charset": {200, "application/json; charset=gbk", "{\"a\":\"\xc4\xe3\"}", `{"a":"你"}`, false},
+		"json with a mark":  {200, "application/json", "\xef\xbb\xbf[1]", `[1]`, false},
+		"json in 16 bits":   {200, "text/json; charset=utf-16", "\xfe\xff\x00[\x00\"\x00\xfc\x00\"\x00]", `["ü"]`, false},
+		"json, not UTF-8":   {200, "application/json", "[\"\xff\"]", "is no text", true},
+		"lines of json":     {200, "application/x-ndjson", "1\n2\n", `"1\n2\n"`, false},
+		"huge number":       {200, "application/json", "[1e999999999]", `[1e999999999]`, false},
+		"deep":              {200, "application/json", strings.Repeat("[", 5000), "nested deeper", true},
+		"empty":             {204, "", "", "null", false},
+		"status":            {500, "text/html", "<b>oops</b>", `"<b>oops</b>"`, false},
+		"no JSON":           {200, "application/json", "<html>", "said to be JSON", true},
+		"no JSON, failing":  {502, "application/json", "<html>\xff", "\"<html>\uFFFD\"", false},
+		"binary":            {200, "image/png", "\xff\x00", "is no text", true},
+		"unknown charset":   {200, "text/plain; charset=klingon", "x", "unknown charset", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, at := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -303,6 +314,16 @@ func TestFailures(t *testing.T) {
 			}
 		case "/big":
 			io.WriteString(w, strings.Repeat("x", 1000))
+		case "/bomb":
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 1000 {
+				_, _ = z.Write(make([]byte, 1<<16))
+			}
+			_ = z.Close()
+		case "/packed":
+			w.Header().Set("Content-Encoding", "br")
+			io.WriteString(w, "x")
 		case "/cut":
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, "x")
@@ -316,14 +337,16 @@ func TestFailures(t *testing.T) {
 		kind calls.Kind
 		text string
 	}{
-		"/slow": {calls.Timeout, "no complete answer within 50ms"},
-		"/big":  {calls.Budget, "more than 100 bytes"},
-		"/cut":  {calls.Provider, "reading the answer"},
-		"/away": {calls.Invalid, "10.0.0.1 is no public host"},
-		"/404":  {calls.NotFound, "HTTP 404 Not Found"},
-		"/400":  {calls.Invalid, "HTTP 400"},
-		"/503":  {calls.Provider, "HTTP 503"},
-		"/429":  {calls.Provider, "HTTP 429"},
+		"/slow":   {calls.Timeout, "no complete answer within 50ms"},
+		"/big":    {calls.Budget, "more than 100 bytes"},
+		"/bomb":   {calls.Budget, "more than 100 bytes"},
+		"/packed": {calls.Provider, `compressed as "br"`},
+		"/cut":    {calls.Provider, "reading the answer"},
+		"/away":   {calls.Invalid, "10.0.0.1 is no public host"},
+		"/404":    {calls.NotFound, "HTTP 404 Not Found"},
+		"/400":    {calls.Invalid, "HTTP 400"},
+		"/503":    {calls.Provider, "HTTP 503"},
+		"/429":    {calls.Provider, "HTTP 429"},
 	} {
 		timeout := "30s"
 		if path == "/slow" {
@@ -414,6 +437,43 @@ func TestOperationFails(t *testing.T) {
 	} {
 		if _, err := sent(t, withAPI(t), "{openapi: api.yaml, "+with+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", with, err, want)
+		}
+	}
+}
+
+// Objects of an operation begin without members, so that people are asked for those
+// one by one.
+func TestParamsForAsksForMembers(t *testing.T) {
+	e := env(t, nil)
+	doc := `openapi: 3.0.3
+paths:
+  /a/{id}:
+    post:
+      operationId: a
+      parameters:
+        - {name: id, in: path, required: true, schema: {type: string}}
+        - {name: q, in: query, schema: {type: string}}
+      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Order'}}}}
+components:
+  schemas:
+    Order: {type: object, required: [to, any, list], properties: {to: {$ref: '#/components/schemas/To'}, any: {anyOf: [{$ref: '#/components/schemas/To'}, {type: object, required: [x]}]}, list: {type: array}, old: {type: object, required: [y], default: {y: 1}}}}
+    To: {type: object, required: [city], properties: {city: {type: string}, more: {type: object}}}
+`
+	if err := os.WriteFile(filepath.Join(e.Dir, "a.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := httpcall.Definition().ParamsFor(t.Context(), e, params(t, "{openapi: a.yaml, operation: a}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]string{
+		"/properties/path": "{}", "/properties/query": "null", "/definitions/Order": "{}", "/definitions/To": "{}",
+		"/definitions/Order/properties/old": `{"y":1}`, "/definitions/Order/properties/any": "null",
+		"/definitions/Order/properties/any/anyOf/1": "null", "/definitions/To/properties/more": "null",
+	} {
+		place, ok := s.Doc().At(pointer)
+		if def, _ := place.Get("default"); !ok || def.JSON() != want {
+			t.Errorf("%s: %t, %s, want %s", pointer, ok, def, want)
 		}
 	}
 }

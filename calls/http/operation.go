@@ -117,17 +117,18 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 	for name, s := range member(all.Doc(), "properties").Map().All() {
 		given, isGiven := params.Get(name)
 		if narrow, has := own.Get(name); has {
-			properties.Set(name, onlyWith(narrow, name, given))
+			properties.Set(name, begun(onlyWith(narrow, name, given)))
 		} else if isGiven || slices.Contains(open, name) {
 			properties.Set(name, s)
 		}
 	}
 	doc.Set("properties", value.OfMap(properties))
 	doc.Set("additionalProperties", value.OfBool(false))
-	for _, name := range []string{"required", "definitions"} {
-		if v, has := arguments.Get(name); has {
-			doc.Set(name, v)
-		}
+	if v, has := arguments.Get("required"); has {
+		doc.Set("required", v)
+	}
+	if v, has := arguments.Get("definitions"); has {
+		doc.Set("definitions", value.OfMap(eachBegun(v.Map())))
 	}
 	s, err := schema.Parse(value.OfMap(doc))
 	if err != nil {
@@ -152,6 +153,32 @@ func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	m.Set("properties", value.OfMap(known))
 	m.Set("additionalProperties", value.OfBool(false))
 	return value.OfMap(m)
+}
+
+// begun gives objects that must have certain members a default without any. When
+// nobody knows such an object, it begins as that, and people are asked for its
+// members one by one.
+func begun(s value.Value) value.Value {
+	if s.Kind() != value.Object {
+		return s
+	}
+	m := s.Map().Clone()
+	if properties := member(s, "properties"); properties.Kind() == value.Object {
+		m.Set("properties", value.OfMap(eachBegun(properties.Map())))
+	}
+	kind, _ := member(s, "type").Str()
+	if _, has := m.Get("default"); !has && kind == "object" && len(member(s, "required").List()) > 0 {
+		m.Set("default", value.OfMap(nil))
+	}
+	return value.OfMap(m)
+}
+
+func eachBegun(schemas *value.Map) *value.Map {
+	m := value.NewMap(schemas.Len())
+	for name, s := range schemas.All() {
+		m.Set(name, begun(s))
+	}
+	return m
 }
 
 func member(v value.Value, key string) value.Value {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
@@ -64,8 +65,26 @@ func (in Input) request(ctx context.Context, op *openapi.Operation) (*http.Reque
 		if len(text) > 0 {
 			req.Header.Set(name, strings.Join(text, ","))
 		}
+		if why := refused(name, req.Header.Get(name)); why != "" {
+			return nil, calls.Errorf(calls.Invalid, "headers/%q: %s", name, why) // the value may be a secret
+		}
 	}
 	return req, nil
+}
+
+// refused says why a header cannot be sent.
+func refused(name, text string) string {
+	inName := func(r rune) bool {
+		return r < 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}
+	inValue := func(r rune) bool { return r == '\t' || r >= ' ' && r != 0x7f }
+	switch {
+	case name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }):
+		return "that is no name of a header"
+	case strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }):
+		return "the value has a line break or another control character"
+	}
+	return ""
 }
 
 // target is the URL with path and query filled in.

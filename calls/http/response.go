@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -47,33 +50,50 @@ func read(body io.Reader, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// parse reads a body: JSON where the content type says so, else text.
-func parse(data []byte, contentType string) (value.Value, error) {
+// parse reads a body: JSON where the content type says so, else text. Either may be
+// in any charset.
+func parse(data []byte, header http.Header) (value.Value, error) {
 	if len(data) == 0 {
 		return value.Value{}, nil
 	}
-	media, params, err := mime.ParseMediaType(contentType)
+	if packed := header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
+		return value.Value{}, calls.Errorf(calls.Provider, "the answer is compressed as %q, which is not undone here", packed).
+			WithHint("leave out the header Accept-Encoding: what the program asks for by itself, it can read")
+	}
+	media, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {
 		media, params = "", nil
 	}
-	if media == typeJSON || strings.HasSuffix(media, "+json") {
+	if data, err = utf8Text(data, params["charset"]); err != nil {
+		return value.Value{}, err
+	}
+	if !utf8.Valid(data) {
+		return value.Value{}, fmt.Errorf("the answer (%q) is no text", media)
+	}
+	if media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json") {
 		v, err := value.ParseJSON(data)
 		if err != nil {
 			return value.Value{}, fmt.Errorf("the answer is said to be JSON, but %w", err)
 		}
 		return v, nil
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+	return value.OfString(string(data)), nil
+}
+
+// utf8Text turns a charset into UTF-8. A byte order mark counts for more than what
+// was said.
+func utf8Text(data []byte, charset string) ([]byte, error) {
+	var decoder transform.Transformer = transform.Nop
+	if charset != "" && !strings.EqualFold(charset, "utf-8") {
 		encoding, err := htmlindex.Get(charset)
 		if err != nil {
-			return value.Value{}, fmt.Errorf("the answer is written in the unknown charset %q", charset)
+			return nil, fmt.Errorf("the answer is written in the unknown charset %q", charset)
 		}
-		if data, err = encoding.NewDecoder().Bytes(data); err != nil {
-			return value.Value{}, fmt.Errorf("reading the answer as %s: %w", charset, err)
-		}
+		decoder = encoding.NewDecoder()
 	}
-	if !utf8.Valid(data) {
-		return value.Value{}, fmt.Errorf("the answer (%q) is no text", media)
+	text, _, err := transform.Bytes(unicode.BOMOverride(decoder), data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer as %s: %w", charset, err)
 	}
-	return value.OfString(string(data)), nil
+	return text, nil
 }

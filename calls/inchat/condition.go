@@ -45,8 +45,9 @@ func (b *builder) condition(c *candidate) *condition {
 }
 
 // evaluate decides about the entries that are conditional. The words of all
-// conditions are searched in one pass; a condition that many entries share is
-// evaluated once, unless it throws dice.
+// conditions are searched in one pass, and an importance function is asked once about
+// all of them; a condition that many entries share is evaluated once, unless it may
+// give each another answer.
 func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error {
 	if len(b.conditions) == 0 {
 		return nil
@@ -65,12 +66,15 @@ func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error 
 	machine := &macro.Machine{
 		Now: env.Clock(), Rand: env.Rand, History: history, Found: keyword.Find(history, words),
 	}
+	judge := &judge{builder: b, env: env, in: in}
+	machine.Judge = judge.ask
 	for i := range b.candidates {
 		c := &b.candidates[i]
 		if c.cond == nil {
 			continue
 		}
 		if !c.cond.done || c.cond.parsed.Volatile() {
+			judge.about = i
 			if err := b.decide(ctx, machine, c.cond, vars); err != nil {
 				return err
 			}
@@ -114,6 +118,8 @@ func (cond *condition) reasonOf(got macro.Result) string {
 		reason += " gave " + strconv.Quote(clip(gave)) + ", not true"
 	}
 	switch {
+	case len(got.Verdicts) > 0:
+		return reason + ": " + strings.Join(got.Verdicts, "; ")
 	case len(got.Hits) > 0:
 		return reason + ": found " + strings.Join(got.Hits, ", ")
 	case len(cond.parsed.Words()) > 0:

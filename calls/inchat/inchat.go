@@ -3,7 +3,8 @@
 // source it comes from.
 //
 // An entry that is conditional goes in where its condition, a text of macros,
-// gives true. Entries are sorted by order, then by role (assistant, user, the
+// gives true: <<keywords:tea,coffee>>, or <<importance:recency.is_fresh>>, which asks
+// an importance function, built in or of a plugin, about the entry. Entries are sorted by order, then by role (assistant, user, the
 // rest), then as they were given; those of one depth are put as one group that
 // many messages before the end, the deepest group first.
 package inchat
@@ -92,7 +93,7 @@ budget: 100
 // Init is the parameters as they are.
 func (p Params) Init(context.Context, *calls.Vars) (Input, error) { return p, nil }
 
-// Exec builds the messages.
+// Exec puts presets and world-book entries into the history, and expands macros.
 func (Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) { return construct(ctx, env, in) })
 }

@@ -12,31 +12,32 @@ import (
 
 // lint finds what is wrong in entries that stand in the flow, or in a file that
 // it names: conditions that cannot be read, depths and orders that are no
-// integers. All of it is a warning, for the call runs without these entries.
-func lint(params value.Value, _ calls.Functions) []schema.Problem {
+// integers. All of that is a warning, for the call runs without these entries. An
+// importance function that cannot be asked is an error.
+func lint(params value.Value, functions calls.Functions) []schema.Problem {
 	var found []schema.Problem
 	for _, name := range []string{"presets_in_chat", "world_books"} {
 		entries, _ := params.Get(name)
-		found = lintEntries(found, entries, "/"+name)
+		found = lintEntries(found, entries, "/"+name, functions)
 	}
 	return found
 }
 
 // lintEntries looks for entries at any depth: objects with a content.
-func lintEntries(found []schema.Problem, v value.Value, at string) []schema.Problem {
+func lintEntries(found []schema.Problem, v value.Value, at string, functions calls.Functions) []schema.Problem {
 	for i, item := range v.List() {
-		found = lintEntries(found, item, at+"/"+strconv.Itoa(i))
+		found = lintEntries(found, item, at+"/"+strconv.Itoa(i), functions)
 	}
 	if _, ok := v.Get("content"); ok {
-		return append(found, lintEntry(v.Map(), at)...)
+		return append(found, lintEntry(v.Map(), at, functions)...)
 	}
 	for key, member := range v.Map().All() {
-		found = lintEntries(found, member, at+"/"+value.Escape(key))
+		found = lintEntries(found, member, at+"/"+value.Escape(key), functions)
 	}
 	return found
 }
 
-func lintEntry(entry *value.Map, at string) (found []schema.Problem) {
+func lintEntry(entry *value.Map, at string, functions calls.Functions) (found []schema.Problem) {
 	warn := func(field, message, hint string) {
 		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
 	}
@@ -60,6 +61,12 @@ func lintEntry(entry *value.Map, at string) (found []schema.Problem) {
 	}
 	for _, message := range parsed.Warnings() {
 		warn("condition", message, "")
+	}
+	names, _ := parsed.Functions()
+	for _, name := range names {
+		if err := unknownFunction(functions, name); err != nil {
+			found = append(found, schema.Problem{Pointer: at + "/condition", Message: err.Error(), Hint: calls.HintOf(err)})
+		}
 	}
 	return found
 }

@@ -185,8 +185,11 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 	}
 	items := make([]plugins.Item, len(modules))
 	for at, i := range modules {
-		segments := value.Must(b.config.Modules[i].Segments)
-		items[at] = plugins.Item{Name: b.config.Modules[i].Name, Data: value.OfMap(value.Pairs("segments", segments)).AppendJSON(nil)}
+		m := b.config.Modules[i]
+		items[at] = plugins.Item{
+			Name: m.Name, Text: m.fixedText(b.settings.SegmentSep),
+			Data: value.OfMap(value.Pairs("segments", m.Segments)).AppendJSON(nil),
+		}
 	}
 	var verdicts []plugins.Verdict
 	err := b.guard(ctx, func(ctx context.Context) (err error) {

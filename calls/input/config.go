@@ -35,6 +35,18 @@ type module struct {
 	OmitIfEmpty *bool      `json:"omit_if_empty,omitempty" doc:"Leave the module out when all its variables are empty. By default so for modules whose variables all come from memory."`
 }
 
+// fixedText is the module's text without its variables: their values are fetched
+// when it is known that the module is in.
+func (m module) fixedText(separator string) string {
+	var texts []string
+	for _, s := range m.Segments {
+		if !s.variable() && s.Value != "" {
+			texts = append(texts, s.Value)
+		}
+	}
+	return strings.Join(texts, separator)
+}
+
 // segment is a piece of a module's text.
 type segment struct {
 	Type  string `json:"type" enum:"text|variable" doc:"text is taken as it is; variable gives a name whose value is inserted."`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/recent"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
@@ -16,14 +17,17 @@ import (
 
 // guard runs a function of others: it has a deadline, and a panic is an error.
 func (b *build) guard(ctx context.Context, work func(context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.settings.timeout)
+	within, cancel := context.WithTimeout(ctx, b.settings.timeout)
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("it panicked: %v", r)
 		}
 	}()
-	return work(ctx)
+	if err = work(within); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = calls.Errorf(calls.Timeout, "it gave no answer within %s (settings.function_timeout)", b.settings.timeout)
+	}
+	return err
 }
 
 // newState is what functions may know. The dialogue is fetched for them; the
@@ -41,7 +45,7 @@ func (b *build) newState() plugins.State {
 	for name, v := range b.params.Variables.All() {
 		known[name] = v.AppendJSON(nil)
 	}
-	return plugins.State{
+	s := plugins.State{
 		Input: b.in.UserInput, History: d.turns, Vars: known,
 		User: vars.Scope.User, Session: vars.Scope.Session, Language: b.in.Language, Now: b.in.Now,
 		Retrieve: func(ctx context.Context) ([]plugins.Recalled, error) {
@@ -59,6 +63,8 @@ func (b *build) newState() plugins.State {
 			return found, err
 		},
 	}
+	b.env.Equip(&s)
+	return s
 }
 
 // fetch gets the values of variables that are not fetched yet, in one batch per

@@ -176,7 +176,10 @@ func TestVariablePolicies(t *testing.T) {
 					return
 				}
 				if err != nil || out.Prompt != want || len(out.Warnings) != 1 {
-					t.Errorf("got %q, %v, %q", out.Prompt, err, out.Warnings)
+					t.Fatalf("got %q, %v, %q", out.Prompt, err, out.Warnings)
+				}
+				if name == "waiting" && !strings.HasSuffix(out.Warnings[0], "it gave no answer within 5ms (settings.function_timeout)") {
+					t.Errorf("the warning is %q", out.Warnings[0])
 				}
 			})
 		}

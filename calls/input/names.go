@@ -121,35 +121,69 @@ type unknown struct {
 // unknowns looks every name of the template up, in order.
 func (n names) unknowns(modules []module) (list []unknown) {
 	for i, m := range modules {
-		if f := m.Importance.name; f != "" && !n.judges(f) {
-			near := value.Nearest(f, append(n.functions.ImportanceNames(), n.all()...))
-			list = append(list, unknown{problem: schema.Problem{
-				Pointer: fmt.Sprintf("/context_template/%d/importance_func", i), Keyword: "unknown",
-				Message: fmt.Sprintf("unknown importance function %q", f), Hint: didYouMean(near, "there are "+strings.Join(n.functions.ImportanceNames(), ", ")),
-			}})
+		if f := m.Importance.name; f != "" {
+			if p := n.unjudged(f); p != nil {
+				p.Pointer = fmt.Sprintf("/context_template/%d/importance_func", i)
+				list = append(list, unknown{problem: *p})
+			}
 		}
 		for j, s := range m.Segments {
-			if _, ok := n.find(s.Value); ok || !s.variable() {
+			if !s.variable() {
 				continue
 			}
-			list = append(list, unknown{variable: s.Value, problem: schema.Problem{
-				Pointer: fmt.Sprintf("/context_template/%d/segments/%d/value", i, j), Keyword: "unknown",
-				Message: fmt.Sprintf("unknown variable %q", s.Value),
-				Hint:    didYouMean(value.Nearest(s.Value, n.all()), "give it under variables, or register a resolver"),
-			}})
+			if p := n.unfound(s.Value); p != nil {
+				p.Pointer = fmt.Sprintf("/context_template/%d/segments/%d/value", i, j)
+				list = append(list, unknown{variable: s.Value, problem: *p})
+			}
 		}
 	}
 	return list
 }
 
-// judges says whether an importance_func of that name can be asked: it is an
-// importance function, or a variable.
-func (n names) judges(name string) bool {
-	if _, ok := n.functions.Importance(name); ok {
-		return true
+// unjudged is what is wrong with the name of an importance function; nil where it
+// can be asked: it is one, or a variable.
+func (n names) unjudged(name string) *schema.Problem {
+	if err := calls.Unusable(n.functions, name); err != nil {
+		return unusable("importance function", name, err)
 	}
-	_, ok := n.find(name)
-	return ok
+	if _, ok := n.functions.Importance(name); ok {
+		return nil
+	}
+	if s, ok := n.find(name); ok {
+		return n.unresolved(name, s)
+	}
+	near := value.Nearest(name, append(n.functions.ImportanceNames(), n.all()...))
+	return &schema.Problem{
+		Keyword: "unknown", Message: fmt.Sprintf("unknown importance function %q", name),
+		Hint: didYouMean(near, "there are "+strings.Join(n.functions.ImportanceNames(), ", ")),
+	}
+}
+
+// unfound is what is wrong with the name of a variable; nil where it has a value.
+func (n names) unfound(name string) *schema.Problem {
+	if s, ok := n.find(name); ok {
+		return n.unresolved(name, s)
+	}
+	return &schema.Problem{
+		Keyword: "unknown", Message: fmt.Sprintf("unknown variable %q", name),
+		Hint: didYouMean(value.Nearest(name, n.all()), "give it under variables, or trust a plugin that gives it"),
+	}
+}
+
+// unresolved is why the plugin of a variable cannot be asked.
+func (n names) unresolved(name string, s source) *schema.Problem {
+	if s.resolver != nil {
+		if err := calls.Unusable(n.functions, "vars."+s.root); err != nil {
+			return unusable("variable", name, err)
+		}
+	}
+	return nil
+}
+
+func unusable(what, name string, err error) *schema.Problem {
+	return &schema.Problem{
+		Keyword: "unusable", Message: fmt.Sprintf("the %s %q cannot be used: %v", what, name, err), Hint: calls.HintOf(err),
+	}
 }
 
 func didYouMean(near, otherwise string) string {

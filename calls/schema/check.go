@@ -103,12 +103,13 @@ func sorted(problems []problem) []problem {
 // ask has the library check v.
 func (s *Schema) ask(v value.Value) (problems []problem) {
 	alone := func(p Problem) []problem { return []problem{{p, nil}} }
-	x, nodes, p := plain(v)
+	var c converter
+	x, p := c.convert(v, 0)
 	if p != nil {
 		return alone(*p)
 	}
-	if s.branching && !s.affordable(v, nodes) {
-		return alone(Problem{Message: "the value takes too long to check: the schema's unions multiply"})
+	if (s.branching || c.long) && !s.affordable(v, c.nodes) {
+		return alone(Problem{Message: "the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly"})
 	}
 	defer func() {
 		if r := recover(); r != nil { // the library panics on values it did not expect
@@ -122,6 +123,9 @@ func (s *Schema) ask(v value.Value) (problems []problem) {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return alone(Problem{Message: err.Error()})
+	}
+	if c.nameless {
+		nameKeys(invalid, v)
 	}
 	for _, cause := range invalid.Causes {
 		problems = append(problems, s.problems(cause, v)...)

@@ -196,8 +196,14 @@ func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema
 	return next, known || !named
 }
 
+// maxName is the longest name, in bytes, that is looked up by patterns.
+const maxName = 1000
+
 // patterned is the subschemas whose patterns match a name, in a stable order.
 func patterned(sub *jsonschema.Schema, name string) (all []*jsonschema.Schema) {
+	if len(name) > maxName {
+		return nil
+	}
 	for pattern, property := range sub.PatternProperties {
 		if pattern.MatchString(name) {
 			all = append(all, property)

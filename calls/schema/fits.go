@@ -75,7 +75,7 @@ func (w *walker) fits(s *jsonschema.Schema, v value.Value) bool {
 		if s.MinLength >= 0 || s.MaxLength >= 0 {
 			n = utf8.RuneCountInString(text)
 		}
-		return between(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || s.Pattern.MatchString(text))
+		return between(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || len(text) <= longText && s.Pattern.MatchString(text))
 	case value.List:
 		items, _ := s.Items.(*jsonschema.Schema)
 		if !between(len(v.List()), s.MinItems, s.MaxItems) {

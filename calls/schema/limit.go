@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,14 @@ const (
 	// writes every digit out.
 	maxDigits   = 1000
 	maxExponent = 400
+	// maxPatterns bounds the weight of the regular expressions of a schema;
+	// lightPattern is that of one that needs no budget to match an ordinary text, one
+	// of at most longText bytes.
+	maxPatterns  = 50_000
+	lightPattern = 200
+	longText     = 10_000
+	// maxMatching is how many steps the regular expressions may take in one check.
+	maxMatching = 100_000_000
 	// maxCount bounds minLength and its like, which the library keeps as an int.
 	maxCount = 1 << 53
 )
@@ -41,8 +50,11 @@ func bound(doc value.Value) error {
 	if n := len(doc.AppendJSON(nil)); n > maxBytes {
 		return fmt.Errorf("the schema has %d bytes, more than %d", n, maxBytes)
 	}
-	if _, _, p := plain(doc); p != nil {
-		return fmt.Errorf("not a JSON Schema: %w", *p)
+	if err := Checkable(doc); err != nil {
+		return fmt.Errorf("not a JSON Schema: %w", err)
+	}
+	if w := patternWeight(doc, false); w > maxPatterns {
+		return fmt.Errorf("the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d", w, maxPatterns)
 	}
 	return nil
 }
@@ -61,15 +73,24 @@ func depth(v value.Value) int {
 	return deepest
 }
 
-// plain makes of v what the library takes, and counts the values in it. It
-// refuses what the library would take very long, or panic, to look at.
-func plain(v value.Value) (x any, nodes int, p *Problem) {
-	c := converter{}
-	x, p = c.convert(v, 0)
-	return x, c.nodes, p
+// Checkable says why no schema can check v: it is nested too deep, or has a number
+// that nobody can count with; nil where it can be checked.
+func Checkable(v value.Value) error {
+	var c converter
+	if _, p := c.convert(v, 0); p != nil {
+		return *p
+	}
+	return nil
 }
 
-type converter struct{ nodes int }
+// converter makes of a value what the library takes. It refuses what the library
+// would take very long, or panic, to look at.
+type converter struct {
+	nodes int // the values in it
+	// long says that a text is longer than longText, nameless that an object has the
+	// key "".
+	long, nameless bool
+}
 
 func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 	c.nodes++
@@ -91,6 +112,7 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 	case value.Object:
 		members := make(map[string]any, v.Map().Len())
 		for k, member := range v.Map().All() {
+			c.long, c.nameless = c.long || len(k) > longText, c.nameless || k == ""
 			x, p := c.convert(member, depth+1)
 			if p != nil {
 				p.Pointer = "/" + value.Escape(k) + p.Pointer
@@ -99,6 +121,9 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 			members[k] = x
 		}
 		return members, nil
+	case value.String:
+		text, _ := v.Str()
+		c.long = c.long || len(text) > longText
 	case value.Int, value.Float:
 		if i, ok := v.Int(); ok {
 			return i, nil
@@ -122,22 +147,59 @@ func wild(number string) bool {
 	return err != nil || exponent < -maxExponent || exponent > maxExponent
 }
 
+// multiplies says whether one value at one place would be checked more often than
+// the budget of all allows: by unions of references to unions.
+func (s *Schema) multiplies() bool {
+	checks := make(map[*jsonschema.Schema]int, len(s.at))
+	var count func(sub *jsonschema.Schema, frames int) int
+	count = func(sub *jsonschema.Schema, frames int) int {
+		if n, known := checks[sub]; known {
+			return n
+		}
+		checks[sub] = baseBudget + 1 // for one that comes back to itself
+		n := 1 + frames
+		for _, in := range inPlace(sub) {
+			n = min(n+count(in, frames+1), baseBudget+1)
+		}
+		checks[sub] = n
+		return n
+	}
+	for _, sub := range s.at {
+		if count(sub, 0) > baseBudget {
+			return true
+		}
+	}
+	return false
+}
+
 // affordable says whether checking v, a value of that many nodes, stays within
 // the budget. It goes the ways that the library would go at the most, without
 // comparing anything: unions that multiply, by themselves or with every level of
 // a recursive value, run out of budget instead of time.
 func (s *Schema) affordable(v value.Value, nodes int) bool {
-	m := meter{left: baseBudget + nodeBudget*nodes}
+	m := meter{left: baseBudget + nodeBudget*nodes, matching: maxMatching, weights: s.weights}
 	return m.visit(s.compiled, v, 0)
 }
 
-type meter struct{ left int }
+type meter struct {
+	left, matching int
+	weights        map[*regexp.Regexp]int
+}
+
+// match pays for matching a text.
+func (m *meter) match(pattern *regexp.Regexp, text string) bool {
+	m.matching -= m.weights[pattern] * (1 + len(text))
+	return m.matching >= 0
+}
 
 func (m *meter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
 	// The library spells out the way from the top for every error, a frame at a
 	// time: what is deep costs its square.
 	m.left -= 1 + len(v.List()) + v.Map().Len() + len(s.Enum) + frames*frames/256
 	if m.left < 0 {
+		return false
+	}
+	if text, ok := v.Str(); ok && s.Pattern != nil && !m.match(s.Pattern, text) {
 		return false
 	}
 	for _, sub := range inPlace(s) {
@@ -174,7 +236,7 @@ func (m *meter) member(s *jsonschema.Schema, name string, v value.Value, below f
 		return false
 	}
 	for pattern, sub := range s.PatternProperties {
-		if m.left--; m.left < 0 {
+		if m.left--; m.left < 0 || !m.match(pattern, name) {
 			return false
 		}
 		if pattern.MatchString(name) && !below(sub, v) {

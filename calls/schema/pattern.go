@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,11 +39,8 @@ func goPatterns(v value.Value, names bool) value.Value {
 				patterns.Set(goPattern(pattern), goPatterns(sub, false))
 			}
 			member = value.OfMap(patterns)
-		case k == "const" || k == "enum" || k == "default" || k == "examples":
-			// data, not schemas
-		default:
-			member = goPatterns(member, k == "properties" || k == "definitions" || k == "$defs" ||
-				k == "dependencies" || k == "dependentSchemas")
+		case !isData(k):
+			member = goPatterns(member, isNaming(k))
 		}
 		m.Set(k, member)
 	}
@@ -99,4 +97,70 @@ func unicodeEscape(s string) (r rune, n int) {
 		return 0, 0
 	}
 	return r, 12
+}
+
+// weightOf is about how many steps a regular expression takes at the most for
+// each character that it looks at: what is repeated counts as often as it may
+// come. One that is none has no weight.
+func weightOf(pattern string) int {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return weight(re)
+}
+
+func weight(re *syntax.Regexp) int {
+	const classUnit = 16 // bounds of a class that count as one step
+	total := 1
+	if re.Op == syntax.OpLiteral {
+		return len(re.Rune)
+	}
+	if re.Op == syntax.OpCharClass {
+		return 1 + len(re.Rune)/classUnit
+	}
+	for _, sub := range re.Sub {
+		total += weight(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		total *= max(1, re.Min, re.Max)
+	}
+	return min(total, 1<<30)
+}
+
+// patternWeight is the weight of all the regular expressions of a schema. names
+// says that the keys of v are names that the schema gives, not keywords.
+func patternWeight(v value.Value, names bool) (total int) {
+	for _, item := range v.List() {
+		total += patternWeight(item, false)
+	}
+	for k, member := range v.Map().All() {
+		text, isText := member.Str()
+		switch {
+		case names:
+			total += patternWeight(member, false)
+		case k == "pattern" && isText:
+			total += weightOf(goPattern(text))
+		case k == "patternProperties":
+			for pattern := range member.Map().All() {
+				total += weightOf(goPattern(pattern))
+			}
+			total += patternWeight(member, true)
+		case !isData(k):
+			total += patternWeight(member, isNaming(k))
+		}
+	}
+	return total
+}
+
+// isData says that what stands under a keyword is data, no schemas.
+func isData(keyword string) bool {
+	return keyword == "const" || keyword == "enum" || keyword == "default" || keyword == "examples"
+}
+
+// isNaming says that the members of what stands under a keyword are schemas by
+// name.
+func isNaming(keyword string) bool {
+	return keyword == "properties" || keyword == "definitions" || keyword == "$defs" ||
+		keyword == "dependencies" || keyword == "dependentSchemas"
 }

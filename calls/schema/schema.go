@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,8 @@ type Schema struct {
 	compiled *jsonschema.Schema
 	// at finds a compiled subschema by its location.
 	at map[string]*jsonschema.Schema
+	// weights are those of the regular expressions.
+	weights map[*regexp.Regexp]int
 	// everyday says that all subschemas are, branching that one place of a value
 	// may meet many of them.
 	everyday, branching bool
@@ -45,7 +48,7 @@ func Parse(doc value.Value) (*Schema, error) {
 	if s.compile(); s.err != nil {
 		return nil, s.err
 	}
-	if s.branching && !s.affordable(value.Value{}, 1) {
+	if s.branching && (s.multiplies() || !s.affordable(value.Value{}, 1)) {
 		return nil, fmt.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
 	}
 	return s, nil
@@ -79,7 +82,7 @@ func (s *Schema) compile() {
 			s.err = compileError(s.err)
 			return
 		}
-		s.at, s.everyday = map[string]*jsonschema.Schema{}, true
+		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[*regexp.Regexp]int{}, true
 		s.index(s.compiled)
 	})
 }
@@ -91,6 +94,12 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	}
 	s.at[sub.Location] = sub
 	s.everyday = s.everyday && everyday(sub)
+	if sub.Pattern != nil {
+		s.weights[sub.Pattern] = weightOf(sub.Pattern.String())
+		if s.weights[sub.Pattern] > lightPattern {
+			s.everyday, s.branching = false, true
+		}
+	}
 	if sub.DynamicRef != nil || sub.RecursiveRef != nil {
 		s.err = errors.New("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 		return
@@ -111,7 +120,8 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	for _, below := range sub.Properties {
 		s.index(below)
 	}
-	for _, below := range sub.PatternProperties {
+	for pattern, below := range sub.PatternProperties {
+		s.weights[pattern] = weightOf(pattern.String())
 		s.index(below)
 	}
 	for _, below := range []any{
@@ -161,7 +171,7 @@ func compileError(err error) error {
 			text := leaf.Message
 			if strings.HasSuffix(text, "is not valid 'regex'") {
 				text = strings.TrimSuffix(text, "is not valid 'regex'") +
-					"is no regular expression that can be used here (no lookaround, no back references)"
+					"is no regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
 			}
 			lines = append(lines, fmt.Sprintf("%q: %s", unescape(leaf.InstanceLocation), text))
 		}

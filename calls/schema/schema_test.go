@@ -35,8 +35,8 @@ func TestParseErrors(t *testing.T) {
 		`[]`:                                              `not a JSON Schema: want an object, got array`,
 		`{"type":"strng"}`:                                `not a JSON Schema: "/type": value must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
 		`{"properties":[]}`:                               `not a JSON Schema: "/properties": expected object, but got array`,
-		`{"pattern":"a(?=b)"}`:                            `not a JSON Schema: "/pattern": 'a(?=b)' is no regular expression that can be used here (no lookaround, no back references)`,
-		`{"patternProperties":{"(":{}}}`:                  `not a JSON Schema: "/patternProperties/(": '(' is no regular expression that can be used here (no lookaround, no back references)`,
+		`{"pattern":"a(?=b)"}`:                            `not a JSON Schema: "/pattern": 'a(?=b)' is no regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
+		`{"patternProperties":{"(":{}}}`:                  `not a JSON Schema: "/patternProperties/(": '(' is no regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
 		`{"$ref":"#/nope"}`:                               `not a JSON Schema: #/nope not found`,
 		`{"$ref":"file:///etc/hostname"}`:                 `not a JSON Schema: file:///etc/hostname: a schema loads nothing from outside`,
 		`{"$ref":"other.json"}`:                           `not a JSON Schema: mem:///other.json: a schema loads nothing from outside`,
@@ -184,6 +184,12 @@ func TestUnionsThatMultiply(t *testing.T) {
 		t.Errorf("a chain of unions: %v", err)
 	}
 
+	// The same chain where only a member reaches it.
+	member := strings.Replace(chain.String(), `"$ref":"#/definitions/d0"`, `"properties":{"a":{"$ref":"#/definitions/d0"}}`, 1)
+	if _, err := schema.Parse(parse(t, member)); err == nil || !strings.Contains(err.Error(), "unions multiply") {
+		t.Errorf("a chain of unions below a member: %v", err)
+	}
+
 	// Here every level of the value doubles the ways.
 	tree := mustParse(t, `{"anyOf":[{"properties":{"next":{"$ref":"#"}},"required":["x"]},{"properties":{"next":{"$ref":"#"}},"required":["y"]}]}`)
 	nested := func(depth int) value.Value {
@@ -224,6 +230,45 @@ func TestUnionsThatMultiply(t *testing.T) {
 	}
 	if p := list.Check(built); p == nil || p[0].Message != "nested deeper than 1000" {
 		t.Errorf("a list in a list 2000 times: %.100v", p)
+	}
+}
+
+func TestCostlyPatterns(t *testing.T) {
+	many := make([]string, 200)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"a%d":{"pattern":"%s"}`, i, strings.Repeat(`[a-z\\pL]{1000}`, 20))
+	}
+	for name, text := range map[string]string{
+		"properties":        `{"properties":{` + strings.Join(many, ",") + `}}`,
+		"patternProperties": `{"definitions":{"pattern":{"patternProperties":{"` + strings.Repeat("[a-z]{1000}", 60) + `":{}}}}}`,
+	} {
+		if _, err := schema.Parse(parse(t, text)); err == nil || !strings.Contains(err.Error(), "regular expressions are too costly") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Names, and what stands in data, are no patterns.
+	mustParse(t, `{"properties":{"pattern":{"const":{"pattern":"(a{900}){900}"}}}}`)
+
+	s := mustParse(t, `{"properties":{"heavy":{"pattern":"(a|aa){400}(a*){300}b"},"light":{"pattern":"^\\d+$"}},"patternProperties":{"^(x*){900}Y$":false}}`)
+	long := strings.Repeat("1", 1_000_000)
+	for name, tt := range map[string]struct {
+		v    value.Value
+		want string
+	}{
+		"light":         {value.OfMap(value.Pairs("light", long)), ""},
+		"light, wrong":  {value.OfMap(value.Pairs("light", long+"x")), "does not match the pattern"},
+		"heavy":         {value.OfMap(value.Pairs("heavy", strings.Repeat("a", 1000)+"b")), ""},
+		"heavy, wrong":  {value.OfMap(value.Pairs("heavy", "c")), "does not match the pattern"},
+		"heavy on long": {value.OfMap(value.Pairs("heavy", strings.Repeat("a", 1_000_000))), "takes too long to check"},
+		"a long name":   {value.OfMap(value.Pairs(strings.Repeat("x", 1_000_000), 1)), "takes too long to check"},
+	} {
+		p := s.Check(tt.v)
+		if got := p.Error(); (tt.want == "") != (p == nil) || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %.200s", name, got)
+		}
+	}
+	if place := s.Describe("/" + strings.Repeat("x", 1_000_000)); place.Known {
+		t.Error("a long name was looked up by patterns")
 	}
 }
 
@@ -332,6 +377,7 @@ func FuzzSchema(f *testing.F) {
 		{`{"patternProperties":{"^\\u0061":{}},"propertyNames":{"maxLength":1},"dependencies":{"a":["b"]}}`, `{"a":1,"bc":2}`},
 		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","$dynamicRef":"#x"}`, `{}`},
 		{`{"$id":"http://x/y#z","if":true,"then":false}`, `"é"`},
+		{`{"properties":{"":{"patternProperties":{".?":{"allOf":[{"additionalProperties":{"type":"null"}}]}}}}}`, `{"":{"":{"":1}}}`},
 	} {
 		f.Add(seed[0], seed[1])
 	}

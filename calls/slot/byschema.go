@@ -3,7 +3,7 @@ package slot
 import (
 	"context"
 
-	"github.com/callnode/scheduler/calls/slot/extract"
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -14,41 +14,40 @@ const trials = 3
 
 // fillBySchema asks for JSON by the schema of what is missing. An answer that is
 // no object, or has values that do not fit, goes back with the reasons.
-func fillBySchema(ctx context.Context, w *work) error {
-	prompt, err := w.prompt(ctx, true)
+func fillBySchema(ctx context.Context, w *Work) error {
+	prompt, parts, err := w.prompt(ctx, true)
 	if err != nil {
 		return err
 	}
 	messages := []llm.Message{llm.TextMessage("user", prompt)}
 	for trial := 1; ; trial++ {
-		text, err := w.ask(ctx, &llm.Request{
+		text, err := w.Ask(calls.WithParts(ctx, parts), &llm.Request{
 			Messages:       messages,
-			ResponseSchema: answerSchema(w.filling.Remaining()).AppendJSON(nil),
+			ResponseSchema: answerSchema(w.Filling.Remaining()).AppendJSON(nil),
 		})
 		if err != nil {
 			return err
 		}
-		before := len(w.filling.Rejected())
-		answer, _, ok := extract.Find(text)
-		if ok && answer.Kind() == value.Object {
-			w.filling.Take(answer, byFunction)
-		} else {
-			ok = false
+		before := len(w.Filling.Rejected())
+		answer, ok := w.object(text)
+		if ok {
+			w.Filling.Take(answer, byFunction)
 		}
-		rejected := w.filling.Rejected()[before:]
+		rejected := w.Filling.Rejected()[before:]
 		switch {
-		case w.filling.Done() || ok && len(rejected) == 0:
+		case w.Filling.Done() || ok && len(rejected) == 0:
 			return nil // what is missing now the model does not know
 		case trial == trials:
 			if !ok {
-				w.warnings = append(w.warnings, "function: the answer holds no JSON object")
+				w.Warn("function: the answer holds no JSON object")
 			}
 			return nil
 		}
-		again, err := w.retry(ctx, rejected)
+		again, more, err := w.retry(ctx, rejected)
 		if err != nil {
 			return err
 		}
+		parts = append(parts, ofMessage(len(messages)+1, more)...)
 		messages = append(messages, llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}
 }

@@ -3,27 +3,26 @@ package slot
 import (
 	"context"
 
-	"github.com/callnode/scheduler/calls/slot/extract"
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // fillByText asks for the missing values in words, and finds them in what the
 // model says.
-func fillByText(ctx context.Context, w *work) error {
-	prompt, err := w.prompt(ctx, false)
+func fillByText(ctx context.Context, w *Work) error {
+	prompt, parts, err := w.prompt(ctx, false)
 	if err != nil {
 		return err
 	}
-	text, err := w.ask(ctx, &llm.Request{Messages: []llm.Message{llm.TextMessage("user", prompt)}})
+	text, err := w.Ask(calls.WithParts(ctx, parts), &llm.Request{Messages: []llm.Message{llm.TextMessage("user", prompt)}})
 	if err != nil {
 		return err
 	}
-	answer, _, ok := extract.Find(text)
-	if !ok || answer.Kind() != value.Object {
-		w.warnings = append(w.warnings, "llm: the answer holds no JSON object")
+	answer, ok := w.object(text)
+	if !ok {
+		w.Warn("llm: the answer holds no JSON object")
 		return nil
 	}
-	w.filling.Take(answer, byModel)
+	w.Filling.Take(answer, byModel)
 	return nil
 }

@@ -19,8 +19,8 @@ var builtIn embed.FS
 
 // template finds a template: that of a user's folder for the language first, then
 // the built-in one, then the English one.
-func (w *work) template(name string) (*prompt.Template, error) {
-	language := w.env.Vars.Language
+func (w *Work) template(name string) (*prompt.Template, error) {
+	language := w.Env.Vars.Language
 	family, _, _ := strings.Cut(language, "-") // zh for zh-CN
 	type place struct {
 		files fs.FS
@@ -28,8 +28,8 @@ func (w *work) template(name string) (*prompt.Template, error) {
 	}
 	var places []place
 	for _, l := range []string{language, family} {
-		if w.env.Languages != nil {
-			places = append(places, place{w.env.Languages, l + "/slot/" + name})
+		if w.Env.Languages != nil {
+			places = append(places, place{w.Env.Languages, l + "/slot/" + name})
 		}
 		places = append(places, place{builtIn, "lang/" + l + "/" + name})
 	}
@@ -53,69 +53,133 @@ func (w *work) template(name string) (*prompt.Template, error) {
 	return nil, calls.Errorf(calls.Internal, "there is no prompt %s", name)
 }
 
-func (w *work) render(ctx context.Context, name string, values *value.Map) (string, error) {
+// render gives the text of a template, and where its pieces come from, as parts of the
+// first message.
+func (w *Work) render(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
 	t, err := w.template(name)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	text, err := t.Render(ctx, prompt.Values{Map: values})
+	text, pieces, err := t.Trace(ctx, prompt.Values{Map: values})
 	if err != nil {
-		return "", calls.Errorf(calls.Invalid, "%w", err)
+		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	return strings.TrimSpace(text), nil
+	trimmed := strings.TrimSpace(text)
+	begin := strings.Index(text, trimmed)
+	var parts []calls.Part
+	for _, p := range pieces {
+		part := calls.Part{Kind: kindOf(p), Message: new(int), Included: true, Start: max(p.Start-begin, 0), End: min(p.End-begin, len(trimmed))}
+		switch last := len(parts) - 1; {
+		case part.Start >= part.End:
+		case last >= 0 && parts[last].Kind == part.Kind && part.Kind == "text":
+			parts[last].End = part.End
+		default:
+			part.Name = part.Kind
+			if part.Kind == "text" {
+				part.Name = "slot " + name
+			}
+			parts = append(parts, part)
+		}
+	}
+	return trimmed, parts, nil
+}
+
+// kindOf says what a piece of a prompt is: the name in the template that it comes
+// from.
+func kindOf(p prompt.Piece) string {
+	name := p.Expr
+	if end := strings.IndexAny(name, ". |"); end >= 0 {
+		name = name[:end]
+	}
+	if many, ok := map[string]string{"": "text", "fact": "facts", "step": "history", "r": "rejected"}[name]; ok {
+		return many
+	}
+	return name
+}
+
+// ofMessage are the parts as those of another message.
+func ofMessage(index int, parts []calls.Part) []calls.Part {
+	for i := range parts {
+		parts[i].Message = &index
+	}
+	return parts
 }
 
 // prompt asks for what is missing by now. nullable says that what is not known is
 // answered with null.
-func (w *work) prompt(ctx context.Context, nullable bool) (string, error) {
-	step := w.env.Vars.Step
+func (w *Work) prompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
+	step := w.Env.Vars.Step
 	name := step.Name
 	if name == "" {
 		name = step.ID
 	}
-	facts := make([]string, len(w.in.Facts))
-	for i, fact := range w.in.Facts {
+	facts := make([]string, len(w.Input.Facts))
+	for i, fact := range w.Input.Facts {
 		facts[i] = line(fact)
 	}
 	optional := ""
-	if flat := w.filling.Optional(); flat.Map().Len() > 0 {
+	if flat := w.Filling.Optional(); flat.Map().Len() > 0 {
 		optional = guard(flat.JSON())
 	}
 	return w.render(ctx, "prompt.txt", value.Pairs(
-		"now", w.env.Vars.Now.Format("2006-01-02 15:04 Monday"),
-		"question", guard(w.in.Question),
-		"summary", guard(w.in.Summary),
+		"now", w.Env.Vars.Now.Format("2006-01-02 15:04 Monday"),
+		"question", guard(w.Input.Question),
+		"summary", guard(w.Input.Summary),
 		"facts", facts,
 		"history", w.history(),
 		"tool", value.Pairs("name", line(name), "description", line(step.Description)),
-		"known", guard(w.filling.Data().JSON()),
-		"schema", guard(w.filling.Remaining().JSON()),
+		"known", guard(w.known().JSON()),
+		"schema", guard(w.Filling.Remaining().JSON()),
 		"optional", optional,
 		"nullable", nullable,
 	))
 }
 
+// maxKnownTokens is what one known argument may take of a prompt.
+const maxKnownTokens = 1000
+
+// known is the arguments that are known. Of one that is long, such as an OpenAPI
+// document, the beginning is shown.
+func (w *Work) known() value.Value {
+	data := w.Filling.Data()
+	if data.Kind() != value.Object || w.Env.Tokens.Count(data.JSON()) <= maxKnownTokens {
+		return data
+	}
+	shown := value.NewMap(data.Map().Len())
+	for name, v := range data.Map().All() {
+		text, ok := v.Str()
+		if !ok {
+			text = v.JSON()
+		}
+		if clipped := w.clip(text, maxKnownTokens); clipped != text {
+			v = value.OfString(clipped)
+		}
+		shown.Set(name, v)
+	}
+	return value.OfMap(shown)
+}
+
 // retry says what was wrong with an answer.
-func (w *work) retry(ctx context.Context, rejected []processor.Rejection) (string, error) {
+func (w *Work) retry(ctx context.Context, rejected []processor.Rejection) (string, []calls.Part, error) {
 	list := make([]*value.Map, len(rejected))
 	for i, r := range rejected {
 		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", line(r.Reason))
 	}
-	return w.render(ctx, "retry.txt", value.Pairs("rejected", list, "schema", guard(w.filling.Remaining().JSON())))
+	return w.render(ctx, "retry.txt", value.Pairs("rejected", list, "schema", guard(w.Filling.Remaining().JSON())))
 }
 
 // history is the upstream steps that fit into the tokens they may take, oldest
 // first. Of the newest, the beginning is shown where it is too long by itself.
-func (w *work) history() []*value.Map {
+func (w *Work) history() []*value.Map {
 	left := w.historyTokens
 	var shown []*value.Map
-	for i := len(w.in.History) - 1; i >= 0 && left > 0; i-- {
-		record := w.in.History[i]
+	for i := len(w.Input.History) - 1; i >= 0 && left > 0; i-- {
+		record := w.Input.History[i]
 		output := record.Output.JSON()
 		if text, ok := record.Output.Get("text"); ok && record.Output.Map().Len() == 1 {
 			output, _ = text.Str()
 		}
-		tokens := w.env.Tokens.Count(output)
+		tokens := w.Env.Tokens.Count(output)
 		if tokens > left {
 			if len(shown) > 0 {
 				break

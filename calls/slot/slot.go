@@ -2,8 +2,15 @@
 // known, lets the model find what is missing, and says what remains.
 //
 // The package processor, which checks and merges, knows no model; date reads dates
-// as people write them, extract finds JSON in a model's text. A way of filling is
-// a strategy: one file here and its line in strategies.
+// as people write them, extract finds JSON in a model's text.
+//
+// Three things can be added. A language is a folder of the two templates in
+// lang/en, as LANGUAGE/slot/prompt.txt and LANGUAGE/slot/retry.txt in the
+// directory of languages that the configuration names; no Go is needed. A way of
+// filling is a [Strategy], a format (what people write, converted and checked) a
+// [processor.Format]; a program registers the call with its own of both by
+// [Extended]. Those that are built in have a file each and a line in strategies or
+// in [processor.Formats].
 package slot
 
 import (
@@ -30,6 +37,8 @@ type Params struct {
 	Answers       *value.Map `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
 	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
 	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
+
+	kit *Kit
 }
 
 // known is data of any kind. Null that is given is told from nothing given.
@@ -65,9 +74,27 @@ type Output struct {
 	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`
 }
 
-// Definition describes the call.
-func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+// Definition is the call slot as a registry knows it, with the built-in stages only.
+func Definition() calls.Definition { return Extended(Kit{}) }
+
+// Kit is what a program adds to the call.
+type Kit struct {
+	// Strategies are further ways of filling, by the names that stages list. One of
+	// the name of a built-in way takes its place.
+	Strategies map[string]Strategy
+	// Formats are further formats. One of the name of a built-in format takes its
+	// place.
+	Formats []processor.Format
+}
+
+// Extended describes the call with what a program adds. It is registered in the
+// place of [Definition].
+func Extended(kit Kit) calls.Definition {
+	kit.Formats = append(slices.Clip(kit.Formats), processor.Formats()...)
+	named := strategies()
+	maps.Copy(named, kit.Strategies)
+	kit.Strategies = named
+	return calls.DefineWith[Params, Input, Output](calls.Info{
 		Name: "slot",
 		Summary: calls.Text{
 			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
@@ -77,15 +104,14 @@ func Definition() calls.Definition {
 		UsesLLM:     true,
 		LLMOptional: true,
 		Examples:    examples(),
-	})
+	}, func(p *Params) { p.kit = &kit })
 }
 
 // Validate compiles the schema and looks up the stages.
 func (p Params) Validate() error {
-	known := strategies()
-	names := slices.Sorted(maps.Keys(known))
+	names := slices.Sorted(maps.Keys(p.kit.Strategies))
 	for _, stage := range p.Stages {
-		if _, ok := known[stage]; ok {
+		if _, ok := p.kit.Strategies[stage]; ok {
 			continue
 		}
 		err := calls.Errorf(calls.Invalid, "stages: there is no way of filling called %q", stage)
@@ -99,7 +125,7 @@ func (p Params) Validate() error {
 }
 
 func (p Params) processor() (*processor.Processor, error) {
-	proc, err := processor.New(value.OfMap(p.CurrentSchema))
+	proc, err := processor.New(value.OfMap(p.CurrentSchema), p.kit.Formats...)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "current_schema: %w", err)
 	}
@@ -114,9 +140,12 @@ func (p Params) start(now time.Time) (*processor.Filling, error) {
 	}
 	data := p.Data.Value
 	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
-		data = value.OfMap(nil) // null is nothing known, where it is not to be checked as it stands
+		data = proc.Nothing() // null is nothing known, where it is not to be checked as it stands
 	}
-	filling := proc.Fill(data, now)
+	filling, err := proc.Fill(data, now)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the data cannot be checked against current_schema: %w", err)
+	}
 	filling.From(p.Sources)
 	if p.Answers.Len() > 0 {
 		filling.Take(value.OfMap(p.Answers), processor.User)
@@ -154,7 +183,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		w := &work{env: env, in: in, filling: filling, historyTokens: p.HistoryTokens}
+		w := &Work{Env: env, Input: in, Filling: filling, historyTokens: p.HistoryTokens}
 		stages := p.Stages
 		if len(stages) > 0 {
 			stages = append(slices.Clip(stages), "default")
@@ -163,7 +192,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			if filling.Done() {
 				break
 			}
-			if err := w.run(ctx, stage); err != nil {
+			if err := w.run(ctx, stage, p.kit.Strategies[stage]); err != nil {
 				return nil, err
 			}
 		}

@@ -31,9 +31,14 @@ var thursday = time.Date(2026, 3, 5, 9, 7, 0, 0, time.FixedZone("CST", 8*3600))
 // exec runs the call.
 func exec(t *testing.T, model llm.Provider, vars *calls.Vars, params *value.Map, prepare ...func(*calls.Env)) (value.Value, error) {
 	t.Helper()
-	def := slot.Definition()
+	return execAs(t, slot.Definition(), model, vars, params, prepare...)
+}
+
+// execAs runs the call as it was extended.
+func execAs(t *testing.T, def calls.Definition, model llm.Provider, vars *calls.Vars, params *value.Map, prepare ...func(*calls.Env)) (value.Value, error) {
+	t.Helper()
 	if problems := def.Info.Params.Check(value.OfMap(params)); problems != nil {
-		return value.Value{}, problems
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", problems)
 	}
 	call, err := def.New(value.OfMap(params))
 	if err != nil {
@@ -166,6 +171,10 @@ func TestErrors(t *testing.T) {
 		text         string
 	}{
 		{"schema", `{"current_schema":{"required":"a"}}`, nil, calls.Invalid, "current_schema"},
+		{"a schema without end", `{"current_schema":` + unions + `}`, nil, calls.Invalid, "unions multiply"},
+		{"data without end", `{"data":` + strings.Repeat(`{"next":`, 60) + `1` + strings.Repeat(`}`, 60) + `,"current_schema":` + tree + `}`, nil, calls.Invalid, "takes too long to check"},
+		{"a number without end", `{"data":1e999999999,"current_schema":{}}`, nil, calls.Invalid, "out of range"},
+		{"data too deep", `{"data":` + strings.Repeat("[", 950) + strings.Repeat("]", 950) + `,"current_schema":{}}`, nil, calls.Invalid, "nested deeper than 900"},
 		{"stage", `{"stages":["lmm"]}`, nil, calls.Invalid, `"lmm"`},
 		{"another stage", `{"stages":["magic"]}`, nil, calls.Invalid, `"magic"`},
 		{"budget", ask, failing{calls.Errorf(calls.Budget, "used up")}, calls.Budget, "used up"},
@@ -297,6 +306,23 @@ func TestHistoryStaysInItsBudget(t *testing.T) {
 }
 
 // A folder of templates is a language: nothing else is needed.
+// A document among the known arguments, as of http, does not fill the prompt.
+func TestLongKnownArgumentsAreCut(t *testing.T) {
+	model := scripted.Texts(`{"/city": "Rome"}`)
+	data := value.Pairs("unit", "C", "doc", value.Pairs("paths", strings.Repeat("word ", 20_000)))
+	params := value.Pairs("data", data, "current_schema", parse(t, `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`))
+	output := run(t, model, calls.NewEnv().Vars, params)
+	prompt := content(t, model, 0, 0)
+	if len(prompt) > 15_000 || !strings.Contains(prompt, `{"unit":"C","doc":"{\"paths\":\"word `) || !strings.Contains(prompt, `…"}`) {
+		t.Errorf("a prompt of %d bytes: %.3000s", len(prompt), prompt)
+	}
+	want := data.Clone()
+	want.Set("city", value.OfString("Rome"))
+	if got := get(output, "slot_data"); !value.Equal(got, value.OfMap(want)) {
+		t.Errorf("the data is %.200s", got.JSON())
+	}
+}
+
 func TestLanguageFromAFolder(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -6,18 +6,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot/extract"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
-// strategy is a way to find what is missing. It takes what it finds into
-// w.filling; what a model says wrong is no error.
-type strategy func(ctx context.Context, w *work) error
+// Strategy is a way to find what is missing. It takes what it finds into w.Filling,
+// under a [processor.Source] of its own; what a model says wrong is no error. After
+// an error of the kinds Provider and Timeout the next strategy follows, others end
+// the call.
+type Strategy func(ctx context.Context, w *Work) error
 
-// strategies are the ways of filling, by the names that stages list. A new one adds
-// its line here.
-func strategies() map[string]strategy {
-	return map[string]strategy{
+// strategies are the built-in ways of filling, by the names that stages list. A new
+// one adds its line here.
+func strategies() map[string]Strategy {
+	return map[string]Strategy{
 		"llm":      fillByText,
 		"function": fillBySchema,
 		"default":  fillByDefault,
@@ -26,8 +30,8 @@ func strategies() map[string]strategy {
 
 // fillByDefault takes the defaults of the schema. Where there is any stage it is
 // the last one, named or not.
-func fillByDefault(_ context.Context, w *work) error {
-	w.filling.ApplyDefaults()
+func fillByDefault(_ context.Context, w *Work) error {
+	w.Filling.ApplyDefaults()
 	return nil
 }
 
@@ -37,27 +41,32 @@ const (
 	byFunction processor.Source = "function"
 )
 
-// work is what a strategy works with.
-type work struct {
-	env           *calls.Env
-	in            Input
-	filling       *processor.Filling
+// Work is what a strategy works with. It is used from one goroutine.
+type Work struct {
+	Env     *calls.Env
+	Input   Input
+	Filling *processor.Filling
+
 	historyTokens int
 	warnings      []string
 }
 
+// Warn adds to the warnings of the output.
+func (w *Work) Warn(format string, args ...any) {
+	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+}
+
 // run runs the strategy of a stage. A model that fails leaves the data as it was:
 // what is missing remains. Only the end of the run or of its budget is an error.
-func (w *work) run(ctx context.Context, stage string) error {
-	err := strategies()[stage](ctx, w)
+func (w *Work) run(ctx context.Context, stage string, fill Strategy) error {
+	err := fill(ctx, w)
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
 	if kind := calls.KindOf(err); err == nil || kind != calls.Provider && kind != calls.Timeout {
 		return err
 	}
-	w.warnings = append(w.warnings, fmt.Sprintf("%s: %v", stage, err))
-	w.env.Log.WarnContext(ctx, "filling failed", "stage", stage, "error", err)
+	w.Warn("%s: %v", stage, err)
 	return nil
 }
 
@@ -65,12 +74,12 @@ func (w *work) run(ctx context.Context, stage string) error {
 // bytes.
 const maxAnswer = 1 << 20
 
-// ask gives the model's answer: the arguments of the tool that it calls, or its
+// Ask gives the model's answer: the arguments of the tool that it calls, or its
 // text.
-func (w *work) ask(ctx context.Context, req *llm.Request) (string, error) {
+func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
 	var joined llm.AnswerBuilder
 	size := 0
-	for d, err := range w.env.LLM.Chat(ctx, req) {
+	for d, err := range w.Env.LLM.Chat(ctx, req) {
 		if err != nil {
 			if calls.KindOf(err) == calls.Internal {
 				err = calls.Errorf(calls.Provider, "%w", err)
@@ -93,9 +102,16 @@ func (w *work) ask(ctx context.Context, req *llm.Request) (string, error) {
 	return answer.Text, nil
 }
 
+// object gives the JSON object in a text; where the schema takes no objects, the
+// JSON value in it will do.
+func (w *Work) object(text string) (answer value.Value, ok bool) {
+	answer, _, ok = extract.Find(text)
+	return answer, ok && (answer.Kind() == value.Object || !w.Filling.TakesObjects())
+}
+
 // clip shortens a text to about n tokens.
-func (w *work) clip(text string, n int) string {
-	have := w.env.Tokens.Count(text)
+func (w *Work) clip(text string, n int) string {
+	have := w.Env.Tokens.Count(text)
 	if have <= n {
 		return text
 	}

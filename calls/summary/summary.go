@@ -32,12 +32,12 @@ type Input struct {
 	Question string     `json:"question,omitempty"`
 }
 
-// Output is the summary.
+// Output is the summary of all lines so far, not of the new ones only.
 type Output struct {
 	Text string `json:"text" doc:"The summary; where there was nothing new to sum up, that of before."`
 }
 
-// Definition describes the call.
+// Definition is the call summary as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "summary",
@@ -75,12 +75,12 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.TextChunk(in.Before), nil)
 			return
 		}
-		req, err := p.request(env, in)
+		req, parts, err := p.request(env, in)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
 		}
-		for text, err := range ask.Text(env.LLM.Chat(ctx, req)) {
+		for text, err := range ask.Text(env.LLM.Chat(calls.WithParts(ctx, parts), req)) {
 			if !yield(calls.TextChunk(text), err) {
 				return
 			}
@@ -89,9 +89,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
+func (p Params) request(env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
-	text, err := ask.Prompt(env, "summary", texts, "summary", map[string]any{
+	text, parts, err := ask.Traced(env, "summary", texts, "summary", map[string]any{
 		"Talk":         ask.Talk(lines, "conversation"),
 		"Left":         left,
 		"Before":       ask.Inside(in.Before, "before"),
@@ -100,10 +100,10 @@ func (p Params) request(env *calls.Env, in Input) (*llm.Request, error) {
 		"MaxWords":     p.MaxWords,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &llm.Request{
 		Model: p.Model, Temperature: p.Temperature, MaxTokens: p.MaxTokens,
 		Messages: []llm.Message{llm.TextMessage("user", text)},
-	}, nil
+	}, parts, nil
 }

@@ -30,7 +30,7 @@ type Output struct {
 	Text string `json:"text" doc:"The rendered text."`
 }
 
-// Definition describes the call.
+// Definition is the call template as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "template",
@@ -110,7 +110,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	return Input{Values: p.Values}, nil
 }
 
-// Exec renders the template.
+// Exec parses and renders the template; the text comes as one chunk.
 func (p Params) Exec(ctx context.Context, _ *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		t, err := p.parse()

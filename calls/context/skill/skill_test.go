@@ -218,7 +218,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzSkill(f *testing.F) {
 	for _, seed := range []string{"", "---\n---\n", described + "---\nbody", "\uFEFF---  \na: b: c\n---\t\n", "---\nmetadata: {nanobot: {requires: {bins: gh}}}\n---\n",
 		"---\na: &a [*a]\n---\n", "---\r\nx: 'y\r\n---", "---\na: >-\n  b: c\n---\nd\n---\n"} {
 		f.Add(seed)

@@ -32,7 +32,7 @@ type Operation struct {
 	definitions *value.Map
 }
 
-// Parameter is one parameter.
+// Parameter is one parameter of an operation that is not in its body.
 type Parameter struct {
 	Name string
 	// In is path, query or header.

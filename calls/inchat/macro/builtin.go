@@ -33,6 +33,7 @@ var aliases = map[string]string{
 var builtins = map[string]func(r *run, c *call, param string) string{
 	"python":       (*run).python,
 	"keywords":     (*run).keywords,
+	"importance":   (*run).importance,
 	"setvar":       (*run).setvar,
 	"setglobalvar": (*run).setvar,
 	"getvar":       (*run).getvar,

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,10 @@ type Text struct {
 	errors   []string
 	warnings []string
 	volatile bool
+	// functions are named by importance macros; unnamed says that one more has its name
+	// from another macro.
+	functions []string
+	unnamed   bool
 }
 
 // node is literal text or a macro.
@@ -101,8 +106,12 @@ func (t *Text) Errors() []string { return t.errors }
 // Warnings tell what in the text is probably not meant as it is written.
 func (t *Text) Warnings() []string { return t.warnings }
 
+// Functions are the importance functions that the text asks, as far as they are known
+// before it is expanded; all says that there are no others.
+func (t *Text) Functions() (names []string, all bool) { return t.functions, !t.unnamed }
+
 // Volatile says that the text may give something else each time it is expanded
-// with the same variables: it throws dice.
+// with the same variables: it throws dice, or asks about the entry that it belongs to.
 func (t *Text) Volatile() bool { return t.volatile }
 
 // Machine is what texts are expanded with. It is not safe for concurrent use.
@@ -116,6 +125,9 @@ type Machine struct {
 	// asked for, and noted.
 	History string
 	Found   map[string]bool
+	// Judge asks an importance function about the entry whose text is expanded. nil: there
+	// are none.
+	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
 }
 
 // Result is what a text gave.
@@ -126,6 +138,8 @@ type Result struct {
 	Errors []string
 	// Hits are the keywords that were found, in order, without repetition.
 	Hits []string
+	// Verdicts are what importance functions said: the function and its reason.
+	Verdicts []string
 }
 
 // run is one expansion.
@@ -195,6 +209,27 @@ func (r *run) keywords(c *call, param string) string {
 	}
 	return "false"
 }
+
+// importance is 'true' or 'false', as an importance function says of the entry.
+func (r *run) importance(_ *call, param string) string {
+	name := functionName(param)
+	if r.Judge == nil {
+		r.fail("importance %q: there are no importance functions here", clip(name))
+		return ""
+	}
+	include, reason, err := r.Judge(r.ctx, name)
+	if err != nil {
+		r.fail("importance %q: %v", clip(name), err)
+		return ""
+	}
+	if reason != "" && len(r.result.Verdicts) < 10 {
+		r.result.Verdicts = append(r.result.Verdicts, name+": "+reason)
+	}
+	return strconv.FormatBool(include)
+}
+
+// functionName is the parameter of an importance macro, after one colon or two.
+func functionName(param string) string { return strings.TrimSpace(strings.TrimPrefix(param, ":")) }
 
 // contains searches the history. Its usual text has been searched before.
 func (r *run) contains(word string) bool {

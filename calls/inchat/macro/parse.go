@@ -182,6 +182,13 @@ func (p *parser) compile(c *call, static bool, param string) {
 	switch c.name {
 	case "random", "pick", "roll":
 		p.out.volatile = true
+	case "importance":
+		p.out.volatile = true // each entry has a verdict of its own
+		if static {
+			p.out.functions = append(p.out.functions, functionName(param))
+		} else {
+			p.out.unnamed = true
+		}
 	case "keywords":
 		if !static {
 			return

@@ -46,6 +46,10 @@ func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bo
 
 // scalar turns a scalar into what the schema wants, where that is certain.
 func (t *take) scalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
+	if err := schema.Checkable(v); err != nil {
+		t.reject(join(tokens), v, err.Error())
+		return v, false
+	}
 	converted, understood := t.p.convert(v, place, t.now)
 	if !understood {
 		t.reject(join(tokens), v, "it is not understood as a "+formatOf(place))
@@ -100,7 +104,7 @@ func typed(v value.Value, place schema.Place) value.Value {
 	if slices.Contains(types, "boolean") && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
 		return value.OfBool(strings.EqualFold(text, "true"))
 	}
-	if n, err := value.OfNumber(text); err == nil && (slices.Contains(types, "number") || slices.Contains(types, "integer")) {
+	if n, err := value.OfNumber(text); err == nil && schema.Checkable(n) == nil && (slices.Contains(types, "number") || slices.Contains(types, "integer")) {
 		return n
 	}
 	return v

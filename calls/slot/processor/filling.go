@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +37,52 @@ type Filling struct {
 // Fill starts with data that is known, which may have pointers as keys: see
 // [Processor.Convert]. Values of the formats are converted where they are
 // understood; now is the time that relative ones count from, in the zone that
-// they mean. The data given is not changed.
-func (p *Processor) Fill(known value.Value, now time.Time) *Filling {
+// they mean. The data given is not changed. The error says why it cannot be
+// checked: for its size, or because the schema would take too long to.
+func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 	f := &Filling{p: p, now: now, sources: map[string]Source{}}
-	f.data, f.rejected = p.Convert(known)
-	f.data = p.formatted(copied(f.data), nil, now)
+	data, rejected := p.Convert(known)
+	if tooDeep(data, maxDepth) {
+		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	if err := schema.Checkable(data); err != nil && data.Kind() != value.Object && data.Kind() != value.List {
+		return nil, err
+	}
+	for _, r := range rejected {
+		f.reject(r.Pointer, r.Value, r.Reason)
+	}
+	f.data = p.formatted(copied(data), nil, now)
 	f.faults = p.schema.Faults(f.data)
-	return f
+	if why := unchecked(f.faults); why != nil {
+		return nil, why
+	}
+	return f, nil
+}
+
+// maxDepth bounds the nesting of data, so that what wraps it can be nested as well.
+const maxDepth = 900
+
+func tooDeep(v value.Value, left int) bool {
+	below := func(v value.Value) bool { return tooDeep(v, left-1) }
+	if left < 0 || slices.ContainsFunc(v.List(), below) {
+		return true
+	}
+	for _, member := range v.Map().All() {
+		if below(member) {
+			return true
+		}
+	}
+	return false
+}
+
+// unchecked says why a value could not be checked, if it could not.
+func unchecked(faults []schema.Fault) error {
+	for _, f := range faults {
+		if f.Keyword == "" {
+			return f.Problem
+		}
+	}
+	return nil
 }
 
 // From says where the data comes from, as [Filling.Sources] of an earlier filling
@@ -61,6 +101,9 @@ func (f *Filling) Data() value.Value { return copied(f.data) }
 
 // Remaining is the flat schema of what is still missing or wrong.
 func (f *Filling) Remaining() value.Value { return f.p.remaining(f.faults) }
+
+// TakesObjects is that of the processor.
+func (f *Filling) TakesObjects() bool { return f.p.TakesObjects() }
 
 // Done says that nothing remains.
 func (f *Filling) Done() bool { return len(f.faults) == 0 }
@@ -111,8 +154,12 @@ func addAbove(above map[string]bool, pointer string) {
 // [Processor.Convert]. What the schema does not know, what does not fit it, and
 // what would replace a known valid value is left out and recorded. Null stands for
 // "not known" where the schema has no null. Answers of [User] may replace what is
-// known. It says how many pieces were taken.
+// known. Where the schema takes no objects, the answer may be the value itself. It
+// says how many pieces were taken.
 func (f *Filling) Take(answer value.Value, source Source) int {
+	if answer.Kind() != value.Object && !f.p.TakesObjects() {
+		answer = value.OfMap(value.Pairs("", answer))
+	}
 	if answer.Kind() != value.Object {
 		f.reject("", answer, "the answer is no object")
 		return 0
@@ -164,7 +211,7 @@ func (f *Filling) defaultOf(fault schema.Fault) (value.Value, bool) {
 }
 
 func (f *Filling) reject(pointer string, v value.Value, reason string) {
-	r := Rejection{pointer, v, reason}
+	r := Rejection{clip(pointer), brief(v), reason}
 	same := func(other Rejection) bool {
 		return other.Pointer == r.Pointer && other.Reason == r.Reason && value.Equal(other.Value, r.Value)
 	}
@@ -173,8 +220,28 @@ func (f *Filling) reject(pointer string, v value.Value, reason string) {
 	}
 }
 
-// maxRejections bounds the record of one filling.
-const maxRejections = 200
+// Bounds of the record of what one filling did not take: how many pieces, and how
+// many bytes of each.
+const (
+	maxRejections = 200
+	maxRecorded   = 200
+)
+
+// brief is a value as a rejection records it: the beginning of its JSON as text
+// where it is long, or cannot be checked by any schema.
+func brief(v value.Value) value.Value {
+	if text := v.JSON(); len(text) > maxRecorded || schema.Checkable(v) != nil {
+		return value.OfString(clip(text))
+	}
+	return v
+}
+
+func clip(text string) string {
+	if len(text) <= maxRecorded {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxRecorded], "") + "…"
+}
 
 // maxOptional bounds how many optional places are described.
 const maxOptional = 50

@@ -28,6 +28,15 @@ func parse(t testing.TB, text string) value.Value {
 	return v
 }
 
+func fill(t testing.TB, p *processor.Processor, known value.Value) *processor.Filling {
+	t.Helper()
+	f, err := p.Fill(known, thursday)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func compile(t testing.TB, schema string) *processor.Processor {
 	t.Helper()
 	p, err := processor.New(parse(t, schema))
@@ -121,7 +130,7 @@ func TestTake(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			known := parse(t, tt.known)
 			before := known.JSON()
-			f := compile(t, tt.schema).Fill(known, thursday)
+			f := fill(t, compile(t, tt.schema), known)
 			if tt.source == "" {
 				tt.source = model
 			}
@@ -153,7 +162,7 @@ func TestTake(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	p := compile(t, `{"type":"object","required":["n","o","bad"],"definitions":{"o":{"type":"object","required":["x"],"properties":{"x":{"type":"integer","default":1}}}},
 		"properties":{"n":{"type":"integer","default":3},"o":{"allOf":[{"$ref":"#/definitions/o"}],"default":{}},"bad":{"type":"string","default":7},"free":{"default":1}}}`)
-	f := p.Fill(parse(t, `{}`), thursday)
+	f := fill(t, p, parse(t, `{}`))
 	f.ApplyDefaults()
 	if want := `{"n":3,"o":{"x":1}}`; f.Data().JSON() != want {
 		t.Errorf("want %s, got %s", want, f.Data())
@@ -203,7 +212,7 @@ func TestRemaining(t *testing.T) {
 }
 
 func TestOptional(t *testing.T) {
-	f := compile(t, order).Fill(parse(t, `{"items":[{"sku":"a"}],"to":{"email":"e"},"extra":{"n":1}}`), thursday)
+	f := fill(t, compile(t, order), parse(t, `{"items":[{"sku":"a"}],"to":{"email":"e"},"extra":{"n":1}}`))
 	if got := get(f.Optional(), "properties").Map().Keys(); !slices.Equal(got, []string{"/to/phone", "/tags", "/note"}) {
 		t.Errorf("%v", got)
 	}
@@ -212,7 +221,7 @@ func TestOptional(t *testing.T) {
 func TestFormats(t *testing.T) {
 	p := compile(t, `{"type":"object","properties":{"d":{"type":"date"},"ts":{"type":"timestamp"},"n":{"type":"integer","format":"timestamp"},"dt":{"type":"string","format":"date-time"},
 		"u":{"anyOf":[{"type":"string","format":"date"},{"enum":["never"]}]},"list":{"type":"array","items":{"type":"date"}}}}`)
-	f := p.Fill(parse(t, `{"d":"明天","ts":1772701650,"n":"下周五","dt":"tomorrow 3pm","u":"never","list":["today","x"]}`), thursday)
+	f := fill(t, p, parse(t, `{"d":"明天","ts":1772701650,"n":"下周五","dt":"tomorrow 3pm","u":"never","list":["today","x"]}`))
 	want := `{"d":"2026-03-06","ts":"2026-03-05 17:07:30","n":1773331200,"dt":"2026-03-06T15:00:00+08:00","u":"never","list":["2026-03-05","x"]}`
 	if f.Data().JSON() != want {
 		t.Errorf("want %s, got %s", want, f.Data())
@@ -236,7 +245,7 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Fill(parse(t, `{"x":3}`), thursday).Data().JSON(); got != `{"x":4}` {
+	if got := fill(t, p, parse(t, `{"x":3}`)).Data().JSON(); got != `{"x":4}` {
 		t.Errorf("an added format gives %s", got)
 	}
 }
@@ -254,7 +263,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	numbers := make([]int, 3000)
-	f := p.Fill(value.OfMap(value.Pairs("list", numbers)), thursday)
+	f := fill(t, p, value.OfMap(value.Pairs("list", numbers)))
 	if n := len(f.Remaining().JSON()); n > 4<<20 {
 		t.Errorf("the flat schema has %d bytes", n)
 	}
@@ -272,7 +281,7 @@ func TestBounds(t *testing.T) {
 	for range 500 {
 		deep = value.OfList(deep)
 	}
-	free := compile(t, `{"type":"object","properties":{"x":{},"d":{"type":"date"}},"additionalProperties":true}`).Fill(value.OfMap(nil), thursday)
+	free := fill(t, compile(t, `{"type":"object","properties":{"x":{},"d":{"type":"date"}},"additionalProperties":true}`), value.OfMap(nil))
 	free.Take(value.OfMap(value.Pairs("x", deep, strings.Repeat("/x", 500), 1)), model)
 	if len(free.Rejected()) == 0 {
 		t.Error("nothing is too deep")
@@ -294,7 +303,7 @@ func TestLawsOfMerging(t *testing.T) {
 			r.Fatal(err)
 		}
 		known, _ := p.Convert(drawObject(r, "known"))
-		f := p.Fill(known, thursday)
+		f := fill(t, p, known)
 		before, wrong := f.Data(), s.Check(f.Data())
 		for range 2 {
 			f.Take(drawObject(r, "answer"), model)
@@ -312,7 +321,7 @@ func TestLawsOfMerging(t *testing.T) {
 				r.Fatalf("%s was known and valid, and is %s\nknown %s\nafter %s", member, now, before, after)
 			}
 		}
-		user := p.Fill(known, thursday)
+		user := fill(t, p, known)
 		user.Take(drawObject(r, "of the user"), processor.User)
 		for _, problem := range s.Check(user.Data()) {
 			if len(wrong) == 0 && problem.Keyword != "required" {
@@ -433,7 +442,10 @@ func FuzzFilling(f *testing.F) {
 		if err != nil {
 			return
 		}
-		filling := p.Fill(k, thursday)
+		filling, err := p.Fill(k, thursday)
+		if err != nil {
+			return
+		}
 		filling.Take(a, model)
 		filling.ApplyDefaults()
 		if valid := p.Check(filling.Data()).Map().Len() == 0; valid != filling.Done() {

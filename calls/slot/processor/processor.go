@@ -167,6 +167,32 @@ func (p *Processor) tokens(key string) ([]string, error) {
 	return split(key)
 }
 
+// TakesObjects says whether the data may be an object, as far as the types and the
+// values that the schema lists for it tell.
+func (p *Processor) TakesObjects() bool {
+	listed := false
+	for _, sub := range p.schema.Describe("").All {
+		types := typesOf(sub)
+		enum, hasEnum := sub.Get("enum")
+		constant, hasConst := sub.Get("const")
+		isObject := func(v value.Value) bool { return v.Kind() == value.Object }
+		if slices.Contains(types, "object") || slices.ContainsFunc(enum.List(), isObject) || isObject(constant) {
+			return true
+		}
+		listed = listed || len(types) > 0 || hasEnum || hasConst
+	}
+	return !listed
+}
+
+// Nothing is the data where nothing is known: an object without members, or null
+// where the schema takes no objects.
+func (p *Processor) Nothing() value.Value {
+	if p.TakesObjects() {
+		return value.OfMap(nil)
+	}
+	return value.Value{}
+}
+
 // declares says whether the root has a property of that name.
 func (p *Processor) declares(name string) bool {
 	for _, sub := range p.schema.Describe("").All {
@@ -189,7 +215,7 @@ func split(pointer string) ([]string, error) {
 	if pointer[0] != '/' {
 		return nil, errors.New("a JSON pointer begins with /")
 	}
-	tokens := strings.Split(pointer[1:], "/")
+	tokens := strings.SplitN(pointer[1:], "/", maxTokens+1)
 	if len(tokens) > maxTokens {
 		return nil, fmt.Errorf("the pointer has more than %d parts", maxTokens)
 	}

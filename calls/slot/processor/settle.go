@@ -12,9 +12,15 @@ import (
 // settle checks what the answer made of the data, takes back what does not fit,
 // and says how many pieces stay.
 func (t *take) settle() int {
+	faults := t.faults
 	t.faults = t.p.schema.Faults(t.data)
 	t.replace()
+	reason := "the answer does not fit the schema"
 	for range maxRounds {
+		if why := unchecked(t.faults); why != nil {
+			reason = why.Error()
+			break
+		}
 		spoilt := t.spoilt()
 		if len(spoilt) == 0 {
 			return t.finish()
@@ -26,9 +32,8 @@ func (t *take) settle() int {
 		}
 		t.faults = t.p.schema.Faults(t.data)
 	}
-	t.data, t.changes, t.removed = t.before, nil, 0
-	t.faults = t.p.schema.Faults(t.data)
-	t.reject("", value.Value{}, "the answer does not fit the schema")
+	t.data, t.faults, t.changes, t.removed = t.before, faults, nil, 0
+	t.reject("", value.Value{}, reason)
 	return 0
 }
 

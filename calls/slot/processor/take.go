@@ -69,7 +69,7 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 	faulty, replaceable := t.status(pointer, tokens)
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
-	case pointer == "" && have.Kind() == value.Object && !bothObjects:
+	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects():
 		t.reject(pointer, v, "the answer is no object")
 	case t.source == User && exact && pointer != "":
 		t.assign(tokens, v, faulty)

@@ -1,0 +1,34 @@
+package calls
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// Equip gives a state what functions may use of the step: the memories of its scope,
+// and its model.
+func (e *Env) Equip(s *plugins.State) {
+	memory, scope, model := e.Memory, e.Vars.Scope, e.LLM
+	s.Search = func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
+		return memory.Retrieve(ctx, scope, query, limit)
+	}
+	s.Ask = func(ctx context.Context, p plugins.Prompt) (answer plugins.Answer, err error) {
+		for d, err := range model.Chat(ctx, &llm.Request{
+			Model: p.Model, Messages: p.Messages, Temperature: p.Temperature, MaxTokens: p.MaxTokens, ResponseSchema: p.ResponseSchema,
+		}) {
+			if err != nil {
+				return plugins.Answer{}, err
+			}
+			answer.Text += d.Text
+			if d.FinishReason != "" {
+				answer.FinishReason = d.FinishReason
+			}
+			if d.Usage != nil {
+				answer.InputTokens, answer.OutputTokens = d.Usage.InputTokens, d.Usage.OutputTokens
+			}
+		}
+		return answer, nil
+	}
+}

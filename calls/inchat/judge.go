@@ -1,0 +1,139 @@
+package inchat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// judge asks importance functions for conditions. A function is asked once, about all
+// entries whose conditions may want to know.
+type judge struct {
+	*builder
+	env *calls.Env
+	in  Input
+	// about is the candidate whose condition is evaluated.
+	about int
+
+	answers map[string]*answer // by function
+	known   *plugins.State
+}
+
+// answer is what a function said.
+type answer struct {
+	verdicts map[int]plugins.Verdict // by candidate
+	err      error
+}
+
+// ask is [macro.Machine.Judge].
+func (j *judge) ask(ctx context.Context, name string) (include bool, reason string, err error) {
+	a := j.answers[name]
+	if a == nil {
+		a = &answer{}
+		a.verdicts, a.err = j.request(ctx, name)
+		if j.answers == nil {
+			j.answers = map[string]*answer{}
+		}
+		j.answers[name] = a
+	}
+	if a.err != nil {
+		return false, "", a.err
+	}
+	verdict := a.verdicts[j.about]
+	return verdict.Include, verdict.Reason, nil
+}
+
+// request asks a function about all candidates that may want its verdict.
+func (j *judge) request(ctx context.Context, name string) (map[int]plugins.Verdict, error) {
+	if err := unknownFunction(j.env.Functions, name); err != nil {
+		return nil, err
+	}
+	function, _ := j.env.Functions.Importance(name)
+	var wanting []int
+	var items []plugins.Item
+	for i := range j.candidates {
+		c := &j.candidates[i]
+		if c.cond == nil {
+			continue
+		}
+		if names, all := c.cond.parsed.Functions(); all && !slices.Contains(names, name) {
+			continue
+		}
+		wanting = append(wanting, i)
+		items = append(items, plugins.Item{Name: c.name, Text: c.content, Data: value.OfMap(c.entry).AppendJSON(nil)})
+	}
+	verdicts, err := function.Judge(ctx, j.state(ctx), items)
+	if err != nil {
+		return nil, err
+	}
+	if len(verdicts) != len(items) {
+		return nil, fmt.Errorf("it gave %d verdicts for %d entries", len(verdicts), len(items))
+	}
+	found := make(map[int]plugins.Verdict, len(verdicts))
+	for at, i := range wanting {
+		found[i] = verdicts[at]
+	}
+	return found, nil
+}
+
+// unknownFunction says why an importance function cannot be asked; nil where it can.
+func unknownFunction(functions calls.Functions, name string) error {
+	if err := calls.Unusable(functions, name); err != nil {
+		return calls.Errorf(calls.KindOf(err), "the importance function %q cannot be used: %w", name, err)
+	}
+	if _, ok := functions.Importance(name); ok {
+		return nil
+	}
+	err := calls.Errorf(calls.NotFound, "unknown importance function %q", name)
+	if near := value.Nearest(name, functions.ImportanceNames()); near != "" {
+		return err.WithHint("did you mean %q?", near)
+	}
+	return err.WithHint("there are %s", strings.Join(functions.ImportanceNames(), ", "))
+}
+
+// maxRetrieved is how many memories a function sees.
+const maxRetrieved = 10
+
+// state is what functions may know: the chat, the variables, and the memories that
+// are found for the user's words, which are looked for once.
+func (j *judge) state(ctx context.Context) plugins.State {
+	if j.known != nil {
+		return *j.known
+	}
+	vars := j.env.Vars
+	s := plugins.State{
+		Input: vars.Question, User: vars.Scope.User, Session: vars.Scope.Session,
+		Language: vars.Language, Now: j.env.Clock(), Vars: map[string]json.RawMessage{},
+	}
+	for name, v := range vars.Resolved {
+		s.Vars[name] = v.AppendJSON(nil)
+	}
+	for name, v := range j.in.Variables.Map().All() {
+		s.Vars[name] = v.AppendJSON(nil)
+	}
+	if messages, err := readHistory(j.in.History); err == nil { // the call has read it before
+		for _, m := range messages {
+			s.History = append(s.History, plugins.Turn{Role: m.role, Content: m.content})
+		}
+	}
+	for _, turn := range slices.Backward(s.History) {
+		if s.Input == "" && turn.Role == "user" {
+			s.Input = turn.Content
+		}
+	}
+	input := s.Input
+	retrieve := sync.OnceValues(func() ([]plugins.Recalled, error) {
+		return j.env.Memory.Retrieve(ctx, vars.Scope, input, maxRetrieved)
+	})
+	s.Retrieve = func(context.Context) ([]plugins.Recalled, error) { return retrieve() }
+	j.env.Equip(&s)
+	j.known = &s
+	return s
+}
