@@ -2,7 +2,10 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"net"
+	"net/http"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -67,8 +70,9 @@ type metered struct {
 }
 
 // Chat counts what the provider says it cost, or what it seems to have cost where
-// the provider does not say. A request that does not fit into the budget is not
-// sent; an answer that outgrows it, or its context, is cut.
+// the provider does not say; a request that was refused costs nothing. A request that
+// does not fit into the budget is not sent; an answer that outgrows it, or its
+// context, is cut.
 func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if m.task.step.Retry.MaxAttempts > 1 {
@@ -84,6 +88,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			}
 			piece = watchedPiece
 		}
+		m.task.asks(ctx, req)
 		answer := answerCount{tokens: tokens, every: piece, each: func(count int) error {
 			if limit, ok := budget.room(int64(max(asked, 0) + count)); !ok {
 				return overBudget(limit)
@@ -91,9 +96,13 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return ctx.Err()
 		}}
 		var told *llm.Usage
+		free, begun := false, false
 		defer func() {
-			if told != nil {
+			switch {
+			case told != nil:
 				budget.add(*told)
+				return
+			case free:
 				return
 			}
 			if ctx.Err() != nil { // nobody waits for exact numbers
@@ -108,6 +117,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if delta.Usage != nil {
 				told = delta.Usage
 			}
+			free, begun = !begun && unbilled(err), true
 			if err == nil && told == nil {
 				err = answer.add(delta)
 			}
@@ -116,6 +126,15 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			}
 		}
 	}
+}
+
+// unbilled says that the provider did not take the request, was not reached, or that
+// there is none.
+func unbilled(err error) bool {
+	var refused *llm.Error
+	var unreached *net.OpError
+	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && refused.Status >= http.StatusBadRequest ||
+		errors.As(err, &unreached) && unreached.Op == "dial"
 }
 
 func overBudget(limit int64) error {

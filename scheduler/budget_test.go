@@ -2,7 +2,9 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"net"
 	"strings"
 	"testing"
 
@@ -18,13 +20,14 @@ import (
 type streamed struct {
 	delta  llm.Delta
 	times  int // 0: for ever
+	err    error
 	before func(n int)
 	asked  int // how many deltas were taken
 }
 
 func (s *streamed) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		for n := 0; s.times == 0 || n < s.times; n++ {
+		for n := 0; s.times == 0 && s.err == nil || n < s.times; n++ {
 			if s.before != nil {
 				s.before(n)
 			}
@@ -32,6 +35,9 @@ func (s *streamed) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, erro
 			if !yield(s.delta, nil) {
 				return
 			}
+		}
+		if s.err != nil {
+			yield(llm.Delta{}, s.err)
 		}
 	}
 }
@@ -126,5 +132,27 @@ func TestToldUsageNeedsNoCounting(t *testing.T) {
 	r := run(t, "", &streamed{delta: llm.Delta{Text: "hello", Usage: &llm.Usage{InputTokens: 1, OutputTokens: 2}}, times: 1}, counter)
 	if r.Usage.Total() != 3 || counter.total != 0 {
 		t.Errorf("%+v, %d bytes were counted", r.Usage, counter.total)
+	}
+}
+
+// A request that the provider refuses, or that does not reach it, costs nothing; one
+// whose answer breaks off does.
+func TestRefusedRequestsAreFree(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		err  error
+		want int
+	}{
+		"refused":      {"", &llm.Error{Status: 429}, 0},
+		"not reached":  {"", &llm.Error{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, 0},
+		"broken off":   {"abc", &llm.Error{Status: 503}, prompt + 3},
+		"without word": {"", &llm.Error{Message: "timeout"}, prompt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provider := &streamed{delta: llm.Delta{Text: test.text}, times: len(test.text) / 3, err: test.err}
+			if r := run(t, "", provider, &tally{}); r.Err == nil || r.Usage.Total() != test.want {
+				t.Errorf("%+v, want %d, %v", r.Usage, test.want, r.Err)
+			}
+		})
 	}
 }

@@ -133,7 +133,7 @@ func TestFiles(t *testing.T) {
 		"flows/json.yaml": step("data/a.json"), "flows/data/a.json": `{"b": 1.50, "a": "é"}`,
 		"flows/yaml.yaml": step("data/a.yml"), "flows/data/a.yml": "b: [1, ~]",
 		"flows/text.yaml": step("data/a.txt"), "flows/data/a.txt": "\uFEFFtext {{ x }}",
-		"flows/up.yaml": step("../shared.json"), "shared.json": `[1]`,
+		"flows/up.yaml": step("../common.json"), "common.json": `[1]`,
 		"flows/link.yaml": step("link.json"), "secret.json": `["secret"]`,
 		"flows/binary.yaml": step("data/b.txt"), "flows/data/b.txt": "a\n\xff",
 		"flows/folder.yaml": step("data"),

@@ -23,6 +23,10 @@
 // not run side by side are a function of the flow, its inputs and the answers of
 // the calls.
 //
+// What a flow can name, calls, importance functions and resolvers of variables, is
+// in the [calls.Registry]. Functions of plugins are in it like all others; the host
+// starts their program when the first of them is used.
+//
 // # Order
 //
 // run_order.go decides which step is next. Every step counts the needs that are not over;
@@ -58,7 +62,10 @@
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
 // steps say to_user. Whatever else a call runs inside itself is a pseudo-step
-// STEP/CALL-N (inside.go), such as fetch/slot-1 for the filling of fetch.
+// STEP/NAME-N (inside.go): another call, such as slot for the filling of fetch,
+// fetch/slot-1, or a piece of its own work ([calls.Once]), such as a round of an
+// agent, clerk/round-2. One that finished is safe before the step goes on, and later
+// attempts take it as it is.
 //
 // # Waiting
 //
@@ -76,7 +83,9 @@
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
 // folds these into a [RunState] (runstate.go), and begins where that ends
-// (restore.go): steps, items and inner steps that finished keep their outputs. One
+// (restore.go): steps, items, inner steps and pseudo-steps that finished keep their
+// outputs, and what they cost stays counted (runstate_usage.go). A step that begins
+// again streams its text from the start, as an attempt does after step.retrying. One
 // that was cut short gets the parameters that it had, and the same idempotency key
 // ([calls.Env.IdempotencyKey]); one that failed has them rendered anew. An edited
 // flow is held against the old one (edited.go).
@@ -90,7 +99,8 @@
 // that the flow mentions before anything gets into an event, and so none gets into
 // the journal; where one stood in an output, a resumed run knows that it is
 // missing. [RunState] (runstate.go) and [Explain] (explain.go) put events together
-// again for people.
+// again for people; the latter knows from a [Prompt] (prompts.go) what a step has
+// sent to a model, and where each piece of it comes from.
 //
 // # The end
 //

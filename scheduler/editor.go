@@ -35,7 +35,7 @@ func editorStep(step value.Value, reg *calls.Registry) value.Value {
 		names = append(names, keySchema("const", name, "description", def.Info.Summary.En))
 		branches = append(branches, keySchema(
 			"if", keySchema("properties", keySchema("call", keySchema("const", name)), "required", []string{"call"}),
-			"then", editorParams(def.Info)))
+			"then", suggest(editorParams(def.Info), importanceKey, reg.ImportanceNames())))
 	}
 	names = append(names, keySchema("type", "string", "pattern", `^[a-z0-9-]+\.[a-z0-9-]+$`, "description", "A call of a plugin."))
 	step = with(step, "properties", with(properties,
@@ -46,6 +46,32 @@ func editorStep(step value.Value, reg *calls.Registry) value.Value {
 		step = with(step, "allOf", value.OfList(branches...))
 	}
 	return step
+}
+
+// importanceKey is how parameters of calls name importance functions.
+const importanceKey = "importance_func"
+
+// suggest gives the properties of that name, at any depth, words that an editor may
+// complete.
+func suggest(doc value.Value, property string, words []string) value.Value {
+	switch {
+	case doc.Kind() == value.List:
+		items := make([]value.Value, len(doc.List()))
+		for i, item := range doc.List() {
+			items[i] = suggest(item, property, words)
+		}
+		return value.OfList(items...)
+	case doc.Kind() != value.Object || len(words) == 0:
+		return doc
+	}
+	m := value.NewMap(doc.Map().Len())
+	for key, member := range doc.Map().All() {
+		if member = suggest(member, property, words); key == property && member.Kind() == value.Object {
+			member = with(member, "examples", words)
+		}
+		m.Set(key, member)
+	}
+	return value.OfMap(m)
 }
 
 // editorParams is what holds for a step of one call.

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// EventType says what happened.
+// EventType says what happened: flow.X or step.X, as scripts read it.
 type EventType string
 
 // The types of events. Those of a step carry its id.
@@ -60,7 +60,9 @@ type Data struct {
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
-	// Text: step.delta; flow.failed, the reply that on_error of the flow made.
+	// Text: step.delta, the next piece of what the step says; with step.started and
+	// step.retrying it begins anew. flow.failed, the reply that on_error of the flow
+	// made.
 	Text string `json:"text,omitempty"`
 	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
 	// from 1. What the attempt streamed is void.
@@ -78,6 +80,9 @@ type Data struct {
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`
 	DurationMS *float64     `json:"duration_ms,omitempty"`
+	// Prompts: the end of a step, or of what it runs inside itself: what models were
+	// asked beyond what the input says.
+	Prompts []Prompt `json:"prompts,omitempty"`
 	// RemainingSchema: step.waiting; its properties are JSON pointers of what is
 	// missing. Output is there too: what the call slot has found so far.
 	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`

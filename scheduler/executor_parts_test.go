@@ -92,6 +92,41 @@ steps: [{id: a, call: echo, with: {x: "{{ vars.x }}"}}]
 	}
 }
 
+// Resolvers search memories and ask the model; what that costs counts for the step.
+// The flow's own templates belong to no step, so nobody pays there.
+func TestResolverSearchesAndAsks(t *testing.T) {
+	var outside plugins.State
+	r := schedulertest.Run(t, `
+name: x
+steps: [{id: a, call: echo, with: {x: "{{ vars.x }}"}}]
+outputs: {a: "{{ a.x }}", y: "{{ vars.y }}"}
+`, schedulertest.Inputs(`{"question": "why"}`), schedulertest.LLM(scripted.Texts("because")),
+		schedulertest.Resolver(plugins.ResolverFunc(func(ctx context.Context, s plugins.State, _ string) (any, error) {
+			found, err := s.Search(ctx, "tea", 1)
+			if err != nil {
+				return nil, err
+			}
+			answer, err := s.Ask(ctx, plugins.Prompt{Messages: []json.RawMessage{llm.TextMessage("user", found[0].Text)}})
+			return answer.Text + " of what is " + found[0].Text, err
+		}), "x"),
+		schedulertest.Resolver(plugins.ResolverFunc(func(_ context.Context, s plugins.State, _ string) (any, error) {
+			outside = s
+			return 1, nil
+		}), "y"),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = &remembering{} }))
+	if want := `{"a":"because of what is about tea","y":1}`; r.Err != nil || r.Outputs.JSON() != want {
+		t.Fatalf("%s, %v, want %s", r.Outputs, r.Err, want)
+	}
+	if outside.Ask != nil || outside.Search == nil {
+		t.Error("the outputs may ask a model, or search nothing")
+	}
+	for _, ev := range r.Events {
+		if ev.Type == scheduler.StepFinished && ev.Data.Usage == nil {
+			t.Errorf("what the resolver asked cost the step nothing: %s", schedulertest.Line(ev))
+		}
+	}
+}
+
 func TestProviderOfTheFlow(t *testing.T) {
 	r := schedulertest.Run(t, `{name: x, llm: second, steps: [{id: a, call: ask, with: {prompt: hi}}]}`,
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {

@@ -9,12 +9,17 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
-// Explanation is the final prompt of a step with the source of every piece.
+// Explanation is a prompt of a step with the source of every piece.
 type Explanation struct {
+	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
 	Step, Call string
-	Messages   []ExplainedMessage
+	// Shared is how many of the first messages are those of the prompt before in the
+	// list, where a conversation went on.
+	Shared   int
+	Messages []ExplainedMessage
 	// LeftOut are the pieces that upstream steps offered and did not include.
 	LeftOut []LeftOut
 	Tokens  int
@@ -64,42 +69,101 @@ func (f *Flow) FindStep(id string) (*Step, bool) {
 
 var itemIndex = regexp.MustCompile(`\[\d+\]`)
 
-// Explain tells the final prompt of a step, and where each piece of it comes
-// from. It follows the flow's own references: parameters that are one expression
+// pseudoStep is the id of what a step runs inside itself: outer/slot-1.
+var pseudoStep = regexp.MustCompile(`/[a-z][a-z0-9_-]*-[0-9]+$`)
+
+// Explain tells the prompts of a step, in the order in which they were sent, and where
+// each piece of them comes from; of a step that asks no model, the prompt that it
+// built. It follows the flow's own references: parameters that are one expression
 // to the output they name, templates piece by piece, outputs that say their
 // provenance (parts, trace) part by part, inputs of a sub-flow to the step that
 // gave them. It reads only what the run recorded, so that a run of last week is
 // explained like one of now. Of a flow whose path was only known in the run it
 // tells the prompts, and no more of where they come from than the step.
-func Explain(ctx context.Context, flow *Flow, record *RunState, step string, counter llm.Counter) (*Explanation, error) {
+//
+// The error is of kind NotFound where neither the flow nor the run has the step, and
+// of kind Missing where it has no prompt, or has none yet.
+func Explain(ctx context.Context, flow *Flow, record *RunState, step string, counter llm.Counter) ([]*Explanation, error) {
 	got := record.Step(step)
-	if got == nil {
-		err := calls.Errorf(calls.NotFound, "the run has no prompt of a step %q: it did not start", step)
-		for _, s := range record.Steps {
-			if itemIndex.ReplaceAllString(s.ID, "") == step {
-				return nil, err.WithHint("it ran for several items: name one, as in %s", s.ID)
-			}
-		}
-		return nil, err
+	if got == nil || got.Attempts == 0 {
+		return nil, notRun(flow, record, step)
 	}
-	x := &explainer{ctx: ctx, record: record, seen: map[string]bool{}}
+	x := &explainer{ctx: ctx, record: record, counter: counter, seen: map[string]bool{}}
 	at, s := x.locate(flow, step)
-	out := &Explanation{Step: step, Call: got.Call}
-	for _, m := range finalPrompt(got) {
-		message := ExplainedMessage{Role: m.role}
-		for _, text := range m.texts {
-			message.Pieces = append(message.Pieces, x.text(at, s, got, text.text, text.pointer, text.of, 0)...)
-		}
-		for i := range message.Pieces {
-			p := &message.Pieces[i]
-			p.Tokens = counter.Count(p.Text)
-			message.Tokens += p.Tokens
-		}
-		out.Tokens += message.Tokens
-		out.Messages = append(out.Messages, message)
+	var all []*Explanation
+	inside := record.inside(got)
+	for _, in := range inside {
+		all = append(all, x.sent(at, s, in)...)
 	}
-	out.LeftOut = x.leftOut
-	return out, nil
+	if input, ok := x.built(at, s, got, inside); ok {
+		all = append(all, input)
+	}
+	all = append(all, x.sent(at, s, got)...)
+	for i, e := range all {
+		if i == 0 || e.Shared > len(all[i-1].Messages) {
+			e.Shared = 0
+		}
+	}
+	if len(all) > 0 {
+		all[len(all)-1].LeftOut = x.leftOut
+		return all, nil
+	}
+	err := calls.Errorf(calls.Missing, "the step %s (%s) asked no model and built no prompt", step, got.Call)
+	if len(got.Items) > 0 {
+		return nil, err.WithHint("it ran for several items: name one, as in %s", got.Items[0].ID)
+	}
+	for _, other := range record.Steps {
+		if strings.HasPrefix(other.ID, step+"/") {
+			return nil, err.WithHint("it ran steps of its own: name one, as in %s", other.ID)
+		}
+	}
+	return nil, err
+}
+
+// notRun says why nothing is known of a step.
+func notRun(flow *Flow, record *RunState, id string) error {
+	_, exists := flow.FindStep(id)
+	ids := make([]string, 0, len(flow.Steps)+len(record.Steps))
+	for _, s := range record.Steps {
+		if s.Attempts > 0 && itemIndex.ReplaceAllString(s.ID, "") == id {
+			return calls.Errorf(calls.NotFound, "there is no single step %s", id).
+				WithHint("it ran for several items: name one, as in %s", s.ID)
+		}
+		ids = append(ids, s.ID)
+	}
+	st := record.Step(id)
+	switch {
+	case st != nil && st.State == StepStatusSkipped:
+		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, st.Reason)
+	case exists:
+		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)
+	}
+	for _, s := range flow.Steps {
+		ids = append(ids, s.ID)
+	}
+	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
+	if near := value.Nearest(id, ids); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err
+}
+
+// inside are the pseudo-steps that a step ran, in order.
+func (s *RunState) inside(st *StepState) (all []*StepState) {
+	for _, other := range s.Steps {
+		if strings.HasPrefix(other.ID, st.ID+"/") && pseudoStep.MatchString(other.ID) && s.host(other) == s.host(st) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// host is the step that a pseudo-step ran inside, itself for any other.
+func (s *RunState) host(st *StepState) *StepState {
+	for pseudoStep.MatchString(st.ID) && s.byID[around(st.ID)] != nil {
+		st = s.byID[around(st.ID)]
+	}
+	return st
 }
 
 // LastPrompt is the step whose prompt people want to see when they name none: the
@@ -139,15 +203,15 @@ func lastPrompt(flow *Flow, record *RunState, prefix string) (asked, built strin
 
 // lastInside looks in a step, or in an item of one, and in what it ran.
 func lastInside(s *Step, got *StepState, record *RunState) (asked, built string) {
-	builds := len(finalPrompt(got)) > 0
-	switch {
-	case s.Def.Info.UsesLLM && builds:
+	builds := len(finalPrompt(s, got)) > 0 || len(got.Prompts) > 0
+	switch info := s.Def.Info; {
+	case info.UsesLLM && !info.LLMOptional && builds:
 		return got.ID, ""
 	case s.Sub != nil:
 		asked, built = lastPrompt(s.Sub, record, got.ID+"/")
 	default: // a flow that is only known when it runs
 		for _, inner := range slices.Backward(record.Steps) {
-			if strings.HasPrefix(inner.ID, got.ID+"/") && inner.Input.Map().Len() > 0 && len(finalPrompt(inner)) > 0 {
+			if strings.HasPrefix(inner.ID, got.ID+"/") && inner.Input.Map().Len() > 0 && len(finalPrompt(nil, inner)) > 0 {
 				if inner.Usage.Total() > 0 {
 					return inner.ID, ""
 				}

@@ -26,12 +26,16 @@ const (
 )
 
 // finalPrompt finds the messages in what a step got (a chat) or gave (input,
-// context, in-chat, template).
-func finalPrompt(got *StepState) []promptMessage {
+// context, in-chat, template). s is nil where the flow of the step is not known.
+func finalPrompt(s *Step, got *StepState) []promptMessage {
+	asks := s != nil && s.Def.Info.UsesLLM
 	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
-		if _, builds := got.Output.Get("messages"); !builds {
+		if _, builds := got.Output.Get("messages"); asks || !builds {
 			return messages(list, ofInput)
 		}
+	}
+	if asks || len(got.Prompts) > 0 {
+		return nil // what it gave are the model's words
 	}
 	if list, ok := got.Output.Get("messages"); ok {
 		return messages(list, ofOutput)

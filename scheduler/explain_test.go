@@ -74,14 +74,16 @@ func explained(t *testing.T, r *schedulertest.Result, step string) (lines []stri
 	if step == "" {
 		step = scheduler.LastPrompt(r.Flow, record)
 	}
-	e, err := scheduler.Explain(context.Background(), r.Flow, record, step, bytesCounter{})
+	all, err := scheduler.Explain(context.Background(), r.Flow, record, step, bytesCounter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines = append(lines, e.Step+" "+e.Call)
-	for _, m := range e.Messages {
-		for _, p := range m.Pieces {
-			lines = append(lines, m.Role+" "+p.Text+" < "+strings.Join(p.Source, " > "))
+	for _, e := range all {
+		lines = append(lines, e.Step+" "+e.Call)
+		for _, m := range e.Messages[e.Shared:] {
+			for _, p := range m.Pieces {
+				lines = append(lines, m.Role+" "+p.Text+" < "+strings.Join(p.Source, " > "))
+			}
 		}
 	}
 	return lines

@@ -2,8 +2,10 @@ package scheduler
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -15,6 +17,7 @@ const maxHops = 64
 type explainer struct {
 	ctx     context.Context //nolint:containedctx // lives for one Explain
 	record  *RunState
+	counter llm.Counter
 	seen    map[string]bool // steps whose left-out parts are listed
 	leftOut []LeftOut
 }
@@ -47,15 +50,17 @@ func (at *frame) inside(s *Step, got *StepState) *frame {
 	}
 }
 
-// locate finds the step that an id of the record means; nil where its flow is not
-// known.
+var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
+
+// locate finds the step that an id of the record means, or that a pseudo-step ran in;
+// nil where its flow is not known.
 func (x *explainer) locate(flow *Flow, id string) (*frame, *Step) {
 	at := x.outermost(flow)
 	for {
 		segment, rest, inner := strings.Cut(id, "/")
 		name, _, _ := strings.Cut(segment, "[")
 		s, ok := at.flow.Step(name)
-		if !ok || !inner {
+		if !ok || !inner || onlyPseudo.MatchString(rest) {
 			return at, s
 		}
 		if at = at.inside(s, x.record.Step(at.prefix+segment)); at == nil {

@@ -72,7 +72,7 @@ func overlaid(schema, override value.Value) value.Value {
 // remains decides what to do about values that slot could not find.
 func (t *task) remains(output value.Value) error {
 	remaining, _ := output.Get("remaining_schema")
-	w := WaitingFor{t.path(), remaining}
+	w := WaitingFor{Step: t.path(), RemainingSchema: remaining}
 	if len(w.Pointers()) == 0 {
 		return nil
 	}
@@ -131,6 +131,6 @@ func (t *task) waits(s *suspension) outcome {
 	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.mask(s.remaining)
 	n.data.RemainingSchema = &n.input
-	n.cost(&t.meter)
+	t.tally(n)
 	return outcome{status: statusWaiting, note: n}
 }

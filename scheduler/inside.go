@@ -3,6 +3,9 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"sync"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -30,14 +33,44 @@ func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) 
 	return s.task.within(ctx, def, params)
 }
 
+// subwork does pieces of a call's own work inside its step.
+type subwork struct{ task *task }
+
+var _ calls.Recorder = subwork{}
+
+var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// Once does the piece as a pseudo-step.
+func (s subwork) Once(ctx context.Context, name string, params value.Value, work calls.Work) (value.Value, error) {
+	if !pieceName.MatchString(name) {
+		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
+	}
+	return s.task.inside(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
+		n := in.notes.input.of(StepInput)
+		n.params, n.data.Masked = in.run.secrets.masking(params)
+		n.data.Params = &n.params
+		in.emit(n)
+		return work(ctx, &in.env)
+	})
+}
+
+// within runs a call inside the step, as a pseudo-step.
+func (t *task) within(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
+	return t.inside(def.Info.Name, def, params, func(in *task) (value.Value, error) {
+		in.fold = fold{task: in}
+		return in.fold.run(ctx, def, params, &in.env)
+	})
+}
+
 // maxInside bounds how deep steps run calls inside calls.
 const maxInside = 16
 
-// within runs a call inside the step. The events show it as a step of its own,
-// STEP/CALL-N, where N counts what the attempt has run inside itself; no step of a
-// sub-flow has a hyphen in its id. What an earlier process finished with the same
-// parameters is not run again.
-func (t *task) within(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
+// inside does something inside the step that has events, and an Env, of its own:
+// those of a pseudo-step STEP/NAME-N, where N counts what the attempt has done by
+// that name; no step of a sub-flow has a hyphen in its id. What an earlier attempt
+// or process finished with the same parameters is not done again, and what finishes
+// is safe before the step goes on. What waits has no end.
+func (t *task) inside(name string, def calls.Definition, params value.Value, work func(in *task) (value.Value, error)) (value.Value, error) {
 	deep := 1
 	for around := t; around.around != nil; around = around.around {
 		deep++
@@ -45,56 +78,148 @@ func (t *task) within(ctx context.Context, def calls.Definition, params value.Va
 	if deep > maxInside {
 		return value.Value{}, calls.Errorf(calls.Invalid, "calls run %d deep inside each other", maxInside)
 	}
-	in := t.inner(def)
-	if output, ok := in.again(params); ok {
+	in := t.inner(name, def)
+	in.params = params
+	if output, ok := in.again(); ok {
 		return output, nil
+	}
+	started := in.begins()
+	output, err := in.perhaps(work)
+	if in.suspended.Load() {
+		return value.Value{}, err
+	}
+	if err == nil {
+		t.outermost().pieces.keep(in.id, piece{name, params, output})
+	}
+	return output, in.over(started, output, err)
+}
+
+// begins tells that a pseudo-step begins.
+func (t *task) begins() (now time.Time) {
+	n := newNote(StepStarted)
+	n.data.Call = t.step.Call
+	s := t.run.stream
+	s.acquire()
+	defer s.Unlock()
+	t.tell(n)
+	return s.clock()
+}
+
+// perhaps is the work with its panics as errors.
+func (t *task) perhaps(work func(in *task) (value.Value, error)) (output value.Value, err error) {
+	defer t.run.recovered(&err, t.id)
+	return work(t)
+}
+
+// over tells the end of a pseudo-step. The error is that of the work, or of the
+// journal.
+func (t *task) over(started time.Time, output value.Value, err error) error {
+	n := t.notes.end.of(StepFinished)
+	if err != nil {
+		n.of(StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
+	} else {
+		n.gave(t.run.secrets.masking(output))
 	}
 	s := t.run.stream
 	s.acquire()
-	started := s.clock()
-	n := newNote(StepStarted)
-	n.data.Call = def.Info.Name
-	in.tell(n)
-	s.Unlock()
-	defer func() {
-		n := in.notes.end.of(StepFinished)
-		if err != nil {
-			n.of(StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
-		} else {
-			n.gave(t.run.secrets.masking(output))
-		}
-		n.cost(&in.meter)
-		s.acquire()
-		defer s.Unlock()
-		n.took(s.clock().Sub(started))
-		in.tell(n)
-	}()
-	defer t.run.recovered(&err, in.id)
-	in.params = params
-	in.fold = fold{task: in}
-	return in.fold.run(ctx, def, params, &in.env)
+	defer s.Unlock()
+	t.tally(n)
+	n.took(s.clock().Sub(started))
+	t.tell(n)
+	if err != nil || s.record == nil {
+		return err
+	}
+	return s.record.wait()
 }
 
-// inner is the pseudo-step of a call that runs inside the task.
-func (t *task) inner(def calls.Definition) *task {
+// inner is the pseudo-step of something inside the task.
+func (t *task) inner(name string, def calls.Definition) *task {
 	t.shared.Store(true)
 	step := *t.step
-	step.Call, step.Def, step.ToUser = def.Info.Name, def, false
+	step.Call, step.Def, step.ToUser = name, def, false
 	in := &task{
 		run: t.run, step: &step, item: -1, around: t, notes: &taskNotes{}, vars: t.vars, env: t.env,
-		id: fmt.Sprintf("%s/%s-%d", t.path(), def.Info.Name, t.inside.Add(1)),
+		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.next(name)),
 	}
 	in.meter.outer = &t.meter
 	in.use()
 	return in
 }
 
-// again is the output that an earlier process got for the same parameters.
-func (t *task) again(params value.Value) (output value.Value, ok bool) {
+// outermost is the step of the flow that the task is a part of.
+func (t *task) outermost() *task {
+	for t.around != nil {
+		t = t.around
+	}
+	return t
+}
+
+// again is the output that an earlier attempt or process got for the same
+// parameters.
+func (t *task) again() (output value.Value, ok bool) {
+	if p, ok := t.outermost().pieces.kept(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
+		return p.output, true
+	}
 	was := t.recorded()
 	if was == nil || was.State != StepStatusFinished || len(was.masked) > 0 ||
-		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.mask(params)) {
+		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.mask(t.params)) {
 		return value.Value{}, false
 	}
 	return was.Output, true
+}
+
+// pieces is what goes on inside a task.
+type pieces struct {
+	mu sync.Mutex
+	// counts tells how often each name was used by this attempt.
+	counts map[string]int
+	// finished is what later attempts may use, by id; nil where there are none. The
+	// outermost task has it for all inside.
+	finished map[string]piece
+}
+
+// piece is something that has finished.
+type piece struct {
+	name           string
+	params, output value.Value
+}
+
+// next is the number of the next piece of that name.
+func (p *pieces) next(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.counts == nil {
+		p.counts = map[string]int{}
+	}
+	p.counts[name]++
+	return p.counts[name]
+}
+
+// begin starts the counting anew for an attempt: after that of slot, where it has
+// filled the parameters before. keep says that there may be further attempts.
+func (p *pieces) begin(filled, keep bool) {
+	p.mu.Lock()
+	p.counts = nil
+	if p.finished == nil && keep {
+		p.finished = map[string]piece{}
+	}
+	p.mu.Unlock()
+	if filled {
+		p.next(callSlot)
+	}
+}
+
+func (p *pieces) keep(id string, one piece) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.finished != nil {
+		p.finished[id] = one
+	}
+}
+
+func (p *pieces) kept(id string) (one piece, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok = p.finished[id]
+	return one, ok
 }

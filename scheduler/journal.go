@@ -75,7 +75,7 @@ type RunReader interface {
 	Run(ctx context.Context, id string) (*RunInfo, error)
 	// Header is what it began with.
 	Header(ctx context.Context, id string) (*RunHeader, error)
-	// Runs lists runs, the newest first.
+	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
 	// Events are those of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
@@ -177,7 +177,11 @@ func (e *HeldError) Error() string {
 // ErrCancelRequested is why a run stops that somebody cancelled from outside.
 var ErrCancelRequested = errors.New("the run was cancelled from outside")
 
-// RunFilter picks runs.
+// ErrSecretLost is why a step fails that would need what the journal does not keep:
+// to resume the run does not help.
+var ErrSecretLost = errors.New("a secret stood in what was known, and the journal does not keep secrets")
+
+// RunFilter picks runs of a journal; the zero value picks all.
 type RunFilter struct {
 	// States are those wanted; none means all.
 	States []RunStatus

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -19,19 +20,11 @@ func (u *unit) lookUpCall(s *stepUnit) {
 		return
 	}
 	registry := u.loading.Registry
-	if s.Def, s.known = registry.Call(s.Call); s.known {
+	if err := calls.UnknownCall(registry, s.Call); err != nil { // nor can its parameters be checked
+		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
 		return
 	}
-	p := u.add(u.of(s.keys.Call.node), "there is no call %q", s.Call)
-	plugin, _, dotted := strings.Cut(s.Call, ".")
-	names := registry.CallNames()
-	if near := value.Nearest(s.Call, names); near != "" {
-		p.hint("did you mean %q?", near)
-	} else if dotted && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, plugin+".") }) {
-		p.hint("the plugin %q is not installed, or has no calls", plugin)
-	} else {
-		p.hint("`scheduler calls` lists them")
-	}
+	s.Def, s.known = registry.Call(s.Call)
 }
 
 // lintCalls checks what steps say against their calls.
@@ -44,7 +37,11 @@ func (u *unit) lintCalls() {
 		s.Output = u.outputOf(s)
 	}
 	for i, name := range u.keys.Plugins {
-		u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
+		if err := u.loading.Registry.Unusable(name.text); name.set() && err != nil {
+			u.add(u.of(name.node), "%v", err).Hint = calls.HintOf(err)
+		} else {
+			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
+		}
 		if slices.Contains(u.flow.Plugins[:min(i, len(u.flow.Plugins))], name.text) {
 			u.add(u.of(name.node), "the plugin %q stands twice", name.text)
 		}

@@ -14,7 +14,22 @@ type lintFiles struct {
 	unit *unit
 }
 
-var _ calls.Files = lintFiles{}
+var (
+	_ calls.Files     = lintFiles{}
+	_ calls.Usability = lintFiles{}
+	_ calls.Catalog   = lintFiles{}
+)
+
+// Call finds a call.
+func (f lintFiles) Call(name string) (calls.Definition, bool) {
+	return f.unit.loading.Registry.Call(name)
+}
+
+// CallNames lists the calls.
+func (f lintFiles) CallNames() []string { return f.unit.loading.Registry.CallNames() }
+
+// Unusable asks the registry.
+func (f lintFiles) Unusable(name string) error { return f.unit.loading.Registry.Unusable(name) }
 
 var (
 	errOutside     = errors.New("the file is not in the folder of the flow")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -250,7 +251,16 @@ func (u *unit) lintVariable(v view, use use) {
 		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
 			v.step.Resolve = append(v.step.Resolve, name)
 		}
-		if _, ok := u.loading.Registry.Resolver(name); ok {
+		if err := u.loading.Registry.Unusable("vars." + name); err != nil {
+			u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
+			return
+		}
+		if r, ok := u.loading.Registry.Resolver(name); ok {
+			if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
+				inner := use
+				inner.Path = use.Path[1:]
+				u.lintPath(inner, described.Schema(name), "vars."+name)
+			}
 			return
 		}
 		p := u.add(use.pos(), "no resolver gives the variable %q", name)

@@ -36,6 +36,9 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 	}
 	doc := s.Sub.Inputs.Doc()
 	problems := u.checkSketch(s.Sub.Inputs, s.Sub.Inputs.ApplyDefaults(inputs), inner)
+	if s.EnableFilling {
+		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
+	}
 	for i := range problems {
 		name := strings.TrimPrefix(problems[i].Pointer, "/")
 		problems[i].Pointer = "/inputs" + problems[i].Pointer

@@ -33,6 +33,7 @@ type task struct {
 	past    past
 	fold    fold
 	meter   meter
+	asked   asked
 	names   scope
 	notes   *taskNotes
 
@@ -41,11 +42,11 @@ type task struct {
 	input    value.Value
 	shown    bool // step.input was pushed
 	mute     bool // left behind: guarded by the stream's lock
-	// around is the step that runs this one inside itself; inside counts those that
-	// this one runs, filled how many of them are for its parameters.
+	// around is the step that runs this one inside itself, pieces are those that this
+	// one runs; filled: one of them was for its parameters.
 	around *task
-	inside atomic.Int64
-	filled int64
+	pieces pieces
+	filled bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
 	// shared: a flow or a call inside this step knows the task, and what of it is left
@@ -120,7 +121,7 @@ func (t *task) open() {
 	t.vars.Upstream = &t.past
 	t.env = t.run.env
 	t.use()
-	t.names.run, t.names.vars = t.run, &t.vars
+	t.names.run, t.names.env, t.names.vars = t.run, &t.env, &t.vars
 }
 
 // use gives the task an Env of its own.
@@ -132,6 +133,7 @@ func (t *task) use() {
 	t.env.Rand = &t.rand
 	t.env.Flows = subflows{t}
 	t.env.Calls = subcalls{t}
+	t.env.Recorder = subwork{t}
 	t.env.Path = t.path()
 	t.env.Vars = &t.vars
 }
@@ -159,6 +161,9 @@ func (t *task) perform() (o outcome) {
 		if o, done := t.decide(t.run.ctx); done {
 			return o
 		}
+	}
+	if o, yes := t.stillWaits(); yes {
+		return o
 	}
 	output, err := t.attempts(t.run.ctx)
 	if err == nil && !t.suspended.Load() {
@@ -205,6 +210,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 
 // attempt goes once through the phases of a step.
 func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
+	t.pieces.begin(t.filled, t.step.Retry.MaxAttempts > 1)
 	if !t.prepared {
 		if err := t.prepare(ctx); err != nil {
 			return value.Value{}, err
@@ -212,7 +218,6 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		t.prepared = true
 	}
 	t.fold = fold{task: t}
-	t.inside.Store(t.filled)
 	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
@@ -272,7 +277,7 @@ func (t *task) prepare(ctx context.Context) error {
 		if err := t.fill(ctx); err != nil {
 			return err
 		}
-		t.filled = t.inside.Load()
+		t.filled = true
 	case t.step.Call == callSlot:
 		var err error
 		if t.params, err = t.answered(t.params); err != nil {
@@ -325,7 +330,7 @@ func (t *task) muted() bool {
 func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(StepFinished)
 	n.gave(t.run.secrets.masking(output))
-	n.cost(&t.meter)
+	t.tally(n)
 	return outcome{status: statusFinished, note: n, input: t.input, output: output}
 }
 
@@ -346,7 +351,7 @@ func (t *task) failed(err error) outcome {
 	}
 	n := t.notes.end.of(StepFailed)
 	n.fault(&info)
-	n.cost(&t.meter)
+	t.tally(n)
 	return outcome{status: statusFailed, note: n, failure: f}
 }
 

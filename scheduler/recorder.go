@@ -20,6 +20,9 @@ type recorder struct {
 	unsaved, spare []*Event
 	writing        int
 	arrived        sync.Cond
+	// saved is the Seq of the last event that was written; written tells of each write.
+	saved   int64
+	written sync.Cond
 	// releases wait for the end of a step to be safe, in the order of seq.
 	releases []release
 	err      error
@@ -44,7 +47,7 @@ func newRecorder(r *run, log RunLog, header *RunHeader, text FlowText) *recorder
 	rec := &recorder{
 		stream: r.stream, log: log, run: r, done: make(chan struct{}), async: header.Mode == Async, text: text,
 	}
-	rec.arrived.L = r.stream
+	rec.arrived.L, rec.written.L = r.stream, r.stream
 	return rec
 }
 
@@ -62,6 +65,17 @@ func (rec *recorder) add(ev *Event) {
 func (rec *recorder) release(r *run, step int) {
 	r.unsafe++
 	rec.releases = append(rec.releases, release{r, step, rec.stream.seq})
+}
+
+// wait waits until all events so far are safe. The stream is locked.
+func (rec *recorder) wait() error {
+	for seq := rec.stream.seq; rec.saved < seq && rec.err == nil; {
+		rec.written.Wait()
+	}
+	if rec.err != nil {
+		return rec.failure()
+	}
+	return nil
 }
 
 // work writes until the last event of the run.
@@ -135,6 +149,8 @@ func (rec *recorder) append(ctx context.Context, batch []*Event) error {
 
 // settle lets go on what waited for the events up to seq. The stream is locked.
 func (rec *recorder) settle(seq int64) {
+	rec.saved = seq
+	rec.written.Broadcast()
 	n := 0
 	for ; n < len(rec.releases) && rec.releases[n].seq <= seq; n++ {
 		one := rec.releases[n]

@@ -1,13 +1,13 @@
 package scheduler
 
 import (
-	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -35,12 +35,27 @@ func (t *task) takeUp() (taken bool, err error) {
 	}
 	t.params = was.Params
 	if t.step.EnableFilling {
-		t.filled = 1
+		t.filled = true
+		t.pieces.next(callSlot)
 	}
 	if t.step.Call == callSlot {
 		t.params, err = t.answered(t.params)
 	}
 	return true, err
+}
+
+// stillWaits is the outcome of a task that an earlier process left waiting, and that
+// nobody has answered since: it has nothing to do.
+func (t *task) stillWaits() (o outcome, yes bool) {
+	was := t.recorded()
+	if was == nil || was.State != StepStatusParam || was.found.IsNull() || was.fresh {
+		return outcome{}, false
+	}
+	n := t.notes.end.of(StepWaiting)
+	n.gave(was.found, was.lost)
+	n.input = was.Remaining
+	n.data.RemainingSchema = &n.input
+	return outcome{status: statusWaiting, note: n}, true
 }
 
 // restore takes over the steps that earlier processes finished or skipped, and
@@ -115,40 +130,6 @@ func (st *StepState) maskedBelow(pointer string) []string {
 	return below
 }
 
-// spentIn is what all that happened inside a step has cost; "" is the whole run.
-// The journal has it step by step: a process that dies says no more than that.
-func (s *RunState) spentIn(id string) llm.Usage {
-	if s.inside == nil {
-		s.inside = map[string]llm.Usage{}
-		states := make([]*StepState, 0, len(s.byID))
-		for _, st := range s.byID {
-			states = append(states, st)
-		}
-		slices.SortFunc(states, func(a, b *StepState) int { // from the inside out
-			return cmp.Or(cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(a.ID, b.ID))
-		})
-		for _, st := range states {
-			cost := st.Usage
-			if inside := s.inside[st.ID]; inside.Total() > cost.Total() {
-				cost = inside
-			}
-			sum := s.inside[around(st.ID)]
-			sum.Add(cost)
-			s.inside[around(st.ID)] = sum
-		}
-	}
-	return s.inside[id]
-}
-
-// around is the step that another runs in: outer for outer[3] and outer/inner, ""
-// for one of the flow itself.
-func around(id string) string {
-	if strings.HasSuffix(id, "]") {
-		return id[:strings.LastIndexByte(id, '[')]
-	}
-	return id[:max(strings.LastIndexByte(id, '/'), 0)]
-}
-
 // forget drops what is known of a step that has changed, with all inside it.
 func (s *RunState) forget(id string) {
 	gone := func(other string) bool {
@@ -201,18 +182,13 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 	}
 	for _, n := range notes {
 		st := state.Step(stepPath(n.event.Step, n.event.Index))
-		asked := st.Params
-		if inner := state.Step(st.ID + "/" + callSlot + "-1"); inner != nil {
-			asked = inner.Params
-		}
-		wanted, _ := asked.Get("current_schema")
 		known, _ := st.found.Get("slot_data")
 		env := r.env
 		vars := r.vars
 		vars.Now = env.Clock()
 		env.Vars = &vars
 		output, err := Invoke(r.parent, def, value.OfMap(value.Pairs(
-			"data", known, "current_schema", wanted, "answers", n.params, "stages", []string{},
+			"data", known, "current_schema", state.asked(st), "answers", n.params, "stages", []string{},
 		)), &env)
 		if err != nil {
 			return err
@@ -240,9 +216,15 @@ func rejected(step string, answers, output value.Value) error {
 	}
 	remaining, _ := output.Get("remaining_schema")
 	still, _ := remaining.Get("properties")
-	for answered := range answers.Map().All() {
-		if _, ok := still.Get(answered); ok {
-			return calls.Errorf(calls.Invalid, "%s:%s: the value does not fit", step, answered)
+	for answered, v := range answers.Map().All() {
+		if property, ok := still.Get(answered); ok {
+			why := errors.New("the value does not fit")
+			if s, err := schema.Parse(beside(remaining, property)); err == nil {
+				if problems := s.Check(v); problems != nil {
+					why = problems
+				}
+			}
+			return calls.Errorf(calls.Invalid, "%s:%s: %w", step, answered, why)
 		}
 	}
 	return nil

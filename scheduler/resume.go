@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,29 +72,21 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	if err != nil {
 		return nil, err
 	}
-	flow, err := e.reload(header, state, with.Flow)
+	r, err := e.prepared(ctx, header, state, with)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := take(info.ID, with.Answers, state, with.Flow != nil)
-	if err != nil {
-		return nil, err
-	}
-	r := e.bareRun(ctx, flow)
-	r.vars.Run = calls.Run{ID: info.ID, Flow: flow.Name, StartedAt: header.StartedAt}
-	if err := r.prepare(header.Inputs); err != nil {
-		return nil, err
-	}
-	r.answers = answerNotes(answers)
-	if err := e.checkWhole(r, state, r.answers); err != nil {
-		return nil, err
+	if len(with.Answers) == 0 && with.Flow == nil && state.State == RunWaiting && !state.toldMore() {
+		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.answers {
-		state.Step(stepPath(n.event.Step, n.event.Index)).answer(n.params)
+		st := state.Step(stepPath(n.event.Step, n.event.Index))
+		st.answer(n.params)
+		st.fresh = true
 	}
 	text := header.Text
 	if with.Flow != nil {
-		text = textOf(flow)
+		text = textOf(r.flow)
 		if err := log.Revise(ctx, text); err != nil {
 			return nil, err
 		}
@@ -106,6 +99,43 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	}
 	r.record(log, header, text)
 	return r, nil
+}
+
+// prepared is the run as it would go on; nothing is changed yet but what state
+// knows of steps that an edited flow changes.
+func (e *StepExecutor) prepared(ctx context.Context, header *RunHeader, state *RunState, with Resumption) (*run, error) {
+	waited := slices.Clone(state.Waiting)
+	flow, err := e.reload(header, state, with.Flow)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := take(with.Answers, state, waited)
+	if err != nil {
+		return nil, err
+	}
+	r := e.bareRun(ctx, flow)
+	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt}
+	if err := r.prepare(header.Inputs); err != nil {
+		return nil, err
+	}
+	r.answers = answerNotes(answers)
+	return r, e.checkWhole(r, state, r.answers)
+}
+
+// Check says whether Resume would take the answers: to ask people for one after the
+// other. The error is of kind Invalid where it would not. Nothing is changed, and
+// the run is not held.
+func (e *StepExecutor) Check(ctx context.Context, run string, answers []Answer) error {
+	header, err := e.Journal.Header(ctx, run)
+	if err != nil {
+		return err
+	}
+	state, err := Fold(e.Journal.Events(ctx, run, 1))
+	if err != nil {
+		return err
+	}
+	_, err = e.prepared(ctx, header, state, Resumption{Answers: answers})
+	return err
 }
 
 // reload gives the flow that the run goes on with.
@@ -126,21 +156,21 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 	return edited, state.adopt(flow, edited)
 }
 
-// take checks answers and says which step each is for.
-func take(run string, answers []Answer, state *RunState, edited bool) ([]Answer, error) {
-	if len(answers) == 0 {
-		fresh := edited
-		for _, w := range state.Waiting {
-			fresh = fresh || state.Step(w.Step).fresh
-		}
-		if state.State == RunWaiting && !fresh {
-			return nil, &Waiting{Run: run, For: state.Waiting}
-		}
-		return nil, nil
-	}
+// toldMore says that there are answers which the steps have not seen yet.
+func (s *RunState) toldMore() bool {
+	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).fresh })
+}
+
+// take checks answers and says which step each is for. waited are the steps that
+// waited before the flow was edited.
+func take(answers []Answer, state *RunState, waited []WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
 		w, _, err := a.place(state.Waiting)
+		if before, waitedFor := a.waiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
+			return nil, calls.Errorf(calls.Invalid, "the edited flow changes the step %s, which waited: what it waits for now is not known yet", before.Step).
+				WithHint("resume with the edited flow and no answers first, then answer")
+		}
 		if err != nil {
 			return nil, err
 		}

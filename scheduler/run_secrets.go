@@ -151,7 +151,7 @@ func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, er
 	}
 	full := s.unmask(v, from)
 	if _, found := s.masking(full); len(found) < len(hidden) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "a secret stood in what was known, and the journal does not keep secrets").
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", ErrSecretLost).
 			WithHint("run the flow anew")
 	}
 	return full, nil

@@ -1,10 +1,8 @@
 package scheduler
 
 import (
-	"cmp"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -71,15 +69,14 @@ type RunState struct {
 	Outputs value.Value `json:"outputs,omitzero"`
 	Error   *ErrorInfo  `json:"error,omitempty"`
 	Reply   string      `json:"reply,omitempty"`
-	Usage   llm.Usage   `json:"usage"`
+	// Usage is what all processes have spent; of one that died, what had finished.
+	Usage llm.Usage `json:"usage"`
 	// LastSeq is the Seq of the last event.
 	LastSeq int64 `json:"-"`
 
 	// lost are the places in the inputs that secrets were taken out of.
 	lost []string
 	byID map[string]*StepState
-	// inside is what was spent in each step: see spentIn.
-	inside map[string]llm.Usage
 }
 
 // StepState is one step, or one item of a for_each step, rebuilt from events.
@@ -88,11 +85,14 @@ type StepState struct {
 	ID    string     `json:"id"`
 	Call  string     `json:"call"`
 	State StepStatus `json:"state"`
-	// Attempts counts every start and every retry, over all processes.
-	Attempts   int        `json:"attempts"`
-	DurationMS float64    `json:"duration_ms"`
-	Usage      llm.Usage  `json:"usage"`
-	Error      *ErrorInfo `json:"error,omitempty"`
+	// Attempts counts every start and every retry, over all processes; not that a
+	// step goes on waiting, or goes on with what waits inside it.
+	Attempts   int     `json:"attempts"`
+	DurationMS float64 `json:"duration_ms"`
+	// Usage is what all attempts have spent, with what they ran inside the step; a
+	// process that died leaves what had finished inside.
+	Usage llm.Usage  `json:"usage"`
+	Error *ErrorInfo `json:"error,omitempty"`
 	// Reason says why the step was skipped.
 	Reason string `json:"reason,omitempty"`
 	// Items are those of a for_each step that came up.
@@ -104,24 +104,34 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
+	// Prompts are what models were asked beyond what Input says, whole.
+	Prompts []Prompt `json:"-"`
 	// Remaining is the remaining schema of a step that waits, Answers what users
 	// gave it so far, by pointer; null where there are none.
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
+	// told is the conversation that the step, or what it ran inside, told last.
+	told []value.Value
+	// inside is the part of Usage that was spent inside the step since it began.
+	inside llm.Usage
 	// found is what slot had put out when the step came to wait.
 	found value.Value
 	// What secrets were taken out of: hidden in Params or in the list of a for_each
 	// step, lost in found, masked in Output.
 	hidden, lost, masked []string
-	// fresh: there are answers that the step has not seen yet.
-	fresh bool
+	// fresh: there are answers that the step has not seen yet. waited: the run came to
+	// wait for the step, or for something in it, and has not begun it again since.
+	fresh, waited bool
 }
 
 // WaitingFor is a step, or an item of one, that waits for its parameters.
 type WaitingFor struct {
 	Step            string      `json:"step"`
 	RemainingSchema value.Value `json:"remaining_schema"`
+	// Whole is the schema of all that the step may be told, optional fields as well.
+	// Only [Fold] knows it.
+	Whole value.Value `json:"-"`
 }
 
 // Fold rebuilds a run from its events.
@@ -157,13 +167,26 @@ func (s *RunState) Add(ev *Event) {
 	}
 	st := s.step(ev)
 	st.add(ev, data)
+	s.charge(st, data.Usage)
+	s.prompted(st, data.Prompts)
 	switch {
 	case ev.Type == StepWaiting:
 		s.stopWaiting(st.ID)
-		s.Waiting = append(s.Waiting, WaitingFor{st.ID, st.Remaining})
+		s.Waiting = append(s.Waiting, WaitingFor{st.ID, st.Remaining, s.asked(st)})
 	case st.State != StepStatusParam:
 		s.stopWaiting(st.ID)
 	}
+}
+
+// asked is the schema that slot fills for a step: its own, or that of the call whose
+// parameters it fills.
+func (s *RunState) asked(st *StepState) value.Value {
+	params := st.Params
+	if inner := s.Step(st.ID + "/" + callSlot + "-1"); inner != nil {
+		params = inner.Params
+	}
+	wanted, _ := params.Get("current_schema")
+	return wanted
 }
 
 func (s *RunState) stopWaiting(id string) {
@@ -215,13 +238,19 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 			if st.State == StepStatusRunning {
 				st.State = StepStatusParam
 			}
+			st.waited = st.State == StepStatusParam
 		}
+		// An edited flow may have lost steps that waited.
+		s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool {
+			return len(data.Waiting) > 0 && !slices.ContainsFunc(data.Waiting, func(still WaitingFor) bool { return still.Step == w.Step })
+		})
 	case FlowFailed:
 		s.Error, s.Reply = data.Error, data.Text
 		s.cancelRunning()
 	case FlowCancelled:
 		s.cancelRunning()
 	case FlowFinished:
+		s.Waiting = s.Waiting[:0]
 		if data.Outputs != nil {
 			s.Outputs = *data.Outputs
 		}
@@ -247,7 +276,11 @@ func (st *StepState) add(ev *Event, data *Data) {
 		st.State = StepStatusPending
 	case StepStarted:
 		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
-		st.Attempts++
+		st.inside = llm.Usage{}
+		if !st.waited || st.fresh {
+			st.Attempts++
+		}
+		st.waited = false
 	case StepInput:
 		if data.Params != nil {
 			st.Params = *data.Params
@@ -266,8 +299,8 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Output != nil {
 			st.found = *data.Output
 		}
-		st.lost, st.fresh = data.Masked, false
-		st.spent(data)
+		st.lost, st.fresh, st.waited = data.Masked, false, true
+		st.took(data)
 	case StepAnswered:
 		st.fresh = true
 		if data.Answers != nil {
@@ -280,14 +313,14 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Error != nil && data.Error.Kind == calls.Canceled {
 			st.State = StepStatusCancelled
 		}
-		st.spent(data)
+		st.took(data)
 	case StepFinished:
 		st.State, st.Error, st.Remaining = StepStatusFinished, data.Error, value.Value{}
 		if data.Output != nil {
 			st.Output = *data.Output
 		}
 		st.masked = data.Masked
-		st.spent(data)
+		st.took(data)
 	}
 }
 
@@ -303,34 +336,8 @@ func (st *StepState) answer(answers value.Value) {
 	st.Answers = value.OfMap(all)
 }
 
-// spent sums up what the attempts of all processes cost.
-func (st *StepState) spent(data *Data) {
+func (st *StepState) took(data *Data) {
 	if data.DurationMS != nil {
 		st.DurationMS = *data.DurationMS
 	}
-	if data.Usage != nil {
-		st.Usage.Add(*data.Usage)
-	}
-}
-
-// Complete adds the steps of the flow that nothing happened to yet, and puts all
-// in the order of the flow; those of sub-flows come after the step around them.
-func (s *RunState) Complete(flow *Flow) {
-	place := make(map[string]int, len(flow.Steps))
-	for i, step := range flow.Steps {
-		place[step.ID] = i
-		st := s.step(&Event{Step: step.ID})
-		if st.Call == "" {
-			st.Call = step.Call
-		}
-	}
-	outermost := func(st *StepState) int {
-		if end := strings.IndexAny(st.ID, "/["); end >= 0 {
-			return place[st.ID[:end]]
-		}
-		return place[st.ID]
-	}
-	slices.SortStableFunc(s.Steps, func(a, b *StepState) int {
-		return cmp.Or(outermost(a)-outermost(b), strings.Count(a.ID, "/")-strings.Count(b.ID, "/"))
-	})
 }

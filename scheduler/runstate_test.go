@@ -115,7 +115,7 @@ func TestFold(t *testing.T) {
 			`{"state":"running","steps":[
 				{"id":"one","call":"slot","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":1,"output_tokens":1}},
 				{"id":"two","call":"chat","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}
-			],"waiting":[],"usage":{"input_tokens":0,"output_tokens":0}}`,
+			],"waiting":[],"usage":{"input_tokens":1,"output_tokens":1}}`,
 		},
 		{
 			"again after a failure", `
@@ -129,7 +129,34 @@ func TestFold(t *testing.T) {
 			flow.cancelled -`,
 			`{"state":"cancelled","steps":[
 				{"id":"one","call":"a","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":11,"output_tokens":1}}
-			],"waiting":[],"usage":{"input_tokens":0,"output_tokens":0}}`,
+			],"waiting":[],"usage":{"input_tokens":11,"output_tokens":1}}`,
+		},
+		{
+			"killed inside a step", `
+			flow.started -
+			step.started a {"call":"agent"}
+			step.started a/round-1 {"call":"round"}
+			step.finished a/round-1 {"output":{},"usage":{"input_tokens":5,"output_tokens":1}}
+			step.started b {"call":"flow"}
+			step.started b/c
+			step.started b/c[0] {"call":"ask"}
+			step.finished b/c[0] {"output":{},"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}}
+			flow.resumed -
+			step.started a {"call":"agent"}
+			step.started a/round-2 {"call":"round"}
+			step.failed a/round-2 {"error":{"kind":"provider","message":"no"},"usage":{"input_tokens":7,"output_tokens":0}}
+			step.retrying a {"attempt":1,"error":{"kind":"provider","message":"no"}}
+			step.started a/round-2 {"call":"round"}
+			step.finished a/round-2 {"output":{},"usage":{"input_tokens":7,"output_tokens":1}}
+			step.finished a {"output":{},"usage":{"input_tokens":20,"output_tokens":1}}`,
+			`{"state":"running","steps":[
+				{"id":"a","call":"agent","state":"finished","attempts":3,"duration_ms":0,"usage":{"input_tokens":25,"output_tokens":2}},
+				{"id":"a/round-1","call":"round","state":"finished","attempts":1,"duration_ms":0,"usage":{"input_tokens":5,"output_tokens":1}},
+				{"id":"b","call":"flow","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}},
+				{"id":"b/c","call":"","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1},"items":[
+					{"id":"b/c[0]","call":"ask","state":"finished","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}}]},
+				{"id":"a/round-2","call":"round","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":14,"output_tokens":1}}
+			],"waiting":[],"usage":{"input_tokens":27,"output_tokens":4,"cached_tokens":1}}`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -193,6 +220,14 @@ func TestCompleteRunState(t *testing.T) {
 		step.started c {"call":"flow"}
 		step.started c/x/y {"call":"chat"}
 		step.started c/x {"call":"flow"}
+		step.started b {"call":"agent"}
+		step.started b[1] {"call":"agent"}
+		step.started b[1]/round-1 {"call":"round"}
+		step.started b[0] {"call":"agent"}
+		step.started b[0]/round-1 {"call":"round"}
+		step.started b[1]/tool-1 {"call":"tool"}
+		step.started b[1]/tool-1/chat-1 {"call":"chat"}
+		step.started b[1]/round-2 {"call":"round"}
 		step.skipped a`))
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +239,9 @@ func TestCompleteRunState(t *testing.T) {
 		got = append(got, st.ID+" "+st.Call+" "+string(st.State))
 	}
 	want := []string{
-		"a input skipped", "b chat pending", "c flow running", "c/x flow running", "c/x/y chat running", "d template pending",
+		"a input skipped", "b agent running", "b[1]/round-1 round running", "b[1]/tool-1 tool running",
+		"b[1]/tool-1/chat-1 chat running", "b[1]/round-2 round running", "b[0]/round-1 round running",
+		"c flow running", "c/x flow running", "c/x/y chat running", "d template pending",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

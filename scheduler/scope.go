@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -17,6 +18,7 @@ import (
 type scope struct {
 	ctx    context.Context
 	run    *run
+	env    *calls.Env
 	vars   *calls.Vars
 	params []*Param // whose references tell the variables and secrets to fetch
 	item   *value.Value
@@ -32,7 +34,9 @@ func (r *run) scope(ctx context.Context, params ...*Param) *scope {
 	vars := r.vars
 	vars.Now = r.env.Clock()
 	vars.Upstream = past{r, -1}
-	return &scope{ctx: ctx, run: r, vars: &vars, params: params}
+	env := r.env
+	env.Vars = &vars
+	return &scope{ctx: ctx, run: r, env: &env, vars: &vars, params: params}
 }
 
 // Lookup finds the names of a flow file.
@@ -216,8 +220,9 @@ func (s *scope) resolve(ctx context.Context) error {
 		batches[i].names = append(batches[i].names, name)
 	}
 	resolved := map[string]value.Value{}
+	known := sync.OnceValues(func() (plugins.State, error) { return s.state(ctx) })
 	for _, b := range batches {
-		state, err := s.state(ctx)
+		state, err := known()
 		if err != nil {
 			return err
 		}
@@ -269,19 +274,15 @@ func (s *scope) state(ctx context.Context) (plugins.State, error) {
 	if err != nil {
 		return plugins.State{}, err
 	}
-	var found []plugins.Recalled
-	var asked bool
-	return plugins.State{
+	retrieve := sync.OnceValues(func() ([]plugins.Recalled, error) { return memory.Retrieve(ctx, scope, question, memories) })
+	state := plugins.State{
 		Input: question, History: history, Vars: inputs,
 		User: scope.User, Session: scope.Session, Language: s.vars.Language, Now: s.vars.Now,
-		Retrieve: func(ctx context.Context) ([]plugins.Recalled, error) {
-			if asked {
-				return found, nil
-			}
-			var err error
-			found, err = memory.Retrieve(ctx, scope, question, memories)
-			asked = err == nil
-			return found, err
-		},
-	}, nil
+		Retrieve: func(context.Context) ([]plugins.Recalled, error) { return retrieve() },
+	}
+	s.env.Equip(&state)
+	if s.vars.Step.ID == "" {
+		state.Ask = nil // no step would pay for it
+	}
+	return state, nil
 }

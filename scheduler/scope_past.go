@@ -15,13 +15,15 @@ type past struct {
 
 var _ calls.Upstream = past{}
 
-// History is the finished upstream steps in file order.
+// History is the finished upstream steps in file order. Secrets in inputs are
+// masked: it goes into prompts and to plugins as a whole.
 func (p past) History() []calls.Record {
 	var records []calls.Record
 	for _, i := range p.finished() {
 		step, st := p.run.flow.Steps[i], &p.run.states[i]
 		records = append(records, calls.Record{
-			ID: step.ID, Name: step.Name, Description: step.Description, Input: st.input, Output: st.output,
+			ID: step.ID, Name: step.Name, Description: step.Description,
+			Input: p.run.secrets.mask(st.input), Output: st.output,
 		})
 	}
 	return records

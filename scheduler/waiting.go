@@ -46,7 +46,7 @@ type Answer struct {
 	// Step is what [WaitingFor] has: step, step[3], outer/inner. "" is the one that
 	// waits.
 	Step string
-	// Pointer is one that the step waits for, or below one.
+	// Pointer is one that the step waits for, or below one, or of an optional field.
 	Pointer string
 	Value   value.Value
 }
@@ -55,7 +55,7 @@ type Answer struct {
 // typed by the remaining schema: a string where the schema wants one, else JSON.
 // The error is of kind Invalid and says what is wanted.
 func ParseAnswer(text string, waiting []WaitingFor) (Answer, error) {
-	place, typed, ok := strings.Cut(text, "=")
+	place, typed, ok := cutAnswer(text, waiting)
 	if !ok {
 		return Answer{}, calls.Errorf(calls.Invalid, "%q is no answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
 	}
@@ -77,6 +77,24 @@ func ParseAnswer(text string, waiting []WaitingFor) (Answer, error) {
 	return a, nil
 }
 
+// cutAnswer parts the place from the value. A pointer may hold the equals sign as
+// well.
+func cutAnswer(text string, waiting []WaitingFor) (place, typed string, ok bool) {
+	for _, w := range waiting {
+		for _, pointer := range w.Pointers() {
+			for _, at := range []string{w.Step + ":" + pointer, pointer} {
+				if rest, is := strings.CutPrefix(text, at+"="); is && len(at) > len(place) {
+					place, typed, ok = at, rest, true
+				}
+			}
+		}
+	}
+	if ok {
+		return place, typed, ok
+	}
+	return strings.Cut(text, "=")
+}
+
 // fromText finds the value that a typed text means to a schema.
 func fromText(s *schema.Schema, text string) (value.Value, error) {
 	plain := value.OfString(text)
@@ -84,14 +102,32 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	if err != nil || v.Kind() == value.String {
 		v = plain
 	}
-	problems := s.Check(v)
-	if problems == nil || s.Check(plain) == nil {
-		if problems != nil {
-			v = plain
-		}
-		return v, nil
+	problems, asText := s.Check(v), s.Check(plain)
+	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
+		v = plain
 	}
-	return v, problems
+	if problems = misfits(s, v); problems != nil {
+		return v, problems
+	}
+	return v, nil
+}
+
+// ofType says whether a value is of another type than the schema wants.
+func ofType(problems schema.Problems) bool {
+	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
+}
+
+// misfits is what is wrong with an answer to a place. A value of a format, such as a
+// date, may be written in other ways than the schema has it: only slot, which sees
+// all answers before they are taken, knows how.
+func misfits(s *schema.Schema, v value.Value) schema.Problems {
+	places, _ := s.Doc().Get("allOf")
+	for _, place := range places.List() {
+		if _, ok := place.Get("format"); ok && v.Kind() != value.Object && v.Kind() != value.List {
+			return nil
+		}
+	}
+	return s.Check(v)
 }
 
 // AnswersOf takes answers from an object: of pointers, or of names at the top of
@@ -103,10 +139,14 @@ func AnswersOf(doc value.Value, waiting []WaitingFor) ([]Answer, error) {
 	isStep := func(name string) bool {
 		return slices.ContainsFunc(waiting, func(w WaitingFor) bool { return w.Step == name })
 	}
+	one := ""
+	if len(waiting) == 1 {
+		one = waiting[0].Step
+	}
 	var answers []Answer
 	for key, v := range doc.Map().All() {
 		if !isStep(key) || v.Kind() != value.Object {
-			answers = append(answers, Answer{"", pointerOf(key), v})
+			answers = append(answers, Answer{one, pointerOf(key), v})
 			continue
 		}
 		for inner, v := range v.Map().All() {
@@ -128,13 +168,17 @@ func pointerOf(key string) string {
 // Invalid, tells all that is wrong.
 func CheckAnswers(answers []Answer, waiting []WaitingFor) error {
 	var wrong []error
+	var taken []Answer
 	for _, a := range answers {
 		w, s, err := a.place(waiting)
 		if err == nil {
-			if problems := s.Check(a.Value); problems != nil {
-				a.Step = w.Step
+			a.Step = w.Step
+			if problems := misfits(s, a.Value); problems != nil {
 				err = a.refused(problems)
+			} else {
+				err = a.against(taken)
 			}
+			taken = append(taken, a)
 		}
 		if err != nil {
 			wrong = append(wrong, err)
@@ -153,6 +197,22 @@ func (a Answer) refused(why error) error {
 	return calls.Errorf(calls.Invalid, "%s:%s: %w", a.Step, a.Pointer, why)
 }
 
+// against is an error where another answer is for the same place, or for one in it.
+func (a Answer) against(others []Answer) error {
+	for _, other := range others {
+		switch {
+		case a.Step != other.Step:
+		case a.Pointer == other.Pointer:
+			if !value.Equal(a.Value, other.Value) {
+				return a.refused(fmt.Errorf("there are two answers, %s and %s", other.Value.JSON(), a.Value.JSON()))
+			}
+		case strings.HasPrefix(a.Pointer, other.Pointer+"/"), strings.HasPrefix(other.Pointer, a.Pointer+"/"):
+			return a.refused(fmt.Errorf("there is an answer for %q as well, and one is a part of the other", other.Pointer))
+		}
+	}
+	return nil
+}
+
 // place finds who waits for the answer, and what the value must be like.
 func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error) {
 	w, err := a.waiter(waiting)
@@ -168,11 +228,7 @@ func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error)
 	}
 	property, ok := properties.Get(asked)
 	if !ok {
-		e := calls.Errorf(calls.Invalid, "the step %s does not wait for %q", w.Step, a.Pointer)
-		if near := value.Nearest(a.Pointer, w.Pointers()); near != "" {
-			return nil, nil, e.WithHint("did you mean %s?", near)
-		}
-		return nil, nil, e.WithHint("it waits for %s", strings.Join(w.Pointers(), ", "))
+		return a.placeBeside(w)
 	}
 	s, err := schema.Parse(beside(w.RemainingSchema, property))
 	if err != nil || a.Pointer == asked {
@@ -182,12 +238,64 @@ func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error)
 	if !place.Known {
 		return nil, nil, a.refused(errors.New("the schema has no such place"))
 	}
-	var below value.Value
-	if len(place.Schemas) == 1 { // of several, some may be of other branches of a union
-		below = place.Schemas[0]
-	}
-	s, err = schema.Parse(beside(w.RemainingSchema, below))
+	s, err = schema.Parse(beside(w.RemainingSchema, single(place)))
 	return w, s, err
+}
+
+// placeBeside is place for what the step does not wait for, but may be told.
+func (a Answer) placeBeside(w *WaitingFor) (*WaitingFor, *schema.Schema, error) {
+	if w.Whole.Map().Len() > 0 && a.Pointer != "" {
+		s, err := schema.Parse(w.Whole)
+		if err != nil { // it has types of slot's own
+			s, err = a.ownType(w.Whole)
+			return w, s, err
+		}
+		if place := s.Describe(a.Pointer); place.Known && len(place.Schemas) > 0 {
+			s, err = schema.Parse(beside(definitions(w.Whole), single(place)))
+			return w, s, err
+		}
+	}
+	e := calls.Errorf(calls.Invalid, "the step %s does not wait for %q", w.Step, a.Pointer)
+	pointers := w.Pointers()
+	optional, _ := w.Whole.Get("properties")
+	for name := range optional.Map().All() {
+		pointers = append(pointers, "/"+value.Escape(name))
+	}
+	if near := value.Nearest(a.Pointer, pointers); near != "" {
+		return nil, nil, e.WithHint("did you mean %s?", near)
+	}
+	return nil, nil, e.WithHint("it waits for %s", strings.Join(w.Pointers(), ", "))
+}
+
+// ownType is the schema of the answer's place in a document with types that only
+// slot knows. Where the place has such a type, slot will look at what was typed.
+func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
+	if property, ok := whole.At(strings.ReplaceAll(a.Pointer, "/", "/properties/")); ok {
+		if s, err := schema.Parse(beside(definitions(whole), property)); err == nil {
+			return s, nil
+		}
+	}
+	return schema.Parse(beside(value.Value{}, value.OfMap(value.Pairs("type", "string", "format", "slot"))))
+}
+
+// single is the schema of a place; of several, some may be of other branches of a
+// union.
+func single(place schema.Place) value.Value {
+	if len(place.Schemas) == 1 {
+		return place.Schemas[0]
+	}
+	return value.Value{}
+}
+
+// definitions are the parts of a schema that others in it refer to.
+func definitions(s value.Value) value.Value {
+	m := value.NewMap(2)
+	for _, key := range []string{"$schema", "definitions", "$defs"} {
+		if member, ok := s.Get(key); ok {
+			m.Set(key, member)
+		}
+	}
+	return value.OfMap(m)
 }
 
 // waiter is the one that the answer is for.
@@ -201,7 +309,7 @@ func (a Answer) waiter(waiting []WaitingFor) (*WaitingFor, error) {
 	hint := "those that wait: " + strings.Join(steps, ", ")
 	switch {
 	case len(waiting) == 0:
-		return nil, calls.Errorf(calls.Invalid, "no step waits for a value")
+		return nil, calls.Errorf(calls.Invalid, "no step waits for a value").WithHint("leave the answers out")
 	case a.Step == "":
 		return nil, calls.Errorf(calls.Invalid, "several steps wait: which one is %s for?", cmp.Or(a.Pointer, "the value")).
 			WithHint("write STEP:%s=...; %s", a.Pointer, hint)

@@ -1,19 +1,25 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
 func waiting(t *testing.T) []scheduler.WaitingFor {
 	t.Helper()
 	schema, err := value.ParseJSON([]byte(`{"type": "object", "required": ["/s", "/i", "/any", "/many", "/ref"], "properties": {
 		"/s": {"type": "string"}, "/i": {"type": "integer"}, "/any": {}, "/many": {"type": ["string", "integer"]},
-		"/ref": {"$ref": "#/definitions/point"}, "/list": {"type": "array", "items": {"type": "integer"}}},
+		"/ref": {"$ref": "#/definitions/point"}, "/list": {"type": "array", "items": {"type": "integer"}},
+		"/zip": {"type": "string", "pattern": "^[0-9]{5}$"}, "/flag": {"type": "boolean"},
+		"/day": {"type": "string", "format": "date", "pattern": "^[0-9-]+$"}, "/at": {"type": "integer", "format": "timestamp"}},
 		"definitions": {"point": {"type": "object", "additionalProperties": false, "properties": {"x": {"type": "number"}, "name": {"type": "string"}}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +67,11 @@ func TestParseAnswer(t *testing.T) {
 		{"i=1", one, "", "(write /i=1)"},
 		{"/i", one, "", "is no answer"},
 		{"/i=1", nil, "", "no step waits"},
+		{"/zip=1234", one, "", `"1234" does not match the pattern`},
+		{"/zip=12345", one, `a /zip "12345"`, ""},
+		{"/flag=1", one, "", "want boolean, got integer"},
+		{"/day=tomorrow", one, `a /day "tomorrow"`, ""}, // slot knows what it means
+		{"/at=tomorrow", one, `a /at "tomorrow"`, ""},
 	} {
 		a, err := scheduler.ParseAnswer(test.text, test.waiting)
 		switch {
@@ -107,5 +118,86 @@ func TestAnswersOf(t *testing.T) {
 		if err != nil || strings.Join(got, ", ") != test.want {
 			t.Errorf("%s: %v, %v", test.doc, got, err)
 		}
+	}
+}
+
+const optionalFlow = `
+steps:
+  - id: args
+    call: slot
+    with:
+      stages: []
+      data: {unit: metric}
+      current_schema:
+        type: object
+        required: ["a=b"]
+        properties: {"a=b": {type: string}, unit: {type: string}, day: {type: %s}, more: {type: object, properties: {k: {type: integer}}}}
+        additionalProperties: false
+`
+
+// What a step does not wait for can be told as well, as far as its schema goes.
+func TestAnswersBeside(t *testing.T) {
+	for dayType, wrong := range map[string][]string{
+		"string": {"/day=x|", "/more/k=x|want integer", "/mare=5|does not wait for", "/unit=inch|", "/more={}|"},
+		"date":   {"/day=tomorrow|", "/day=no day|not understood as a date", "/more/k=x|want integer", "/mare=5|no such", "/unit=inch|"},
+	} {
+		var exec *scheduler.StepExecutor
+		r := schedulertest.Run(t, fmt.Sprintf(optionalFlow, dayType), schedulertest.With(builtin.Calls()...),
+			schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, journal.NewMemory(e.Env.Clock) }))
+		waiting := recordOf(t, r).Waiting
+		for _, c := range wrong {
+			text, want, _ := strings.Cut(c, "|")
+			answer, err := scheduler.ParseAnswer(text, waiting)
+			if err == nil {
+				err = exec.Check(t.Context(), "run-1", []scheduler.Answer{answer})
+			}
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: got %v", dayType, text, err)
+			}
+		}
+		if err := exec.Check(t.Context(), "nobody", nil); calls.KindOf(err) != calls.NotFound {
+			t.Errorf("got %v", err)
+		}
+		one, err := scheduler.ParseAnswer("/a=b=c=d", waiting)
+		if err != nil || one.Pointer != "/a=b" || one.Value.JSON() != `"c=d"` {
+			t.Errorf("got %v, %v", one, err)
+		}
+	}
+}
+
+func TestAnswersOverlap(t *testing.T) {
+	waiting := []scheduler.WaitingFor{{Step: "a", RemainingSchema: value.Must(map[string]any{"properties": map[string]any{"/x": map[string]any{}}})}}
+	answer := func(pointer string, v int) scheduler.Answer {
+		return scheduler.Answer{Pointer: pointer, Value: value.Must(v)}
+	}
+	for _, c := range []struct {
+		answers []scheduler.Answer
+		want    string
+	}{
+		{[]scheduler.Answer{answer("/x", 1), answer("/x", 1)}, ""},
+		{[]scheduler.Answer{answer("/x", 1), answer("/x", 2)}, "there are two answers, 1 and 2"},
+		{[]scheduler.Answer{answer("/x/y", 1), answer("/x", 2)}, "one is a part of the other"},
+		{[]scheduler.Answer{answer("/x/y", 1), answer("/x/yz", 2)}, ""},
+	} {
+		err := scheduler.CheckAnswers(c.answers, waiting)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v", c.answers, err)
+		}
+	}
+}
+
+// What a step waits for that an edited flow changes is not known before it ran.
+func TestAnswersToEdited(t *testing.T) {
+	journaled := schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = journal.NewMemory(e.Env.Clock) })
+	flow := fmt.Sprintf(optionalFlow, "string")
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), journaled)
+	edited := schedulertest.Load(t, strings.Replace(flow, "unit: metric", "unit: inch", 1), schedulertest.With(builtin.Calls()...))
+	refused := r.Resume(scheduler.Resumption{Flow: edited}, "/a=b=x")
+	if calls.KindOf(refused.Err) != calls.Invalid || !strings.Contains(refused.Err.Error(), "the edited flow changes the step args, which waited") {
+		t.Errorf("got %v", refused.Err)
+	}
+	again := r.Resume(scheduler.Resumption{Flow: edited})
+	if done := again.Resume(scheduler.Resumption{}, "/a=b=x"); done.Err != nil {
+		t.Error(done.Err)
 	}
 }

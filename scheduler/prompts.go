@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Prompt is a conversation that a step sent to a model: the messages of its longest
+// request.
+type Prompt struct {
+	// Shared says that the conversation begins with as many messages of the one told
+	// before by the same step and what it runs inside itself, or where there was none,
+	// of the step's input. They are not repeated in Messages.
+	Shared   int           `json:"shared,omitempty"`
+	Messages []value.Value `json:"messages"`
+	// Parts say where the pieces of the messages come from, as far as the call knows;
+	// their Message counts all messages. They have no Text.
+	Parts []calls.Part `json:"parts,omitempty"`
+}
+
+// maxPrompts bounds how many conversations of one step are told of.
+const maxPrompts = 100
+
+// asked is what a task has asked models.
+type asked struct {
+	mu            sync.Mutex
+	conversations []conversation
+	// told is the conversation that an event has shown last; of the outermost task,
+	// for all inside it.
+	told []llm.Message
+}
+
+type conversation struct {
+	messages []llm.Message
+	parts    []calls.Part
+}
+
+// asks notes a request, unless the input of the step says what is in it.
+func (t *task) asks(ctx context.Context, req *llm.Request) {
+	if begins(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages()) {
+		return
+	}
+	a := &t.asked
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := conversation{slices.Clone(req.Messages), calls.PartsOf(ctx)}
+	if last := len(a.conversations) - 1; last >= 0 && begins(next.messages, a.conversations[last].messages) {
+		if next.parts == nil {
+			next.parts = a.conversations[last].parts
+		}
+		a.conversations[last] = next
+		return
+	}
+	if len(a.conversations) < maxPrompts {
+		a.conversations = append(a.conversations, next)
+	}
+}
+
+// begins says whether a conversation goes on from another.
+func begins(messages, with []llm.Message) bool {
+	return len(messages) >= len(with) &&
+		slices.EqualFunc(messages[:len(with)], with, func(a, b llm.Message) bool { return bytes.Equal(a, b) })
+}
+
+// inputMessages are the messages that the input of the step has.
+func (t *task) inputMessages() (messages []llm.Message) {
+	list, _ := t.input.Get("messages")
+	for _, m := range list.List() {
+		messages = append(messages, m.AppendJSON(nil))
+	}
+	return messages
+}
+
+// tally puts into the event of a task's end what it cost, and what models were asked.
+func (t *task) tally(n *note) {
+	n.cost(&t.meter)
+	t.asked.mu.Lock()
+	conversations := t.asked.conversations
+	t.asked.conversations = nil
+	t.asked.mu.Unlock()
+	if len(conversations) == 0 {
+		return
+	}
+	outer := t.outermost()
+	outer.asked.mu.Lock()
+	defer outer.asked.mu.Unlock()
+	if outer.asked.told == nil {
+		outer.asked.told = outer.inputMessages()
+	}
+	for _, c := range conversations {
+		p := Prompt{Parts: c.parts, Messages: []value.Value{}}
+		if told := outer.asked.told; begins(c.messages, told) {
+			p.Shared = len(told)
+		}
+		for _, m := range c.messages[p.Shared:] {
+			v, err := value.ParseJSON(m)
+			if err != nil {
+				v = value.OfString(string(m))
+			}
+			clear, changed := t.run.secrets.masking(v)
+			if len(changed) > 0 {
+				p.Parts = nil // the pieces are elsewhere now
+			}
+			p.Messages = append(p.Messages, clear)
+		}
+		outer.asked.told = c.messages
+		n.data.Prompts = append(n.data.Prompts, p)
+	}
+}
+
+// prompted takes what the end of a step tells of its prompts.
+func (s *RunState) prompted(st *StepState, told []Prompt) {
+	if len(told) == 0 {
+		return
+	}
+	outer := st
+	for inside := around(outer.ID); pseudoStep.MatchString(outer.ID) && s.byID[inside] != nil; inside = around(outer.ID) {
+		outer = s.byID[inside]
+	}
+	if outer.told == nil {
+		list, _ := outer.Input.Get("messages")
+		outer.told = list.List()
+	}
+	st.Prompts = nil
+	for _, p := range told {
+		whole := slices.Clone(p.Messages)
+		if p.Shared > 0 && p.Shared <= len(outer.told) {
+			whole = append(slices.Clone(outer.told[:p.Shared]), p.Messages...)
+		}
+		outer.told = whole
+		st.Prompts = append(st.Prompts, Prompt{Shared: p.Shared, Messages: whole, Parts: p.Parts})
+	}
+}

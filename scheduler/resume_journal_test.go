@@ -1,0 +1,176 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// brokenJournal fails when it is given an event of a type.
+type brokenJournal struct {
+	scheduler.Journal
+	at scheduler.EventType
+}
+
+func (b *brokenJournal) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+	if b.at == "" {
+		return nil, errors.New("the disk is full")
+	}
+	log, err := b.Journal.Begin(ctx, h)
+	return &brokenLog{log, b.at}, err
+}
+
+type brokenLog struct {
+	scheduler.RunLog
+	at scheduler.EventType
+}
+
+func (b *brokenLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+	for _, ev := range events {
+		if ev.Type == b.at {
+			return errors.New("the disk is full")
+		}
+	}
+	return b.RunLog.Append(ctx, events...)
+}
+
+func (b *brokenLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
+	return b.Append(ctx, events...)
+}
+
+func (b *brokenLog) Close() error { return errors.Join(b.RunLog.Close(), errors.New("and remains so")) }
+
+func TestJournalFails(t *testing.T) {
+	for _, at := range []scheduler.EventType{
+		"", scheduler.FlowStarted, scheduler.StepStarted, scheduler.StepFinished, scheduler.FlowFinished, scheduler.FlowWaiting,
+	} {
+		t.Run(string(at), func(t *testing.T) {
+			store := journal.NewMemory(nil)
+			last := "{id: b, call: echo}"
+			if at == scheduler.FlowWaiting {
+				last = "{id: b, call: slot, with: {stages: [], current_schema: {required: [x]}}}"
+			}
+			r := schedulertest.Run(t, `steps: [{id: a, call: echo}, `+last+`]`,
+				schedulertest.With(slot.Definition()),
+				schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = &brokenJournal{store, at} }))
+			if calls.KindOf(r.Err) != calls.Internal || !strings.Contains(r.Err.Error(), "the disk is full") {
+				t.Errorf("the run fails with %v", r.Err)
+			}
+			if at == "" {
+				return
+			}
+			if end := r.Events[len(r.Events)-1]; end.Type != scheduler.FlowFailed {
+				t.Errorf("the last event is %s", end.Type)
+			}
+			for i, ev := range r.Events {
+				if ev.Seq != int64(i+1) {
+					t.Errorf("event %d has seq %d", i+1, ev.Seq)
+				}
+			}
+			if at == scheduler.StepFinished && len(lines(r, "step.started b")) > 0 {
+				t.Error("b started although the end of a is not safe")
+			}
+			for ev, err := range store.Events(t.Context(), "run-1", 1) {
+				if err != nil || ev.Type == at {
+					t.Errorf("the journal has %v, %v", ev, err)
+				}
+			}
+		})
+	}
+}
+
+// slowLog says when what it was given is safe.
+type slowLog struct {
+	scheduler.RunLog
+	safe atomic.Int64
+}
+
+func (s *slowLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+	time.Sleep(time.Millisecond)
+	err := s.RunLog.Append(ctx, events...)
+	s.safe.Store(events[len(events)-1].Seq)
+	return err
+}
+
+type slowJournal struct {
+	scheduler.Journal
+	log *slowLog
+}
+
+func (s *slowJournal) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+	log, err := s.Journal.Begin(ctx, h)
+	s.log.RunLog = log
+	return s.log, err
+}
+
+// TestSafeBeforeSuccessors: a step does not begin before the journal has the end of
+// what it needs.
+func TestSafeBeforeSuccessors(t *testing.T) {
+	slow := &slowJournal{journal.NewMemory(nil), &slowLog{}}
+	var safe sync.Map
+	note := schedulertest.Do("note", func(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
+		safe.Store(env.Path, slow.log.safe.Load())
+		return emptyValue, nil
+	})
+	r := schedulertest.Run(t, `
+steps:
+  - {id: a, call: note, needs: []}
+  - {id: b, call: note, needs: [a], for_each: [1, 2, 3]}
+  - {id: c, call: note, needs: [a]}
+  - {id: d, call: note, needs: [b, c]}
+  - {id: e, call: note}
+`, schedulertest.With(note), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = slow }))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	ends := map[string]int64{}
+	for _, ev := range r.Events {
+		if ev.Type == scheduler.StepFinished && ev.Index == nil {
+			ends[ev.Step] = ev.Seq
+		}
+	}
+	for after, before := range map[string]string{"b[0]": "a", "b[2]": "a", "c": "a", "d": "b", "e": "d"} {
+		at, _ := safe.Load(after)
+		if seq, _ := at.(int64); seq < ends[before] {
+			t.Errorf("%s began when the journal had %v events, %s ended with %d", after, at, before, ends[before])
+		}
+	}
+}
+
+func TestCancelFromOutside(t *testing.T) {
+	store := journal.NewMemory(nil)
+	wait := schedulertest.Do("wait", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
+		if _, again := params.Get("again"); again {
+			return emptyValue, nil
+		}
+		if err := store.Cancel(ctx, env.Vars.Run.ID); err != nil {
+			return nil, err
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	r := schedulertest.Run(t, `steps: [{id: a, call: echo}, {id: b, call: wait}]`, schedulertest.With(wait),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = store }))
+	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, scheduler.ErrCancelRequested) {
+		t.Errorf("the run ends with %v", r.Err)
+	}
+	info, err := store.Run(t.Context(), "run-1")
+	if err != nil || info.State != scheduler.RunCancelled || info.Holder != nil {
+		t.Errorf("the run stands at %+v, %v", info, err)
+	}
+	edited := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: wait, with: {again: 1}}]`, schedulertest.With(wait))
+	if r = r.Resume(scheduler.Resumption{Flow: edited}); r.Err != nil || len(lines(r, "step.started")) != 1 {
+		t.Errorf("resumed: %v\n%s", r.Err, r.Log())
+	}
+}
