@@ -30,6 +30,35 @@ type State struct {
 	// most when somebody wants them, and fetched once however often it is called.
 	// It may be nil: nothing can be retrieved.
 	Retrieve func(context.Context) ([]Recalled, error) `json:"-"`
+	// Search gives the memories that matter for other words, best first, at most limit.
+	// nil: nothing can be searched.
+	Search func(ctx context.Context, query string, limit int) ([]Recalled, error) `json:"-"`
+	// Ask asks the flow's model; what that costs counts for the step. nil: there is
+	// none.
+	Ask func(ctx context.Context, prompt Prompt) (Answer, error) `json:"-"`
+}
+
+// Prompt is a question to a model.
+type Prompt struct {
+	// Messages are chat messages {role, content, ...}, oldest first.
+	Messages []json.RawMessage
+	// Model is the vendor's name; "" is the flow's.
+	Model string
+	// Temperature, where given, is 0 to 2.
+	Temperature *float64
+	// MaxTokens bounds the answer; 0 leaves it to the vendor.
+	MaxTokens int
+	// ResponseSchema, where given, is a JSON Schema that the answer must fit.
+	ResponseSchema json.RawMessage
+}
+
+// Answer is what a model says to a [Prompt].
+type Answer struct {
+	Text string
+	// FinishReason is the vendor's: stop, length ...
+	FinishReason string
+	// InputTokens and OutputTokens are 0 where the vendor does not say.
+	InputTokens, OutputTokens int
 }
 
 // Turn is one utterance of a dialogue.
@@ -53,7 +82,8 @@ type Recalled struct {
 type Item struct {
 	// Name tells items apart in messages: a module's name, an entry's id.
 	Name string `json:"name"`
-	// Text is the candidate's text; "" where it is not rendered yet.
+	// Text is the candidate's text, as far as it is known: that of a module of input
+	// lacks its variables, which are fetched for modules that are in.
 	Text string `json:"text,omitempty"`
 	// Data is what else is known of it.
 	Data json.RawMessage `json:"data,omitempty"`

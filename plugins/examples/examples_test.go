@@ -24,18 +24,17 @@ func (memory) Retrieve(context.Context, calls.Scope, string, int) ([]plugins.Rec
 	return []plugins.Recalled{{Text: "Ours is 99.9 %.", Score: 0.8}}, nil
 }
 
-// use asks one function of every kind, and a call that uses the host.
-func use(t *testing.T, dir, importance, variable, call string, params *value.Map, asks string) {
+// registered gives what a host offers, until the test ends.
+func registered(t *testing.T, h *host.Host, err error) *calls.Registry {
 	t.Helper()
-	h, err := host.Single(t.Context(), dir, host.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	r, err := calls.NewRegistry()
 	if err == nil {
 		err = h.Register(r)
@@ -43,6 +42,14 @@ func use(t *testing.T, dir, importance, variable, call string, params *value.Map
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// use asks one function of every kind, and a call that uses the host.
+func use(t *testing.T, dir, importance, variable, call string, params *value.Map, asks string) {
+	t.Helper()
+	h, err := host.Single(t.Context(), dir, host.Options{})
+	r := registered(t, h, err)
 	state := plugins.State{Input: "Which SLO holds for 5 km 灰度发布?"}
 	f, _ := r.Importance(importance)
 	verdicts, err := f.Judge(t.Context(), state, []plugins.Item{{Text: "the slo, and 3 mi"}, {Text: "nothing"}})
@@ -76,11 +83,17 @@ func TestPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	pluginstest.Run(t, dir)
-	use(t, dir, "glossary.mentions_term", "glossary_terms", "glossary.define", value.Pairs("term", "slo"), "glossary.explain")
+	t.Run("use", func(t *testing.T) {
+		use(t, dir, "glossary.mentions_term", "glossary_terms", "glossary.define", value.Pairs("term", "slo"), "glossary.explain")
+	})
+	endsWithHost(t, dir, "glossary_terms")
 }
 
 func TestNode(t *testing.T) {
 	dir := pluginstest.Node(t, "units")
 	pluginstest.Run(t, dir)
-	use(t, dir, "units.has_quantity", "quantities", "units.convert", value.Pairs("value", 1, "from", "km", "to", "mi"), "units.picture")
+	t.Run("use", func(t *testing.T) {
+		use(t, dir, "units.has_quantity", "quantities", "units.convert", value.Pairs("value", 1, "from", "km", "to", "mi"), "units.picture")
+	})
+	endsWithHost(t, dir, "quantities")
 }

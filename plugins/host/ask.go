@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -55,7 +54,7 @@ func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, may f
 		return nil, err
 	}
 	defer free()
-	size := pb.Size(req)
+	size := pb.Size(req) + frame
 	if size > p.limits.maxMessage() {
 		return nil, p.tooLarge(what, "request", size)
 	}
@@ -92,10 +91,24 @@ func (p *plugin) tooLarge(what, thing string, size int) error {
 // broke: it comes a moment later.
 const exitNotice = 500 * time.Millisecond
 
+// clocks is how far two clocks of one machine are apart.
+const clocks = 100 * time.Millisecond
+
+// await waits for the deadline of a context that is about to be over.
+func await(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < clocks {
+		<-ctx.Done()
+	}
+}
+
 // broken words what went wrong between host and plugin. outer is what the step
 // allows, inner that with the plugin's own limit. shared says that others used the
 // same stream, which is of no use any more.
 func (p *plugin) broken(outer, inner context.Context, proc *process, what string, err error, shared bool) error {
+	if status.Code(err) == codes.DeadlineExceeded { // the other side has the deadline too, and may be first
+		await(outer)
+		await(inner)
+	}
 	switch {
 	case outer.Err() != nil:
 		if errors.Is(outer.Err(), context.DeadlineExceeded) {
@@ -146,9 +159,9 @@ func fault(proc *process, err error) error {
 func statusText(err error) string {
 	s, ok := status.FromError(err)
 	if !ok {
-		return cut(err.Error(), maxText)
+		return message(err.Error())
 	}
-	return fmt.Sprintf("%s (%s)", cut(s.Message(), maxText), s.Code())
+	return fmt.Sprintf("%s (%s)", message(s.Message()), s.Code())
 }
 
 // failed is what a function of the plugin says went wrong.
@@ -158,12 +171,9 @@ func (p *plugin) failed(what string, f *proto.Failure) error {
 	if !slices.Contains(kinds, kind) {
 		kind = calls.Plugin
 	}
-	err := p.errorf(kind, what, "%s", printable([]byte(cut(f.GetMessage(), maxText))))
+	err := p.errorf(kind, what, "%s", message(f.GetMessage()))
 	if f.GetHint() != "" {
-		err = err.WithHint("%s", printable([]byte(cut(f.GetHint(), maxText))))
+		err = err.WithHint("%s", message(f.GetHint()))
 	}
 	return err
 }
-
-// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	pb "google.golang.org/protobuf/proto"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -109,13 +111,15 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 	if vars == nil {
 		vars = &calls.Vars{}
 	}
-	t := &ticket{env: env, vars: varsOf(vars), search: func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
+	t := &ticket{chat: env.LLM.Chat, vars: varsOf(vars), search: func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
 		return env.Memory.Retrieve(ctx, vars.Scope, query, limit)
 	}}
 	ectx, watch := newWatch(ctx, p.limits, t)
 	defer watch.stop()
-	req := &proto.ExecRequest{Function: c.function.Name, Input: input.AppendJSON(nil), State: c.state(vars)}
-	if size := len(req.Input); size > p.limits.maxMessage() {
+	req := &proto.ExecRequest{
+		Function: c.function.Name, Input: input.AppendJSON(nil), State: c.state(vars), IdempotencyKey: env.IdempotencyKey(),
+	}
+	if size := pb.Size(req); size > p.limits.maxMessage() {
 		return p.tooLarge(c.what(), "input", size)
 	}
 	if proc.services != nil {

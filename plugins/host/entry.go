@@ -22,8 +22,10 @@ type Entry struct {
 	Version     string     `json:"version"`
 	Description string     `json:"description,omitempty"`
 	SHA256      string     `json:"sha256"`
+	Command     []string   `json:"command,omitempty"` // with its arguments
 	Services    []string   `json:"services,omitempty"`
 	Env         []string   `json:"env,omitempty"`
+	Limits      Limits     `json:"limits,omitzero"`
 	Session     bool       `json:"session,omitempty"`
 	Functions   []Function `json:"functions"`
 }
@@ -92,7 +94,8 @@ const (
 func newEntry(m *Manifest, sum string, d *proto.Description) (*Entry, error) {
 	e := &Entry{
 		Name: m.Name, Version: m.Version, Description: m.Description, SHA256: sum,
-		Services: m.Services, Env: m.Env, Session: d.GetSession(),
+		Command:  append([]string{m.Command}, m.Args...),
+		Services: m.Services, Env: m.Env, Limits: m.Limits, Session: d.GetSession(),
 	}
 	var problems []error
 	if d.GetName() != m.Name {
@@ -116,6 +119,7 @@ func newEntry(m *Manifest, sum string, d *proto.Description) (*Entry, error) {
 			e.Functions = append(e.Functions, *f)
 		}
 	}
+	problems = append(problems, readable(value.Must(*e)))
 	return e, errors.Join(problems...)
 }
 
@@ -126,7 +130,7 @@ var (
 
 func newFunction(p *proto.Function) (*Function, error) {
 	f := &Function{
-		Name: p.GetName(), DocEn: p.GetDocEn(), DocZh: p.GetDocZh(), Init: p.GetInit(),
+		Name: p.GetName(), DocEn: oneLine(p.GetDocEn()), DocZh: oneLine(p.GetDocZh()), Init: p.GetInit(),
 		Retrieved: p.GetRetrieved(), LLM: p.GetLlm(), Literal: p.GetLiteral(),
 	}
 	form, words := functionForm, "snake_case"
@@ -170,7 +174,7 @@ func newFunction(p *proto.Function) (*Function, error) {
 		if _, err := yaml.ParseValue([]byte(e.GetWith())); err != nil {
 			return nil, fmt.Errorf("the example %q: %w", e.GetTitle(), err)
 		}
-		f.Examples = append(f.Examples, Example{Title: e.GetTitle(), With: e.GetWith(), Answers: e.GetAnswers()})
+		f.Examples = append(f.Examples, Example{Title: oneLine(e.GetTitle()), With: e.GetWith(), Answers: e.GetAnswers()})
 	}
 	return f, nil
 }
@@ -189,9 +193,9 @@ func parseSchema(text []byte, object bool) (value.Value, error) {
 	return doc, nil
 }
 
-// difference says in what the plugin that started differs from the trusted one; ""
-// where it does not.
-func (e *Entry) difference(now *Entry) string {
+// Changes says in what the plugin that started describes itself differently than the
+// trusted one; "" where it does not.
+func (e *Entry) Changes(now *Entry) string {
 	var changes []string
 	if e.Version != now.Version {
 		changes = append(changes, fmt.Sprintf("its version is %s, not %s", now.Version, e.Version))
@@ -214,12 +218,4 @@ func (e *Entry) difference(now *Entry) string {
 		}
 	}
 	return strings.Join(changes, ", ")
-}
-
-// cut shortens a text for a message.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

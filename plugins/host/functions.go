@@ -3,14 +3,15 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/proto"
@@ -35,14 +36,17 @@ func (p *plugin) state(ctx context.Context, s plugins.State, retrieved bool) (*p
 
 // ticketOf is what a function that judges or resolves may use of the host.
 func ticketOf(s plugins.State) *ticket {
-	t := &ticket{vars: func() (value.Value, error) { return value.Of(s.Vars) }}
-	if s.Retrieve != nil {
-		t.search = func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
-			if query != s.Input {
-				return nil, errors.New("an importance function or a variable can only search for the user's input")
+	t := &ticket{search: s.Search, vars: func() (value.Value, error) { return value.Of(s.Vars) }}
+	if s.Ask != nil {
+		t.chat = func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				a, err := s.Ask(ctx, plugins.Prompt{
+					Model: req.Model, Messages: req.Messages, Temperature: req.Temperature, MaxTokens: req.MaxTokens, ResponseSchema: req.ResponseSchema,
+				})
+				yield(llm.Delta{
+					Text: a.Text, FinishReason: a.FinishReason, Usage: &llm.Usage{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens},
+				}, err)
 			}
-			found, err := s.Retrieve(ctx)
-			return found[:min(limit, len(found))], err
 		}
 	}
 	return t
@@ -75,13 +79,16 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 		return nil, p.errorf(calls.Plugin, what, "it gave another kind of answer than verdicts")
 	}
 	if n := len(judged.GetVerdicts()); n != len(items) {
-		return nil, p.errorf(calls.Plugin, what, "it gave %d verdicts for %d items", n, len(items))
+		return nil, p.errorf(calls.Plugin, what, "it gave %d verdicts for %d items", n, len(items)).
+			WithHint("an importance function gives one verdict per item, in their order")
 	}
 	verdicts := proto.ToVerdicts(judged.GetVerdicts())
 	for k, v := range verdicts {
 		if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) { // NaN does not pass either
-			return nil, p.errorf(calls.Plugin, what, "the score of item %d is %v, want 0 to 1", k, *v.Score)
+			return nil, p.errorf(calls.Plugin, what, "the score of item %d is %v, want 0 to 1", k, *v.Score).
+				WithHint("leave the score out where there is none")
 		}
+		verdicts[k].Reason = printable(v.Reason) // people read it
 	}
 	p.succeeded()
 	return verdicts, nil
@@ -91,6 +98,15 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 type resolver struct {
 	plugin  *plugin
 	schemas map[string]*schema.Schema
+}
+
+// Schema is the JSON Schema of a variable's value; null where there is no such
+// variable.
+func (r *resolver) Schema(name string) value.Value {
+	if s := r.schemas[name]; s != nil {
+		return s.Doc()
+	}
+	return value.Value{}
 }
 
 // Resolve checks the values by the schemas of the variables.

@@ -10,6 +10,3 @@ import (
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
-
-// killGroup ends all processes of a group, stopped ones too.
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

@@ -36,6 +36,8 @@ type Options struct {
 	Plugins []string
 	// LockFile is the file of what is trusted; it need not exist.
 	LockFile string
+	// Taken are names of variables that no plugin can have.
+	Taken []string
 	// Log takes what plugins write; nil is no log.
 	Log *slog.Logger
 	// TempDir is where the folder of sockets is made; "" is the system's.
@@ -73,12 +75,13 @@ type Host struct {
 	opts  Options
 	spawn spawner
 	// folders are where plugins were found, by name; problems what is wrong with
-	// folders that are none.
+	// folders that are none, wrong the same by the name of the folder.
 	folders  map[string]string
 	problems []error
+	wrong    map[string]error
 
 	mu      sync.Mutex
-	dir     string // of sockets
+	sockets *socketDir // nil before the first start
 	lock    *lock
 	plugins map[string]*plugin
 	closed  bool
@@ -87,7 +90,9 @@ type Host struct {
 // Open finds plugins and reads the lock file. It starts nothing. A lock file that
 // cannot be read is an error; folders that are wrong are problems of [Host.List].
 func Open(opts Options) (*Host, error) {
-	h := &Host{opts: opts.withDefaults(), folders: map[string]string{}, plugins: map[string]*plugin{}}
+	h := &Host{
+		opts: opts.withDefaults(), folders: map[string]string{}, wrong: map[string]error{}, plugins: map[string]*plugin{},
+	}
 	h.find()
 	var err error
 	if h.lock, err = readLock(opts.LockFile); err != nil {
@@ -123,6 +128,7 @@ func (h *Host) find() {
 		}
 		if err != nil {
 			h.problems = append(h.problems, err)
+			h.wrong[filepath.Base(dir)] = err
 			continue
 		}
 		if first, taken := h.folders[m.Name]; taken {
@@ -174,8 +180,10 @@ func (h *Host) Names() []string {
 }
 
 // Register enters the functions of all trusted plugins into a registry, by what the
-// lock file says of them. A name that is taken is an error.
+// lock file says of them. A name that is taken is an error. From then on the registry
+// knows why a plugin cannot be used: see [calls.Registry.Unusable].
 func (h *Host) Register(r *calls.Registry) error {
+	r.SetCheck(h.checker())
 	var problems []error
 	for _, name := range h.Names() {
 		h.mu.Lock()
@@ -229,29 +237,15 @@ func (h *Host) Close() error {
 	}
 	stopping.Wait()
 	h.spawn.close()
-	if h.dir == "" {
+	if h.sockets == nil {
 		return nil
 	}
-	if err := os.RemoveAll(h.dir); err != nil {
-		return fmt.Errorf("removing the folder of sockets: %w", err)
-	}
-	return nil
+	return h.sockets.remove()
 }
-
-// State is whether a plugin can be used.
-type State string
-
-// The states of plugins.
-const (
-	Trusted   State = "trusted"
-	Untrusted State = "untrusted" // never trusted
-	Changed   State = "changed"   // its program is not the trusted one
-	Missing   State = "missing"   // trusted, but in no folder
-)
 
 // Status is one line of a list of plugins.
 type Status struct {
-	Name, Version string
+	Name, Version, Description string
 	// Dir is the plugin's folder; "" where it is missing.
 	Dir   string
 	State State
@@ -272,24 +266,19 @@ func (h *Host) List() ([]Status, []error) {
 	var all []Status
 	problems := slices.Clone(h.problems)
 	for name, dir := range h.folders {
-		s := Status{Name: name, Dir: dir, State: Untrusted, Entry: trusted[name]}
 		m, err := ReadManifest(dir)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		s.Version = m.Version
-		if s.Entry != nil {
-			s.State = Trusted
-			if sum, err := digest(dir, m); err != nil || sum != s.Entry.SHA256 {
-				s.State = Changed
-			}
-		}
-		all = append(all, s)
+		all = append(all, Status{
+			Name: name, Version: m.Version, Description: m.Description, Dir: dir,
+			State: state(dir, m, trusted[name]), Entry: trusted[name],
+		})
 	}
 	for name, e := range trusted {
 		if h.folders[name] == "" {
-			all = append(all, Status{Name: name, Version: e.Version, State: Missing, Entry: e})
+			all = append(all, Status{Name: name, Version: e.Version, Description: e.Description, State: Missing, Entry: e})
 		}
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
@@ -301,6 +290,8 @@ type Wants struct {
 	Manifest *Manifest
 	// Dir is its folder, SHA256 that of its program.
 	Dir, SHA256 string
+	// Program is the path of its command; "" where it is not there.
+	Program string
 	// Trusted is what is trusted now; nil where nothing is.
 	Trusted *Entry
 }
@@ -308,6 +299,9 @@ type Wants struct {
 // Wants reads what a plugin wants. It starts nothing.
 func (h *Host) Wants(name string) (*Wants, error) {
 	dir, ok := h.folders[name]
+	if err := h.wrong[name]; err != nil && !ok {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
 	if !ok {
 		err := calls.Errorf(calls.NotFound, "there is no plugin %q", name)
 		var names []string
@@ -331,6 +325,9 @@ func (h *Host) Wants(name string) (*Wants, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := &Wants{Manifest: m, Dir: dir, SHA256: sum}
+	if program, err := locate(dir, m); err == nil {
+		w.Program = program
+	}
 	if e := h.lock.find(name); e != nil {
 		trusted := *e
 		w.Trusted = &trusted
@@ -345,6 +342,13 @@ func (h *Host) Trust(ctx context.Context, name string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.TrustAs(ctx, w)
+}
+
+// TrustAs is Trust of exactly what the user was shown: a program that changed since
+// is refused.
+func (h *Host) TrustAs(ctx context.Context, w *Wants) (*Entry, error) {
+	name := w.Manifest.Name
 	proc, err := (&program{host: h, name: name, dir: w.Dir}).launch(ctx)
 	if err != nil {
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
@@ -369,6 +373,9 @@ func (h *Host) trust(e *Entry, l launcher, limits Limits) (old *plugin, err erro
 	}
 	fresh, err := readLock(h.opts.LockFile) // another program may have written it
 	if err != nil {
+		return nil, err
+	}
+	if err := h.collides(fresh, e); err != nil {
 		return nil, err
 	}
 	fresh.put(*e)

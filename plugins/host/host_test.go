@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,13 +9,10 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,9 +33,9 @@ import (
 // The test's own program is the plugin, and a host that is killed.
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(proto.CookieKey) != "":
+	case os.Getenv(proto.MaxMessageKey) != "": // whatever else it was told: it must not run the tests
 		sdk.Serve(sample())
-		os.Exit(0)
+		syscall.Exit(0) // os.Exit sleeps for a second under the race detector
 	case len(os.Args) == 4 && os.Args[1] == "be-a-host":
 		beAHost(os.Args[2], os.Args[3])
 	}
@@ -69,6 +65,7 @@ type Environment struct {
 	Dir  string      `json:"dir" doc:"Working directory"`
 	In   string      `json:"in" doc:"Standard input"`
 	Seen value.Value `json:"seen" doc:"What the step sees"`
+	Key  string      `json:"key" doc:"The idempotency key"`
 }
 
 // sample offers what the tests ask for.
@@ -150,7 +147,7 @@ func sample() sdk.Plugin {
 			if err != nil {
 				seen = value.Must(err.Error())
 			}
-			return Environment{vars, dir, string(in), seen}, nil
+			return Environment{vars, dir, string(in), seen, sdk.HostOf(ctx).IdempotencyKey()}, nil
 		}, sdk.Example("Shows it", "{}")),
 	}}
 }
@@ -409,7 +406,8 @@ func TestEnvironment(t *testing.T) {
 	dir := folder(t, "services: [vars]\nenv: [PASSED_ON, NOT_SET]")
 	_, r := open(t, dir, host.Options{})
 	env := calls.NewEnv()
-	env.Vars = &calls.Vars{Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}}
+	env.Vars = &calls.Vars{Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}, Run: calls.Run{ID: "r1"}}
+	env.Path = "look[2]"
 	out, err := run(t, r, env, "sample.environment", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -434,173 +432,13 @@ func TestEnvironment(t *testing.T) {
 	if real, _ := filepath.EvalSymlinks(dir); got.Dir != dir && got.Dir != real || got.In != "" {
 		t.Errorf("the program runs in %s with %q as standard input", got.Dir, got.In)
 	}
+	if got.Key != "r1/look[2]" {
+		t.Errorf("the idempotency key is %q", got.Key)
+	}
 	for _, part := range []string{`"inputs":{"a":1}`, `"question":"q"`, `"summary":"sum"`} {
 		if !strings.Contains(got.Seen.JSON(), part) {
 			t.Errorf("the call sees %s, want %s", got.Seen, part)
 		}
-	}
-}
-
-func pid(t testing.TB, r *calls.Registry) int {
-	t.Helper()
-	f, _ := r.Resolver("pid")
-	values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(string(values["pid"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// eventually waits for something that comes by itself.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s did not happen", what)
-}
-
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
-
-// One process serves all; it is started again when it is gone.
-func TestRestart(t *testing.T) {
-	_, r := open(t, folder(t, ""), host.Options{Backoff: time.Millisecond})
-	var all sync.WaitGroup
-	pids := make([]int, 32)
-	for i := range pids {
-		all.Go(func() { pids[i] = pid(t, r) })
-	}
-	all.Wait()
-	if slices.Min(pids) != slices.Max(pids) {
-		t.Errorf("several processes were started: %v", pids)
-	}
-	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the end of the process", func() bool { return !alive(pids[0]) })
-	eventually(t, "the restart", func() bool {
-		f, _ := r.Resolver("pid")
-		values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
-		return err == nil && string(values["pid"]) != strconv.Itoa(pids[0])
-	})
-}
-
-// beAHost starts a plugin, says its process id, and waits to be killed.
-func beAHost(dir, temp string) {
-	h, err := host.Single(context.Background(), dir, host.Options{TempDir: temp})
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	r, _ := calls.NewRegistry()
-	_ = h.Register(r)
-	f, _ := r.Resolver("pid")
-	values, err := f.Resolve(context.Background(), plugins.State{}, []string{"pid"})
-	fmt.Println(string(values["pid"]), err)
-	select {}
-}
-
-// A plugin does not outlive a host that is killed.
-func TestOrphan(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	temp, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(temp) }() // the host cannot do it
-	cmd := exec.Command(program, "be-a-host", folder(t, ""), temp)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	word, _, _ := strings.Cut(line, " ")
-	plugin, err := strconv.Atoi(word)
-	if err != nil || !alive(plugin) {
-		t.Fatalf("the host says %q", line)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	eventually(t, "the end of the plugin", func() bool { return !alive(plugin) || zombie(plugin) })
-}
-
-// zombie: where nobody takes care of orphans, they stay in the table.
-func zombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return err != nil || strings.HasPrefix(rest, "Z")
-}
-
-// Neither starts nor calls leave anything behind. SOAK=10000 makes it long.
-func TestNothingGrows(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("counts files in /proc")
-	}
-	rounds := 10
-	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
-		rounds = n
-	}
-	_, r := open(t, folder(t, "services: [log]\nlimits: {restarts: 100}"), host.Options{Backoff: time.Microsecond})
-	measure := func() (files, goroutines int, heap uint64) {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return len(entries), runtime.NumGoroutine(), stats.HeapAlloc
-	}
-	f, _ := r.Importance("sample.is_long")
-	round := func() {
-		p := pid(t, r)
-		for range 10 {
-			if _, err := f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 10)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the restart", func() bool {
-			g, _ := r.Resolver("pid")
-			values, err := g.Resolve(t.Context(), plugins.State{}, []string{"pid"})
-			return err == nil && string(values["pid"]) != strconv.Itoa(p)
-		})
-	}
-	for range 10 {
-		round()
-	}
-	time.Sleep(100 * time.Millisecond)
-	files, goroutines, heap := measure()
-	for range rounds {
-		round()
-	}
-	var nowFiles, nowGoroutines int
-	var nowHeap uint64
-	eventually(t, "the end of what was stopped", func() bool {
-		nowFiles, nowGoroutines, nowHeap = measure()
-		return nowFiles <= files+5 && nowGoroutines <= goroutines+10
-	})
-	t.Logf("%d restarts: files %d -> %d, goroutines %d -> %d, heap %d -> %d KiB",
-		rounds, files, nowFiles, goroutines, nowGoroutines, heap>>10, nowHeap>>10)
-	if nowHeap > heap+4<<20 {
-		t.Errorf("the heap grew from %d to %d KiB", heap>>10, nowHeap>>10)
 	}
 }
 
@@ -612,7 +450,7 @@ func TestLargeMessages(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// The answer holds what the question held, and a little more.
-	items := []plugins.Item{{Name: strings.Repeat("x", 1<<20-30)}}
+	items := []plugins.Item{{Name: strings.Repeat("x", 1<<20-120)}}
 	if _, err = f.Judge(t.Context(), plugins.State{}, items); err != nil {
 		t.Errorf("just below the limit: %v", err)
 	}
@@ -644,23 +482,6 @@ func TestAfterClose(t *testing.T) {
 	f, _ := r.Importance("sample.echo")
 	if _, err := f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 1)); err == nil || !strings.Contains(err.Error(), "plugins are shut down") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestVerify(t *testing.T) {
-	h, _ := open(t, folder(t, "services: [llm, memory, log]"), host.Options{})
-	var failed []string
-	for _, r := range h.Verify(t.Context()) {
-		if r.Err != nil {
-			failed = append(failed, r.Check+": "+r.Err.Error())
-		}
-	}
-	// The model of the suite has memories of nothing.
-	want := []string{"variable broken: ", "call ask-model: ", "many requests at once: ", "cancelled request: "}
-	for i, f := range failed {
-		if i >= len(want) || !strings.HasPrefix(f, want[i]) {
-			t.Errorf("failed: %s", f)
-		}
 	}
 }
 

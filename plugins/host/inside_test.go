@@ -78,12 +78,12 @@ func TestDifference(t *testing.T) {
 		return &proto.Function{Name: name, Kind: proto.Kind_IMPORTANCE, DocEn: doc}
 	}
 	old := entry("1", function("a", "A"), function("b", "B"), function("c", "C"))
-	if got := old.difference(old); got != "" {
+	if got := old.Changes(old); got != "" {
 		t.Errorf("with itself: %s", got)
 	}
 	now := entry("2", function("b", "B2"), function("c", "C"), function("d", "D"))
 	now.Session = true
-	if got, want := old.difference(now), `its version is 2, not 1, it serves Session, or does so no longer, "b" changed, "d" is new, "a" is gone`; got != want {
+	if got, want := old.Changes(now), `its version is 2, not 1, it serves Session, or does so no longer, "b" changed, "d" is new, "a" is gone`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -46,7 +46,7 @@ func (l *lock) parse(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := value.Decode(doc, l); err != nil {
+	if err := errors.Join(readable(doc), value.Decode(doc, l)); err != nil {
 		return err
 	}
 	if l.Version != lockVersion {

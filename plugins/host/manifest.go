@@ -84,6 +84,9 @@ func ReadManifest(dir string) (*Manifest, error) {
 }
 
 func parseManifest(doc value.Value) (*Manifest, error) {
+	if err := readable(doc); err != nil {
+		return nil, err
+	}
 	form := schema.MustFor[Manifest]()
 	if limits, ok := doc.Get("limits"); !ok || limits.IsNull() {
 		if doc.Kind() == value.Object {
@@ -99,6 +102,15 @@ func parseManifest(doc value.Value) (*Manifest, error) {
 	m := new(Manifest)
 	if err := value.Decode(doc, m); err != nil {
 		return nil, err
+	}
+	m.Description = oneLine(m.Description)
+	for _, word := range slices.Concat([]string{m.Version, m.Command}, m.Args, m.Data) {
+		if strings.ContainsAny(word, "\n\t") {
+			return nil, fmt.Errorf("%q has a line break or a tab", cut(word, 60))
+		}
+	}
+	if m.Name == "vars" {
+		return nil, errors.New("/name: flows name variables by vars: give it another name")
 	}
 	for _, name := range m.Env {
 		if !envName.MatchString(name) || strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "SCHEDULER_PLUGIN") {

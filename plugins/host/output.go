@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"unicode"
 )
 
 // Bounds of what a process writes to standard output and error.
@@ -51,7 +50,7 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 func (o *output) flush() {
-	if line := printable(o.line); line != "" {
+	if line := printable(string(o.line)); line != "" {
 		o.lines++
 		o.log.LogAttrs(context.Background(), slog.LevelInfo, line)
 		if o.lines == maxLogLines {
@@ -72,15 +71,5 @@ func (o *output) keep(p []byte) {
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strings.TrimSpace(printable(o.tail))
-}
-
-// printable is text without what could play tricks on a terminal.
-func printable(b []byte) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(string(b), "\uFFFD"))
+	return strings.TrimSpace(printable(string(o.tail)))
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -93,18 +91,9 @@ func (p *program) launch(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, permanent{err}
 	}
-	path := m.Command
-	switch {
-	case filepath.IsAbs(path):
-	case strings.ContainsRune(path, '/'):
-		path = filepath.Join(p.dir, filepath.FromSlash(path))
-	default:
-		if path, err = exec.LookPath(path); err != nil {
-			return nil, permanent{fmt.Errorf("its program cannot be found: %w", err)}
-		}
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, permanent{err}
-		}
+	path, err := locate(p.dir, m)
+	if err != nil {
+		return nil, permanent{fmt.Errorf("its program cannot be found: %w", err)}
 	}
 	proc, err := p.start(ctx, m, path)
 	if err != nil {
@@ -143,7 +132,7 @@ func (p *program) start(ctx context.Context, m *Manifest, path string) (*process
 		return nil, permanent{err}
 	}
 	log := p.host.opts.Log.With("plugin", p.name)
-	r := &runner{manifest: m, program: path, dir: p.dir, out: &output{log: log}, spawn: &p.host.spawn}
+	r := &runner{manifest: m, program: path, dir: p.dir, shared: dir, out: &output{log: log}, spawn: &p.host.spawn}
 	timeout := time.Duration(m.Limits.StartTimeout)
 	wires := &wires{limit: m.Limits.maxMessage()}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
@@ -218,7 +207,7 @@ func (p *program) describe(ctx context.Context, proc *process, m *Manifest, sum 
 		return permanent{fmt.Errorf("what it says of itself is wrong: %w", err)}
 	}
 	if p.trusted != nil {
-		if changes := p.trusted.difference(proc.entry); changes != "" {
+		if changes := p.trusted.Changes(proc.entry); changes != "" {
 			return permanent{fmt.Errorf("it describes itself differently than when it was trusted: %s; if you know why, run: scheduler plugins trust %s", changes, p.name)}
 		}
 	}
@@ -294,29 +283,4 @@ func (w *wires) dialOptions() []grpc.DialOption {
 		grpc.WithInitialWindowSize(window),
 		grpc.WithInitialConnWindowSize(window),
 	}
-}
-
-// socketDir is the folder of the host's sockets, made when the first plugin starts.
-// Nobody else can look into it.
-func (h *Host) socketDir() (string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.dir != "" {
-		return h.dir, nil
-	}
-	base := h.opts.TempDir
-	if base == "" {
-		base = os.TempDir()
-	}
-	// The path of a socket has at most 107 bytes, of which names below base take up
-	// to 58.
-	if len(base) > 48 && runtime.GOOS != "windows" {
-		base = "/tmp"
-	}
-	dir, err := os.MkdirTemp(base, "plugins-")
-	if err != nil {
-		return "", fmt.Errorf("making the folder of sockets: %w", err)
-	}
-	h.dir = dir
-	return dir, nil
 }

@@ -37,16 +37,19 @@ type runner struct {
 	dir      string
 	env      []string // what the library wants the process to know
 	sockets  string   // the folder of its sockets
+	shared   string   // the host's folder of all sockets
 	out      *output
 	spawn    *spawner
 
 	cmd       *exec.Cmd
 	life      *os.File // the host's end of the life pipe
+	watcher   *watcher
 	handshake *io.PipeReader
 	exited    chan struct{}
 
 	mu     sync.Mutex
 	line   string // the first line on standard output
+	silent bool   // standard output ended before that
 	pid    int    // 0 before the start
 	ended  bool   // the process was waited for: its id may be another's
 	killed bool
@@ -103,6 +106,7 @@ func (r *runner) Start(context.Context) (err error) {
 	}
 	_ = errors.Join(stdoutW.Close(), stderrW.Close(), lifeR.Close()) // the process has its own
 	r.life = life
+	r.watcher = watchGroup(r.pid, r.shared)
 	handshake, handshakeW := io.Pipe()
 	r.handshake = handshake
 	r.exited = make(chan struct{})
@@ -134,7 +138,7 @@ func (r *runner) readStdout(stdout io.Reader, handshake *io.PipeWriter) {
 	lines := bufio.NewReaderSize(stdout, maxHandshake)
 	line, err := lines.ReadSlice('\n')
 	r.mu.Lock()
-	r.line = string(line)
+	r.line, r.silent = string(line), errors.Is(err, io.EOF) && !r.killed
 	r.mu.Unlock()
 	if err == nil {
 		go func() { // nobody may be there to read it
@@ -155,6 +159,7 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 	r.ended = true
 	r.mu.Unlock()
 	killGroup(r.pid)
+	r.watcher.stop()
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
@@ -251,6 +256,7 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	line := r.firstLine()
 	status := r.status()
 	r.mu.Lock()
+	silent := r.silent
 	if r.killed && strings.HasPrefix(status, "signal: killed") {
 		status = "" // it did not end by itself
 	}
@@ -261,11 +267,13 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	case r.ID() == "":
 		why = fmt.Sprintf("the program %s cannot be started: %v", r.program, err)
 	case line != "" && (len(fields) < 4 || fields[0] != "1"):
-		why = fmt.Sprintf("it printed %q to standard output instead of the handshake line; print only that there", cut(printable([]byte(line)), 200))
+		why = fmt.Sprintf("it printed %q to standard output instead of the handshake line; print only that there", cut(printable(line), 200))
 	case len(fields) > 1 && fields[1] != strconv.Itoa(proto.Version):
-		why = fmt.Sprintf("it speaks version %s of the protocol, this program version %d: build one of them anew", cut(printable([]byte(fields[1])), 20), proto.Version)
+		why = fmt.Sprintf("it speaks version %s of the protocol, this program version %d: build one of them anew", cut(printable(fields[1]), 20), proto.Version)
 	case line == "" && status != "":
 		why = "it ended before the handshake: " + status
+	case line == "" && silent:
+		why = "it closed standard output before the handshake line"
 	case line == "":
 		why = fmt.Sprintf("it did not print the handshake line within %s", timeout)
 	case status != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"runtime/debug"
 	"strconv"
@@ -97,8 +98,9 @@ func (s *services) stop() {
 type ticket struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	env    *calls.Env // nil where there is none
-	// search looks for memories; vars is what is known. They may be nil.
+	// chat asks the model, search looks for memories, vars is what is known. They may
+	// be nil.
+	chat   func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error]
 	search func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error)
 	vars   func() (value.Value, error)
 
@@ -183,8 +185,8 @@ func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServe
 			done()
 		}
 	}()
-	if t.env == nil {
-		return status.Error(codes.FailedPrecondition, "only a call may ask the model, while it executes")
+	if t.chat == nil {
+		return status.Error(codes.FailedPrecondition, "the model cannot be asked here")
 	}
 	ask := &llm.Request{
 		Model: req.GetModel(), Temperature: req.Temperature, MaxTokens: int(req.GetMaxTokens()), ResponseSchema: req.GetResponseSchema(),
@@ -196,7 +198,7 @@ func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServe
 		ask.Messages = append(ask.Messages, m)
 	}
 	began = true
-	for d := range s.chat(ctx, t.env.LLM, ask, done) {
+	for d := range s.chat(t.chat(ctx, ask), ctx.Done(), done) {
 		if d.err != nil {
 			return status.Error(codes.Unavailable, clean(d.err.Error()))
 		}
@@ -222,9 +224,9 @@ type delta struct {
 	err error
 }
 
-// chat asks the provider in a goroutine of its own, which calls done at its end: a
+// chat takes an answer in a goroutine of its own, which calls done at its end: a
 // plugin that does not read what it is sent must not hold up the step.
-func (s *services) chat(ctx context.Context, provider llm.Provider, req *llm.Request, done func()) <-chan delta {
+func (s *services) chat(answer iter.Seq2[llm.Delta, error], over <-chan struct{}, done func()) <-chan delta {
 	deltas := make(chan delta)
 	go func() {
 		defer done()
@@ -233,7 +235,7 @@ func (s *services) chat(ctx context.Context, provider llm.Provider, req *llm.Req
 			select {
 			case deltas <- d:
 				return true
-			case <-ctx.Done():
+			case <-over:
 				return false
 			}
 		}
@@ -244,7 +246,7 @@ func (s *services) chat(ctx context.Context, provider llm.Provider, req *llm.Req
 			}
 		}()
 		defer s.recovered(&crash)
-		for d, err := range provider.Chat(ctx, req) {
+		for d, err := range answer {
 			if !send(delta{d, err}) || err != nil {
 				return
 			}
@@ -306,16 +308,17 @@ func (s *services) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogRe
 	}
 	switch n := s.logged.Add(1); {
 	case n <= maxLogLines:
-		s.log.Log(ctx, level, printable([]byte(cut(req.GetMessage(), maxLineBytes))))
+		s.log.Log(ctx, level, printable(cut(req.GetMessage(), maxLineBytes)))
 	case n == maxLogLines+1:
 		s.log.Warn("the plugin logs too much: nothing more of this process is logged")
 	}
 	return &proto.LogReply{}, nil
 }
 
-// varsOf is what a step may see, for a call of a plugin.
+// varsOf is what a step may see, for a call of a plugin. It is put together when it
+// is first asked for.
 func varsOf(v *calls.Vars) func() (value.Value, error) {
-	return func() (value.Value, error) {
+	return sync.OnceValues(func() (value.Value, error) {
 		doc, err := value.Of(value.Pairs(
 			"inputs", v.Inputs, "question", v.Question, "vars", v.Resolved, "summary", v.Summary(),
 			"facts", v.Facts(), "history", v.History(), "run", v.Run,
@@ -325,5 +328,5 @@ func varsOf(v *calls.Vars) func() (value.Value, error) {
 			return value.Value{}, fmt.Errorf("encoding what the step sees: %w", err)
 		}
 		return doc, nil
-	}
+	})
 }

@@ -34,6 +34,10 @@ type session struct {
 	queue   []queued
 }
 
+// frame is how many bytes a request has at most inside a message beside its own: the
+// header, the id, the token, the timeout.
+const frame = 64
+
 type queued struct {
 	request *proto.Request
 	size    int
@@ -68,7 +72,8 @@ func (s *session) fail(err error) {
 	}
 }
 
-// ask sends a request and waits for its reply. size is about that of the request.
+// ask sends a request and waits for its reply. size is that of the request, with its
+// frame.
 func (s *session) ask(ctx context.Context, req *proto.Request, size int) (*proto.Reply, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		req.TimeoutMs = max(1, time.Until(deadline).Milliseconds())
@@ -104,10 +109,9 @@ func (s *session) ask(ctx context.Context, req *proto.Request, size int) (*proto
 // giveUp tells the plugin that nobody waits for the reply any more.
 func (s *session) giveUp(id uint64) {
 	cancel := &proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}
-	const size = 16
 	s.mu.Lock()
 	delete(s.pending, id)
-	s.queue = append(s.queue, queued{cancel, size})
+	s.queue = append(s.queue, queued{cancel, frame})
 	s.mu.Unlock()
 	s.signal()
 }
@@ -147,12 +151,9 @@ func (s *session) send() {
 
 // together is how many of the requests fit into one message; at least one.
 func (s *session) together(queue []queued) int {
-	// A request has a few bytes more inside a message than alone: the frame, the id,
-	// the timeout.
-	const frame = 48
 	size := 0
 	for i := range queue {
-		if size += queue[i].size + frame; size > s.limit && i > 0 {
+		if size += queue[i].size; size > s.limit && i > 0 {
 			return i
 		}
 	}

@@ -19,6 +19,7 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 		s.jobs = make(chan func())
 		go func(jobs <-chan func()) {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			inheritNothing()
 			for job := range jobs {
 				job()
 			}

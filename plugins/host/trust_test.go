@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
 )
@@ -163,7 +164,11 @@ func TestManifest(t *testing.T) {
 		good + "limits: {timeout: 5}":                "/limits/timeout: ",
 		good + "limits: {timeout: soon}":             "no time span",
 		good + "limits: {max_chunks: 0}":             "/limits/max_chunks: ",
+		good + "args: [\"a\\nb\"]":                   "has a line break",
+		"name: vars\nversion: '1'\ncommand: x\n":     "give it another name",
 		good + "name: twice\n":                       ":4:1: ",
+		good + "description: \"\\e[2J\"":             "the character U+001B",
+		good + "args: [\"a\\u202Eb\"]":               "the character U+202E",
 		"- a list":                                   "want object, got array",
 		"name: x\nversion: 1.0.0\ncommand: ../../sh": "leaves the plugin's folder",
 		"name: x\nversion: '1'\ncommand: ../../s":    "leaves the plugin's folder",
@@ -210,6 +215,7 @@ func TestLockFile(t *testing.T) {
 		`{"version":1,"plugins":[{"name":"../x","functions":[]}]}`:                                                    `"../x" is no name`,
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"magic","doc_en":"d"}]}]}`:                          `the kind "magic" is not known`,
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"d","output":{"type":"x"}}]}]}`: "not a JSON Schema",
+		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"\u009b2J"}]}]}`:                "the character U+009B",
 	} {
 		file := filepath.Join(t.TempDir(), host.LockName)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -220,4 +226,39 @@ func TestLockFile(t *testing.T) {
 			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
 		}
 	}
+}
+
+// A lock file comes from a repository: nothing in it may be taken that trust would
+// not have written.
+func FuzzLockFile(f *testing.F) {
+	f.Add(`{"version":1,"plugins":[]}`)
+	f.Add(`{"version":1,"plugins":[{"name":"x","version":"1","sha256":"0","limits":{"timeout":"3s"},"functions":[
+		{"name":"f","kind":"variable","doc_en":"d","output":{"type":"string"}},
+		{"name":"g","kind":"call","doc_en":"d","params":{"type":"object"},"input":{"type":"object"},"output":{"type":"object"}}]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(t.TempDir(), host.LockName)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, err := host.Open(host.Options{LockFile: file})
+		if err != nil {
+			return
+		}
+		r, err := calls.NewRegistry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Register(r); err == nil {
+			for _, name := range r.CallNames() {
+				def, _ := r.Call(name)
+				_, _ = def.New(value.Value{})
+			}
+		}
+		if _, problems := h.List(); len(problems) > 0 {
+			t.Errorf("%q gave %v", text, problems)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

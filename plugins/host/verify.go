@@ -2,23 +2,14 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/yaml"
-	"github.com/callnode/scheduler/plugins"
-	"github.com/callnode/scheduler/plugins/proto"
 )
 
 // Single is a host of the one plugin in a folder, trusted for as long as the host
@@ -61,13 +52,13 @@ func (h *Host) Verify(ctx context.Context) []Result {
 		if err != nil {
 			return append(results, Result{name, err})
 		}
-		v := &verification{plugin: h.plugins[name], registry: registry}
+		v := &verification{plugin: h.plugins[name], registry: registry, failed: map[string]bool{}}
 		prefix := ""
 		if len(h.Names()) > 1 {
 			prefix = name + ": "
 		}
 		for _, c := range v.checks() {
-			results = append(results, Result{prefix + c.name, c.run(ctx)})
+			results = append(results, Result{prefix + c.name, v.run(ctx, c)})
 		}
 	}
 	return results
@@ -82,6 +73,33 @@ type check struct {
 type verification struct {
 	plugin   *plugin
 	registry *calls.Registry
+	failed   map[string]bool // names of checks
+}
+
+// run runs one check. What failed before it is forgotten: each check speaks of one
+// thing.
+func (v *verification) run(ctx context.Context, c check) error {
+	v.plugin.succeeded()
+	err := c.run(ctx)
+	if err == nil {
+		return nil
+	}
+	v.failed[c.name] = true
+	if hint := calls.HintOf(err); hint != "" {
+		return fmt.Errorf("%w (%s)", err, hint)
+	}
+	return err
+}
+
+// sound are the functions that work by themselves.
+func (v *verification) sound() []*Function {
+	var all []*Function
+	for i := range v.plugin.entry.Functions {
+		if f := &v.plugin.entry.Functions[i]; !v.failed[f.label()] {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 func (v *verification) checks() []check {
@@ -91,18 +109,12 @@ func (v *verification) checks() []check {
 	}
 	for i := range v.plugin.entry.Functions {
 		f := &v.plugin.entry.Functions[i]
-		switch f.Kind {
-		case Importance:
-			checks = append(checks, check{"importance " + f.Name, func(ctx context.Context) error { return v.importance(ctx, f) }})
-		case Variable:
-			checks = append(checks, check{"variable " + f.Name, func(ctx context.Context) error { return v.variable(ctx, f) }})
-		case Call:
-			checks = append(checks, check{"call " + f.Name, func(ctx context.Context) error { return v.call(ctx, f) }})
-		}
+		checks = append(checks, check{f.label(), func(ctx context.Context) error { return v.function(ctx, f) }})
 	}
 	return append(checks,
 		check{"unknown function", v.unknown},
 		check{"input that is no JSON", v.garbage},
+		check{"large request", v.large},
 		check{"many requests at once", v.concurrent},
 		check{"cancelled request", v.cancelled},
 		check{"ends when asked", v.shutdown},
@@ -110,20 +122,8 @@ func (v *verification) checks() []check {
 	)
 }
 
-// verifyTime is the time of the clock in checks.
-func verifyTime() time.Time { return time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC) }
-
-func verifyState() plugins.State {
-	return plugins.State{
-		Input:   "What is new? 有什么新消息？",
-		History: []plugins.Turn{{Role: "user", Content: "Hello", Timestamp: verifyTime().Add(-time.Hour)}, {Role: "assistant", Content: "Hi"}},
-		Vars:    map[string]json.RawMessage{"name": json.RawMessage(`"value"`)},
-		User:    "u1", Session: "s1", Language: "en", Now: verifyTime(),
-		Retrieve: func(context.Context) ([]plugins.Recalled, error) {
-			return []plugins.Recalled{{Text: "tea at 80 degrees", Score: 0.9}}, nil
-		},
-	}
-}
+// label names the function in the results of the suite.
+func (f *Function) label() string { return string(f.Kind) + " " + f.Name }
 
 // description wants what people and lint read.
 func (v *verification) description(context.Context) error {
@@ -137,18 +137,18 @@ func (v *verification) description(context.Context) error {
 	for i := range v.plugin.entry.Functions {
 		f := &v.plugin.entry.Functions[i]
 		if f.DocZh == "" {
-			problem(f, "it has no doc_zh")
+			problem(f, "it has no doc_zh: say in one sentence what it does, in Chinese")
 		}
 		if f.Kind != Call {
 			continue
 		}
 		if len(f.Examples) == 0 {
-			problem(f, "it has no example")
+			problem(f, "it has no example: give it one that runs without a network")
 		}
 		properties, _ := f.Params.Get("properties")
 		for name, p := range properties.Map().All() {
 			if doc, _ := p.Get("description"); doc.IsNull() {
-				problem(f, "the parameter %q has no description", name)
+				problem(f, "the parameter %q has no description: give it one in its schema", name)
 			}
 		}
 		for _, name := range f.Literal {
@@ -173,291 +173,4 @@ func (v *verification) description(context.Context) error {
 func (v *verification) starts(ctx context.Context) error {
 	_, err := v.plugin.acquire(ctx)
 	return err
-}
-
-func (v *verification) importance(ctx context.Context, f *Function) error {
-	function, ok := v.registry.Importance(f.Title(v.plugin.entry.Name))
-	if !ok {
-		return errors.New("it is not registered")
-	}
-	items := []plugins.Item{
-		{Name: "empty"},
-		{Name: "text", Text: "Seen on 2026-03-04. 昨天见过。"},
-		{Name: "data", Text: "tea", Data: json.RawMessage(`{"timestamp":"2026-03-01T00:00:00Z","list":[1,null,"x"]}`)},
-	}
-	for _, n := range []int{1, len(items), 500} {
-		batch := make([]plugins.Item, n)
-		for i := range batch {
-			batch[i] = items[i%len(items)]
-		}
-		if _, err := function.Judge(ctx, verifyState(), batch); err != nil {
-			return fmt.Errorf("with %d items: %w", n, err)
-		}
-	}
-	if _, err := function.Judge(ctx, plugins.State{}, items); err != nil {
-		return fmt.Errorf("with an empty state: %w", err)
-	}
-	return nil
-}
-
-func (v *verification) variable(ctx context.Context, f *Function) error {
-	resolver, ok := v.registry.Resolver(f.Name)
-	if !ok {
-		return errors.New("it is not registered")
-	}
-	_, err := resolver.Resolve(ctx, verifyState(), []string{f.Name})
-	return err
-}
-
-// call runs the examples, twice: they must give the same input.
-func (v *verification) call(ctx context.Context, f *Function) error {
-	for _, e := range f.Examples {
-		if err := v.example(ctx, f, e); err != nil {
-			return fmt.Errorf("the example %q: %w", e.Title, err)
-		}
-	}
-	return nil
-}
-
-func (v *verification) example(ctx context.Context, f *Function, e Example) error {
-	def, ok := v.registry.Call(f.Title(v.plugin.entry.Name))
-	if !ok {
-		return errors.New("it is not registered")
-	}
-	params, err := yaml.ParseValue([]byte(e.With))
-	if err != nil {
-		return err
-	}
-	env := calls.NewEnv()
-	env.LLM = &script{answers: e.Answers}
-	env.Vars = &calls.Vars{Question: verifyState().Input, Language: "en", Now: verifyTime(), Inputs: value.OfMap(nil)}
-	var inputs [2]value.Value
-	for i := range inputs {
-		call, err := def.New(params)
-		if err != nil {
-			return err
-		}
-		if inputs[i], err = call.Init(ctx, env.Vars); err != nil {
-			return err
-		}
-		if i == 1 {
-			break
-		}
-		text, data := "", (*value.Value)(nil)
-		for chunk, err := range call.Exec(ctx, env, inputs[i]) {
-			if err != nil {
-				return err
-			}
-			text += chunk.Text
-			if chunk.Data != nil {
-				data = chunk.Data
-			}
-		}
-		if data == nil {
-			out := value.OfMap(value.Pairs("text", text))
-			data = &out
-		}
-		if problems := def.Info.Output.Check(*data); problems != nil {
-			return fmt.Errorf("the output does not fit its schema: %w", problems)
-		}
-	}
-	if !value.Equal(inputs[0], inputs[1]) {
-		return fmt.Errorf("init gave two inputs for the same parameters: %s and %s", inputs[0], inputs[1])
-	}
-	return nil
-}
-
-// stillWell says whether the process answers, and is the one that it was.
-func (v *verification) stillWell(ctx context.Context, proc *process) error {
-	now, err := v.plugin.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	if now != proc {
-		return errors.New("the process did not survive it")
-	}
-	if err := proc.ping(ctx); err != nil {
-		return fmt.Errorf("the health check says: %s", statusText(err))
-	}
-	return nil
-}
-
-// raw sends a request as it is and wants a failure, or a gRPC status.
-func (v *verification) raw(ctx context.Context, req *proto.Request) error {
-	proc, err := v.plugin.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(v.plugin.limits.Timeout))
-	defer cancel()
-	reply, err := proc.api.Ask(ctx, req)
-	if err == nil && reply.GetFailure() == nil {
-		return errors.New("it answered as if nothing were wrong; want a failure")
-	}
-	return v.stillWell(ctx, proc)
-}
-
-func (v *verification) unknown(ctx context.Context) error {
-	const name = "no_such_function"
-	if err := v.raw(ctx, &proto.Request{Ask: &proto.Request_Judge{Judge: &proto.Judge{Function: name, State: &proto.State{}}}}); err != nil {
-		return fmt.Errorf("importance: %w", err)
-	}
-	if err := v.raw(ctx, &proto.Request{Ask: &proto.Request_Resolve{Resolve: &proto.Resolve{Names: []string{name}, State: &proto.State{}}}}); err != nil {
-		return fmt.Errorf("variable: %w", err)
-	}
-	return v.exec(ctx, &proto.ExecRequest{Function: name, Input: []byte("{}"), State: &proto.State{}})
-}
-
-// exec wants a failure too.
-func (v *verification) exec(ctx context.Context, req *proto.ExecRequest) error {
-	proc, err := v.plugin.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(v.plugin.limits.Timeout))
-	defer cancel()
-	stream, err := proc.api.Exec(ctx, req)
-	if err == nil {
-		var chunk *proto.Chunk
-		for err == nil && chunk.GetFailure() == nil {
-			chunk, err = stream.Recv()
-		}
-		if err != nil && statusText(err) == "EOF" {
-			return errors.New("call: it answered as if nothing were wrong; want a failure")
-		}
-	}
-	return v.stillWell(ctx, proc)
-}
-
-func (v *verification) garbage(ctx context.Context) error {
-	for i := range v.plugin.entry.Functions {
-		if f := &v.plugin.entry.Functions[i]; f.Kind == Call {
-			if err := v.exec(ctx, &proto.ExecRequest{Function: f.Name, Input: []byte(`{"x":`), State: &proto.State{}}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// concurrent mixes requests of all functions; each answer must be that of its
-// request.
-func (v *verification) concurrent(ctx context.Context) error {
-	var all sync.WaitGroup
-	errs := make(chan error, 16)
-	for k := range cap(errs) {
-		all.Go(func() {
-			for i := range v.plugin.entry.Functions {
-				f := &v.plugin.entry.Functions[(i+k)%len(v.plugin.entry.Functions)]
-				var err error
-				switch f.Kind {
-				case Importance:
-					var verdicts []plugins.Verdict
-					function, _ := v.registry.Importance(f.Title(v.plugin.entry.Name))
-					verdicts, err = function.Judge(ctx, verifyState(), make([]plugins.Item, k+1))
-					if err == nil && len(verdicts) != k+1 {
-						err = fmt.Errorf("%d verdicts for %d items", len(verdicts), k+1)
-					}
-				case Variable:
-					err = v.variable(ctx, f)
-				case Call:
-					err = v.call(ctx, f)
-				}
-				if err != nil {
-					errs <- fmt.Errorf("%s: %w", f.Name, err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	return <-errs
-}
-
-// cancelled gives requests up at once.
-func (v *verification) cancelled(ctx context.Context) error {
-	proc, err := v.plugin.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range v.plugin.entry.Functions {
-		f := &v.plugin.entry.Functions[i]
-		over, cancel := context.WithCancel(ctx)
-		time.AfterFunc(time.Millisecond, cancel)
-		var err error
-		switch f.Kind {
-		case Importance:
-			function, _ := v.registry.Importance(f.Title(v.plugin.entry.Name))
-			_, err = function.Judge(over, verifyState(), make([]plugins.Item, 100))
-		case Variable:
-			err = v.variable(over, f)
-		case Call:
-			err = v.call(over, f)
-		}
-		cancel()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-	}
-	return v.stillWell(ctx, proc)
-}
-
-// shutdown wants that the process ends by itself.
-func (v *verification) shutdown(ctx context.Context) error {
-	proc, err := v.plugin.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	v.plugin.mu.Lock()
-	v.plugin.current = nil
-	v.plugin.mu.Unlock()
-	proc.stop(v.plugin.host.opts.StopGrace)
-	if status := proc.status(); strings.Contains(status, "signal") {
-		return fmt.Errorf("it did not end within %s of plugin.GRPCController/Shutdown and had to be killed (%s)", v.plugin.host.opts.StopGrace, status)
-	}
-	return nil
-}
-
-// orphan closes the pipe that says that the host lives.
-func (v *verification) orphan(ctx context.Context) error {
-	proc, err := v.plugin.acquire(ctx)
-	if err != nil || proc.abandon == nil {
-		return err
-	}
-	v.plugin.mu.Lock()
-	v.plugin.current = nil
-	v.plugin.mu.Unlock()
-	defer proc.stop(0)
-	proc.abandon()
-	select {
-	case <-proc.exited:
-		return nil
-	case <-time.After(v.plugin.host.opts.StopGrace):
-		return fmt.Errorf("it did not end within %s of end of file on the descriptor %s", v.plugin.host.opts.StopGrace, proto.LifeKey)
-	}
-}
-
-// script is a model that gives answers in order.
-type script struct {
-	mu      sync.Mutex
-	answers []string
-}
-
-// Chat gives the next answer.
-func (s *script) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		switch {
-		case ctx.Err() != nil:
-			yield(llm.Delta{}, ctx.Err())
-		case len(s.answers) == 0:
-			yield(llm.Delta{}, &llm.Error{Message: "the example has no further answer"})
-		default:
-			text := s.answers[0]
-			s.answers = s.answers[1:]
-			_ = yield(llm.Delta{Text: text}, nil) && yield(llm.Delta{FinishReason: "stop"}, nil)
-		}
-	}
 }

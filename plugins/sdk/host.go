@@ -22,6 +22,7 @@ type Host struct {
 	client proto.HostClient
 	token  string
 	state  *proto.State
+	key    string
 }
 
 type hostKey struct{}
@@ -46,6 +47,11 @@ func (s *pluginServer) context(ctx context.Context, token string, state *proto.S
 // time.
 func (h *Host) State() plugins.State { return proto.ToState(h.state) }
 
+// IdempotencyKey names this use of a call in its run. It is the same when the step is
+// tried again, and when the run goes on in another process: a service that knows such
+// keys does the work once. "" for what is no call of a flow.
+func (h *Host) IdempotencyKey() string { return h.key }
+
 func (h *Host) ready() error {
 	if h.client == nil {
 		return errors.New("the plugin was granted no services of the host: list them under services in plugin.yaml")
@@ -61,7 +67,8 @@ func plain(err error) error {
 	return err
 }
 
-// Chat asks the flow's model; only calls may. The service llm must be granted. Of
+// Chat asks the flow's model; what that costs counts for the step. The service llm
+// must be granted. To functions that are no calls the answer comes in one piece. Of
 // req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
 func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {

@@ -184,6 +184,7 @@ func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingS
 		return fail(&Error{Kind: "invalid", Message: "the input is no JSON: " + err.Error()})
 	}
 	ctx := s.context(stream.Context(), req.GetToken(), req.GetState())
+	HostOf(ctx).key = req.GetIdempotencyKey()
 	for p, err := range f.call.exec(ctx, input) {
 		if err != nil {
 			return fail(err)

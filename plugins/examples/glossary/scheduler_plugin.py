@@ -24,7 +24,12 @@ import sys
 import threading
 import traceback
 
-import grpc
+try:
+    import grpc
+    import google.protobuf
+except ImportError as error:
+    raise ImportError("plugins in Python need grpcio and protobuf: pip install grpcio protobuf (Debian: "
+                      "apt install python3-grpcio). They run with %s" % sys.executable) from error
 
 import plugin_pb2 as pb
 import transport_pb2 as transport
@@ -61,10 +66,11 @@ class Item:
 
 class State:
     """What is known of the dialogue; history is a list of turns with role, content
-    and timestamp, retrieved one of memories with text and score."""
+    and timestamp, retrieved one of memories with text and score. host is the Host."""
 
-    def __init__(self, message=None):
+    def __init__(self, message=None, channel=None, token="", idempotency_key=""):
         message = message or pb.State()
+        self.host = Host(channel, token, self, idempotency_key)
         self.input, self.user, self.session = message.input, message.user, message.session
         self.language, self.history, self.retrieved = message.language, message.history, message.retrieved
         self.vars = {name: json.loads(text) for name, text in message.vars.items()}
@@ -86,11 +92,13 @@ def parse_time(text):
 
 
 class Host:
-    """What a call may use of the host, as far as plugin.yaml lists it under
-    services. state is the State."""
+    """What a function may use of the host, as far as plugin.yaml lists it under
+    services. state is the State. idempotency_key is the same when the step is tried
+    again: for services that do the work of one key once."""
 
-    def __init__(self, channel, token, state):
+    def __init__(self, channel, token, state, idempotency_key):
         self._channel, self._token, self.state = channel, token, state
+        self.idempotency_key = idempotency_key
 
     def _invoke(self, method, request, reply, stream=False):
         if self._channel is None:
@@ -192,9 +200,9 @@ class Plugin:
         try:
             kind = request.WhichOneof("ask")
             if kind == "judge":
-                self._judge(request.judge, reply.judged)
+                self._judge(request.judge, request.token, reply.judged)
             elif kind == "resolve":
-                self._resolve(request.resolve, reply.resolved)
+                self._resolve(request.resolve, request.token, reply.resolved)
             elif kind == "init":
                 self._find(pb.CALL, request.init.function)
                 reply.initialized.input = request.init.params
@@ -205,15 +213,15 @@ class Plugin:
             return pb.Reply(id=request.id, failure=failure(error))
         return reply
 
-    def _judge(self, ask, judged):
-        judge, state = self._find(pb.IMPORTANCE, ask.function), State(ask.state)
+    def _judge(self, ask, token, judged):
+        judge, state = self._find(pb.IMPORTANCE, ask.function), State(ask.state, self._channel, token)
         judged.SetInParent()
         for item in ask.items:
             verdict = judge(state, Item(item.name, item.text, json.loads(item.data) if item.data else None))
             judged.verdicts.add(include=verdict.include, score=verdict.score, reason=verdict.reason)
 
-    def _resolve(self, ask, resolved):
-        state = State(ask.state)
+    def _resolve(self, ask, token, resolved):
+        state = State(ask.state, self._channel, token)
         resolved.SetInParent()
         for name in ask.names:
             value = self._find(pb.VARIABLE, name)(state)
@@ -223,8 +231,8 @@ class Plugin:
     def _exec(self, request, context):
         try:
             function = self._find(pb.CALL, request.function)
-            host = Host(self._channel, request.token, State(request.state))
-            out = function(host, json.loads(request.input))
+            state = State(request.state, self._channel, request.token, request.idempotency_key)
+            out = function(state.host, json.loads(request.input))
             if not inspect.isgenerator(out):
                 out = [out]
             for piece in out:

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -97,7 +98,11 @@ func files(o Options) ([]file, error) {
 	}
 	switch o.Language {
 	case "go":
-		all = append(all, file{"go.mod", goMod(o)}, file{".gitignore", "/" + o.Name + "\n"})
+		module, err := goModule(o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, module...), file{".gitignore", "/" + o.Name + "\n"})
 	case "python":
 		all = append(all, file{".gitignore", "__pycache__/\n"})
 	case "node":
@@ -106,24 +111,54 @@ func files(o Options) ([]file, error) {
 	return all, nil
 }
 
-func goMod(o Options) string {
-	text := fmt.Sprintf("module %s\n\ngo 1.26\n", o.Name)
+// goModule is the go.mod and, where the plugin is built with a folder of source, the
+// go.sum of that: then it builds without a network, as far as the source does.
+func goModule(o Options) ([]file, error) {
+	text := "module " + o.Name + "\n\ngo 1.26.0\n" // no lower than that of the source
 	switch {
 	case o.Replace != "":
-		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, o.Replace)
+		mod, err := os.ReadFile(filepath.Join(o.Replace, "go.mod"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the source to build with: %w", err)
+		}
+		sum, err := os.ReadFile(filepath.Join(o.Replace, "go.sum"))
+		if err != nil {
+			return nil, fmt.Errorf("reading the source to build with: %w", err)
+		}
+		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, quoted(o.Replace))
+		text += "\n// All that scheduler requires: go mod tidy takes out what this plugin does not.\n"
+		for _, block := range requirements.FindAll(mod, -1) {
+			text += string(block) + "\n"
+		}
+		return []file{{"go.mod", text}, {"go.sum", string(sum)}}, nil
 	case o.Version != "":
 		text += fmt.Sprintf("\nrequire %s %s\n", module, o.Version)
 	}
-	return text
+	return []file{{"go.mod", text}}, nil
+}
+
+// requirements are the requirements in a go.mod.
+var requirements = regexp.MustCompile(`(?m)^require (?:\([^)]*\)|[^(\n]*)`)
+
+// quoted is a path as go.mod takes it.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " \t\"'`()[]{},") || strings.Contains(path, "//") {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 func steps(dir string, o Options) []string {
 	enter := "cd " + dir
 	switch o.Language {
 	case "go":
-		return []string{enter, "go mod tidy", "go test ./...", "go build -o " + o.Name + " ."}
+		build := []string{"go test ./...", "go build -o " + o.Name + " ."}
+		if o.Replace == "" {
+			build = append([]string{"go mod tidy"}, build...)
+		}
+		return append([]string{enter}, build...)
 	case "python":
-		return []string{enter, "python3 -m unittest"}
+		return []string{enter, "python3 -m unittest    # with grpcio and protobuf (Debian: apt install python3-grpcio)"}
 	default:
 		return []string{enter, "npm install", "npm test"}
 	}

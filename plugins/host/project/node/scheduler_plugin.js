@@ -63,19 +63,21 @@ function tooLarge (size) {
   }
 }
 
-// What a function may know of the dialogue.
-function toState (message) {
+// What a function may know of the dialogue. host is the Host.
+function toState (message, client, token) {
   const state = { ...message, now: new Date(message.now || 0), vars: {} }
+  state.host = new Host(client, token, state)
   for (const [name, text] of Object.entries(message.vars || {})) state.vars[name] = parse(text)
   return state
 }
 
-// What a call may use of the host, as far as plugin.yaml lists it under services.
-// state is what is known of the dialogue; signal is aborted when nobody waits any
-// more.
+// What a function may use of the host, as far as plugin.yaml lists it under services.
+// state is what is known of the dialogue. For a call, signal is aborted when nobody
+// waits any more, and idempotencyKey is the same when the step is tried again: for services that do
+// the work of one key once.
 class Host {
-  constructor (client, token, state, signal) {
-    Object.assign(this, { client, token, state, signal })
+  constructor (client, token, state) {
+    Object.assign(this, { client, token, state })
   }
 
   #invoke (method, request) {
@@ -181,13 +183,13 @@ class Plugin {
       case 'judge': {
         const { function: name, items } = request.judge
         const judge = this.#find('IMPORTANCE', name)
-        const state = toState(request.judge.state || {})
+        const state = toState(request.judge.state || {}, this.#client, request.token)
         const verdicts = []
         for (const item of items) verdicts.push(await judge(state, { ...item, data: parse(item.data) }))
         return { judged: { verdicts } }
       }
       case 'resolve': {
-        const state = toState(request.resolve.state || {})
+        const state = toState(request.resolve.state || {}, this.#client, request.token)
         const values = {}
         for (const name of request.resolve.names) {
           const value = await this.#find('VARIABLE', name)(state)
@@ -212,7 +214,9 @@ class Plugin {
     try {
       const { request } = stream
       const exec = this.#find('CALL', request.function)
-      const out = await exec(new Host(this.#client, request.token, toState(request.state || {}), over.signal), parse(request.input))
+      const { host } = toState(request.state || {}, this.#client, request.token)
+      Object.assign(host, { signal: over.signal, idempotencyKey: request.idempotency_key })
+      const out = await exec(host, parse(request.input))
       if (out && (out[Symbol.asyncIterator] || out[Symbol.iterator])) {
         for await (const text of out) {
           if (over.signal.aborted) return

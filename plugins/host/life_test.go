@@ -1,0 +1,125 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+func pid(t testing.TB, r *calls.Registry) int {
+	t.Helper()
+	f, _ := r.Resolver("pid")
+	values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(values["pid"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// eventually waits for something that comes by itself.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not happen", what)
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// One process serves all; it is started again when it is gone.
+func TestRestart(t *testing.T) {
+	_, r := open(t, folder(t, ""), host.Options{Backoff: time.Millisecond})
+	var all sync.WaitGroup
+	pids := make([]int, 32)
+	for i := range pids {
+		all.Go(func() { pids[i] = pid(t, r) })
+	}
+	all.Wait()
+	if slices.Min(pids) != slices.Max(pids) {
+		t.Errorf("several processes were started: %v", pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the process", func() bool { return !alive(pids[0]) })
+	eventually(t, "the restart", func() bool {
+		f, _ := r.Resolver("pid")
+		values, err := f.Resolve(t.Context(), plugins.State{}, []string{"pid"})
+		return err == nil && string(values["pid"]) != strconv.Itoa(pids[0])
+	})
+}
+
+// beAHost starts a plugin, says its process id, and waits to be killed.
+func beAHost(dir, temp string) {
+	h, err := host.Single(context.Background(), dir, host.Options{TempDir: temp})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	r, _ := calls.NewRegistry()
+	_ = h.Register(r)
+	f, _ := r.Resolver("pid")
+	values, err := f.Resolve(context.Background(), plugins.State{}, []string{"pid"})
+	fmt.Println(string(values["pid"]), err)
+	select {}
+}
+
+// A plugin does not outlive a host that is killed.
+func TestOrphan(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // the host cannot do it
+	cmd := exec.Command(program, "be-a-host", folder(t, ""), temp)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	word, _, _ := strings.Cut(line, " ")
+	plugin, err := strconv.Atoi(word)
+	if err != nil || !alive(plugin) {
+		t.Fatalf("the host says %q", line)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "the end of the plugin", func() bool { return !alive(plugin) || zombie(plugin) })
+}
+
+// zombie: where nobody takes care of orphans, they stay in the table.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z")
+}

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// tricky are control characters, which steer terminals, and those that turn the
+// direction of writing.
+func tricky(r rune) bool {
+	turns := r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || turns
+}
+
+// printable is text without what could play tricks on whoever reads it.
+func printable(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if !strings.ContainsFunc(text, tricky) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if tricky(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// message is text of a plugin for an error: readable and not endless.
+func message(text string) string { return printable(cut(text, maxText)) }
+
+// cut shortens a text for a message.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// oneLine is a sentence in one line: lists show it, and so does the question whether a
+// plugin is trusted, which no line of it may pretend to be a part of.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// readable refuses text that could play tricks on whoever reads it. What a plugin
+// says of itself is shown to the user who is asked to trust it.
+func readable(v value.Value) error {
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		return readableText(text)
+	case value.List:
+		for _, item := range v.List() {
+			if err := readable(item); err != nil {
+				return err
+			}
+		}
+	case value.Object:
+		for key, member := range v.Map().All() {
+			if err := readableText(key); err != nil {
+				return err
+			}
+			if err := readable(member); err != nil {
+				return err
+			}
+		}
+	case value.Null, value.Bool, value.Int, value.Float:
+	}
+	return nil
+}
+
+func readableText(text string) error {
+	for _, r := range text {
+		if tricky(r) {
+			return fmt.Errorf("the text %q has the character %U, which is not shown as it is: take it out", cut(text, 60), r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package host_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+// A registry says why what it has, or has not, cannot be used.
+func TestUnusable(t *testing.T) {
+	dir := folder(t, "")
+	opts := host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), host.LockName)}
+	why := func() (message, hint string) {
+		r := registered(t, openAll(t, opts))
+		err := r.Unusable("sample.greet")
+		for _, name := range []string{"sample", "sample.nosuch", "sample.is_long"} {
+			if got := r.Unusable(name); !errors.Is(got, err) {
+				t.Errorf("%s: %v, but %v", name, got, err)
+			}
+		}
+		if _, known := r.Resolver("profile"); known && !errors.Is(r.Unusable("vars.profile"), err) {
+			t.Errorf("its variable: %v", r.Unusable("vars.profile"))
+		}
+		for _, name := range []string{"vars.nosuch", "other.thing", "chat"} {
+			if got := r.Unusable(name); got != nil {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		if err == nil {
+			return "", ""
+		}
+		return err.Error(), calls.HintOf(err)
+	}
+	is := func(message, hint string) {
+		t.Helper()
+		if m, h := why(); m != message || h != hint {
+			t.Errorf("got %s (%s)\nwant %s (%s)", m, h, message, hint)
+		}
+	}
+	is("the plugin sample is not trusted", "look at what it wants, then trust it: scheduler plugins trust sample")
+	h := openAll(t, opts)
+	w, err := h.Wants("sample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.TrustAs(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	is("", "")
+
+	manifest := filepath.Join(dir, host.ManifestName)
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(string(text) + "# changed\n")
+	is("the plugin sample changed since it was trusted", "if you know why, trust it again: scheduler plugins trust sample")
+	if _, err := h.TrustAs(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
+		t.Errorf("what was not shown is trusted: %v", err)
+	}
+	write("name: sample\nversion: 1.0.0\ncommand: ./not-built\n")
+	is("the program of the plugin sample is not there: ./not-built", "build or install it, in "+dir)
+	if got := states(openAll(t, opts)); got[0] != "sample 1.0.0 no-program" {
+		t.Errorf("listed as %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "not-built"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is("the program of the plugin sample is not executable: ./not-built", "chmod +x ./not-built, in "+dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	is("the plugin sample is trusted, but in no folder of plugins", "put it back: plugins are looked for in "+filepath.Dir(dir))
+}
+
+// A temporary folder may be relative: a plugin starts in a folder of its own.
+func TestRelativeTempDir(t *testing.T) {
+	dir := folder(t, "")
+	t.Chdir(shortDir(t))
+	h, err := host.Single(t.Context(), dir, host.Options{TempDir: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
