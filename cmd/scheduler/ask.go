@@ -2,11 +2,12 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -22,82 +23,122 @@ func (a *app) canAsk() bool {
 	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.stderr)
 }
 
-// errNoAnswer says that the person ended the input.
-var errNoAnswer = errors.New("no answer")
-
-// ask asks a person for everything that waits, field by field, until each answer
-// fits its schema.
-func (a *app) ask(waiting []scheduler.WaitingFor) ([]scheduler.Answer, error) {
-	in := bufio.NewReader(a.stdin)
-	var answers []scheduler.Answer
-	for _, w := range waiting {
-		properties, _ := w.RemainingSchema.Get("properties")
-		fmt.Fprintf(a.stderr, "\nstep %s needs:\n", w.Step)
-		for pointer, property := range properties.Map().All() {
-			answer, err := a.askOne(in, w, pointer, property, waiting)
-			if err != nil {
-				return nil, err
+// typedLines gives the lines that a person types, until the input ends. They are
+// read beside, so that nobody has to wait for one, and by one reader, so that none
+// is lost between two questions.
+func (a *app) typedLines() <-chan string {
+	if a.lines == nil {
+		a.lines = make(chan string)
+		go func(in *bufio.Reader) {
+			defer close(a.lines)
+			for {
+				line, err := in.ReadString('\n')
+				if line != "" {
+					a.lines <- line
+				}
+				if err != nil {
+					return
+				}
 			}
-			answers = append(answers, answer)
-		}
+		}(bufio.NewReader(a.stdin))
 	}
-	return answers, nil
+	return a.lines
 }
 
-// askOne asks for one field. An empty line takes the default.
-func (a *app) askOne(in *bufio.Reader, w scheduler.WaitingFor, pointer string, property value.Value, waiting []scheduler.WaitingFor) (scheduler.Answer, error) {
-	choices, _ := property.Get("enum")
-	fmt.Fprint(a.stderr, question(pointer, property))
-	for i, choice := range choices.List() {
-		fmt.Fprintf(a.stderr, "    %d) %s\n", i+1, display(choice))
+// Why a person gave no more answers: the input has ended, or a question takes none.
+var (
+	errNoAnswer = errors.New("no answer")
+	errLeftOut  = errors.New("left out")
+)
+
+// asker asks a person for what steps wait for.
+type asker struct {
+	lines <-chan string
+	out   io.Writer
+	// check says what is wrong with an answer, given those before it.
+	check   func(ctx context.Context, answers []scheduler.Answer) error
+	waiting []scheduler.WaitingFor
+	// answers are those that were typed so far.
+	answers []scheduler.Answer
+}
+
+// ask asks for everything that waits, field by field, until each answer fits. The
+// error says why it ended before: errNoAnswer, or that of ctx. What was typed until
+// then is in q.answers.
+func (q *asker) ask(ctx context.Context) error {
+	for _, w := range q.waiting {
+		properties, _ := w.RemainingSchema.Get("properties")
+		fmt.Fprintf(q.out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n", w.Step)
+		for pointer, property := range properties.Map().All() {
+			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema}
+			f.optional = !names(w.RemainingSchema, pointer)
+			if err := q.field(ctx, f); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// maxNested bounds how deep objects are asked for member by member.
+const maxNested = 6
+
+// field asks for one value; for an object that names its members, for each of
+// them.
+func (q *asker) field(ctx context.Context, f field) error {
+	f.schema = resolved(f.schema, f.flat)
+	members, _ := f.schema.Get("properties")
+	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
+		return q.value(ctx, f)
+	}
+	fmt.Fprintf(q.out, "  %s, an object%s\n", f.name(), description(f.schema))
+	before := len(q.answers)
+	for _, optional := range []bool{false, true} {
+		for name, member := range members.Map().All() {
+			if names(f.schema, name) == optional {
+				continue
+			}
+			m := field{step: f.step, pointer: f.pointer + "/" + value.Escape(name), schema: member, flat: f.flat, optional: optional || f.optional}
+			if err := q.field(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	if len(q.answers) == before && !f.optional { // every member was left out
+		q.answers = append(q.answers, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: value.OfMap(nil)})
+	}
+	return nil
+}
+
+// value asks for one value until there is one that fits.
+func (q *asker) value(ctx context.Context, f field) error {
+	fmt.Fprint(q.out, f.question())
 	for {
-		fmt.Fprint(a.stderr, "  > ")
-		line, err := in.ReadString('\n')
-		if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
-			fmt.Fprintln(a.stderr)
-			return scheduler.Answer{}, errNoAnswer
+		fmt.Fprint(q.out, "  > ")
+		var line string
+		var more bool
+		select {
+		case line, more = <-q.lines:
+		case <-ctx.Done():
 		}
-		line = strings.TrimRight(line, "\r\n")
-		if def, ok := property.Get("default"); ok && line == "" {
-			return scheduler.Answer{Step: w.Step, Pointer: pointer, Value: def}, nil
+		if ctx.Err() != nil || !more {
+			fmt.Fprintln(q.out)
+			return errors.Join(ctx.Err(), errNoAnswer)
 		}
-		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(choices.List()) {
-			return scheduler.Answer{Step: w.Step, Pointer: pointer, Value: choices.List()[n-1]}, nil
+		v, err := f.read(strings.TrimSpace(line), q.waiting)
+		if errors.Is(err, errLeftOut) {
+			return nil
 		}
-		answer, err := scheduler.ParseAnswer(w.Step+":"+pointer+"="+line, waiting)
 		if err == nil {
-			return answer, nil
+			answers := append(slices.Clip(q.answers), scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
+			if err = q.check(ctx, answers); err == nil {
+				q.answers = answers
+				return nil
+			}
 		}
-		fmt.Fprintf(a.stderr, "  %v\n", err)
+		fmt.Fprintf(q.out, "  %v\n", err)
 		if hint := calls.HintOf(err); hint != "" {
-			fmt.Fprintf(a.stderr, "  (%s)\n", hint)
+			fmt.Fprintf(q.out, "  (%s)\n", hint)
 		}
 	}
-}
-
-// question is the line that asks for a field: its name, type, description and
-// default.
-func question(pointer string, property value.Value) string {
-	name := strings.TrimPrefix(pointer, "/")
-	if name == "" {
-		name = "the whole value"
-	}
-	s := fmt.Sprintf("  %s (%s)", name, typeOf(property))
-	if text, ok := property.Get("description"); ok {
-		doc, _ := text.Str()
-		s += ": " + doc
-	}
-	if def, ok := property.Get("default"); ok {
-		s += fmt.Sprintf(" [%s]", display(def))
-	}
-	return s + "\n"
-}
-
-// display is a value as people write it: text without quotes.
-func display(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
@@ -28,6 +27,7 @@ const maxLine = 64 << 20
 
 func newCall(a *app) *cobra.Command {
 	var with, jsonl string
+	var scope calls.Scope
 	cmd := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Run one call without a flow",
@@ -36,37 +36,42 @@ a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one li
 {"id", "output"} or {"id", "error": {"kind", "message"}}, in order; llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), vars is what the call sees
 (question, inputs, history, summary, facts, vars, language, user, session, now).
-Exit code 0 when every line was answered, errors included.`,
+Lines share nothing but the memory store of the state directory. Exit code 0 when
+every line was answered, errors included.`,
 		Example: strings.Trim(`
   echo '{"template": "Hello {{ name }}", "values": {"name": "Lin"}}' | scheduler call template --with -
   scheduler call in-chat --jsonl requests.jsonl`, "\n"),
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeCalls(),
+		ValidArgsFunction: completeCalls(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			registry, err := builtin.Registry()
+			registry, err := a.registry()
 			if err != nil {
 				return err
 			}
-			def, ok := registry.Call(args[0])
-			if !ok {
-				return usageError(fmt.Errorf("there is no call %q%s", args[0], didYouMean(args[0], registry.CallNames())))
+			def, err := findCall(registry, args[0])
+			if err != nil {
+				return err
 			}
 			client, err := guard.NewClient(a.config.HTTP.AllowHosts)
 			if err != nil {
 				return err
 			}
-			runner := &callRunner{app: a, def: def, registry: registry, client: client}
+			lazy, closeMemory := a.lazyMemory(nil, false)
+			defer closeMemory()
+			runner := &callRunner{app: a, def: def, registry: registry, client: client, memory: lazy}
 			if jsonl != "" {
 				if with != "" {
 					return usageError(errors.New("--with and --jsonl exclude each other"))
 				}
 				return runner.lines(cmd.Context(), jsonl)
 			}
-			return runner.single(cmd.Context(), with)
+			return runner.single(cmd.Context(), with, scope)
 		},
 	}
 	cmd.Flags().StringVar(&with, "with", "", "parameters, a YAML or JSON `file`, - for stdin")
 	cmd.Flags().StringVar(&jsonl, "jsonl", "", "requests, one JSON object per line, a `file`, - for stdin")
+	cmd.Flags().StringVar(&scope.User, "user", "", "whose memory the call works in, with --with")
+	cmd.Flags().StringVar(&scope.Session, "session", "", "in which `session` of it, with --with")
 	return cmd
 }
 
@@ -84,6 +89,7 @@ type callRunner struct {
 	def      calls.Definition
 	registry *calls.Registry
 	client   calls.HTTP
+	memory   calls.Memory
 }
 
 func (r *callRunner) env() *calls.Env {
@@ -91,7 +97,7 @@ func (r *callRunner) env() *calls.Env {
 	env.Functions = r.registry
 	env.MediaRoots = r.app.config.Media
 	env.Tokens = tokens.For("")
-	env.HTTP = r.client
+	env.HTTP, env.Memory = r.client, r.memory
 	env.Calls = plainCalls{r.registry, env}
 	return env
 }
@@ -113,7 +119,7 @@ func (c plainCalls) RunCall(ctx context.Context, name string, params value.Value
 }
 
 // single runs the call once and prints its output.
-func (r *callRunner) single(ctx context.Context, with string) error {
+func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope) error {
 	params := value.OfMap(nil)
 	if with != "" {
 		text, err := r.app.readFile(with)
@@ -125,7 +131,7 @@ func (r *callRunner) single(ctx context.Context, with string) error {
 		}
 	}
 	env := r.env()
-	env.Vars = &calls.Vars{Language: r.app.config.language(), Now: time.Now()}
+	env.Vars = &calls.Vars{Language: r.app.config.language(), Now: time.Now(), Scope: scope}
 	if r.def.Info.UsesLLM {
 		name := r.app.config.LLM.Default
 		if name != "" {
@@ -143,7 +149,7 @@ func (r *callRunner) single(ctx context.Context, with string) error {
 		}
 		return exitFor(ctx, err, false)
 	}
-	_, err = fmt.Fprintf(r.app.stdout, "%s\n", output.AppendIndented(nil, "  "))
+	_, err = fmt.Fprintln(r.app.stdout, jsonText(output))
 	return err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,29 +12,43 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 func newCalls(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, onlyFunctions bool
 	cmd := &cobra.Command{
-		Use:               "calls [NAME]",
-		Short:             "List the calls, or show one with its schemas and an example",
-		Example:           "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params",
+		Use:   "calls [NAME]",
+		Short: "List what flows can name, or show one call with its schemas and an example",
+		Long: `List the calls, importance functions and variables that flows can name: those that
+are built in and those of trusted plugins. With a name, show that one; for a call its
+parameters, its output and a flow that runs. The JSON list has the calls; with
+--functions, the importance functions and variables.`,
+		Example:           "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params\n  scheduler calls --functions --json",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeCalls(),
+		ValidArgsFunction: completeCalls(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			registry, err := builtin.Registry()
+			registry, err := a.registry()
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
+			functions, err := a.functions()
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 0 && onlyFunctions:
+				return a.listFunctions(functions, asJSON)
+			case len(args) == 0 && asJSON:
 				return a.listCalls(registry, asJSON)
+			case len(args) == 0:
+				return errors.Join(a.listCalls(registry, false), a.listFunctions(functions, false))
 			}
-			def, ok := registry.Call(args[0])
-			if !ok {
-				return usageError(fmt.Errorf("there is no call %q%s", args[0], didYouMean(args[0], registry.CallNames())))
+			if f := findFunction(functions, args[0]); f != nil {
+				return a.showFunction(f, asJSON)
+			}
+			def, err := findCall(registry, args[0])
+			if err != nil {
+				return err
 			}
 			if asJSON {
 				return a.printJSON(callJSON(def, a.config.language()))
@@ -42,12 +57,32 @@ func newCalls(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&onlyFunctions, "functions", false, "list the importance functions and variables")
 	return cmd
 }
 
 func (a *app) printJSON(v value.Value) error {
-	_, err := fmt.Fprintf(a.stdout, "%s\n", v.AppendIndented(nil, "  "))
+	_, err := fmt.Fprintln(a.stdout, jsonText(v))
 	return err
+}
+
+// jsonText is a value as indented JSON, for people and programs: control characters
+// of its strings are escaped, those too that JSON allows as they are.
+func jsonText(v value.Value) string {
+	text := string(v.AppendIndented(nil, "  "))
+	bare := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
+	if !strings.ContainsFunc(text, bare) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if bare(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func callJSON(def calls.Definition, language string) value.Value {
@@ -120,6 +155,9 @@ func table(b *strings.Builder, schema value.Value, literal []string) {
 		docValue, _ := p.Get("description")
 		doc, _ := docValue.Str()
 		if def, ok := p.Get("default"); ok {
+			if doc != "" && !strings.HasSuffix(doc, ".") && !strings.HasSuffix(doc, "。") {
+				doc += "."
+			}
 			doc += " Default: " + def.JSON() + "."
 		}
 		for _, l := range literal {
@@ -141,8 +179,7 @@ func typeOf(p value.Value) string {
 	if enum, ok := p.Get("enum"); ok {
 		var words []string
 		for _, e := range enum.List() {
-			word, _ := e.Str()
-			words = append(words, word)
+			words = append(words, display(e))
 		}
 		return strings.Join(words, "|")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -20,14 +19,25 @@ func complete(words func() []string) completion {
 	}
 }
 
-// completeCalls offers the names of calls.
-func completeCalls() completion {
+// completeCalls offers the names of calls and functions.
+func completeCalls(a *app) completion {
 	return complete(func() []string {
-		registry, err := builtin.Registry()
+		if !a.settle() {
+			return nil
+		}
+		registry, err := a.registry()
 		if err != nil {
 			return nil
 		}
-		return registry.CallNames()
+		names := registry.CallNames()
+		functions, err := a.functions()
+		if err != nil {
+			return names
+		}
+		for i := range functions {
+			names = append(names, functions[i].name)
+		}
+		return names
 	})
 }
 
@@ -84,7 +94,7 @@ func completeFlags(a *app, cmd *cobra.Command) {
 // settle reads the settings for a completion: the command itself does not run.
 func (a *app) settle() bool {
 	if a.config == nil {
-		config, err := loadConfig(a.configPath)
+		config, err := a.readConfig()
 		if err != nil {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ type Config struct {
 	Media     []string      `mapstructure:"media_roots"`
 	HTTP      HTTPConfig    `mapstructure:"http"`
 	Run       RunConfig     `mapstructure:"run"`
+	Plugins   PluginsConfig `mapstructure:"plugins"`
+	Memory    MemoryConfig  `mapstructure:"memory"`
+
+	path string // the file that was read; "" for none
 }
 
 // HTTPConfig is what the call http may reach beside the public Internet.
@@ -77,7 +82,8 @@ type JournalConfig struct {
 	Durability string `mapstructure:"durability"`
 }
 
-// RunConfig bounds a run.
+// RunConfig bounds how many steps of a run work at once, and how long it waits for
+// those that were cancelled.
 type RunConfig struct {
 	MaxParallel int           `mapstructure:"max_parallel"`
 	CancelGrace time.Duration `mapstructure:"cancel_grace"`
@@ -108,11 +114,29 @@ func loadConfig(path string) (*Config, error) {
 		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
 	}
 	cfg := new(Config)
+	if err == nil {
+		cfg.path = path
+	}
 	if err := v.UnmarshalExact(cfg, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(
 		durationWithUnit, mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")))); err != nil {
 		return nil, usageError(fmt.Errorf("in the settings %s: %s", path, settingsHint(err)))
 	}
+	cfg.anchor()
 	return cfg, cfg.check(path)
+}
+
+// anchor makes the paths of a settings file those that the file means, from wherever
+// the program is started. Those of the environment are as the shell means them.
+func (c *Config) anchor() {
+	from := func(variable string, path *string) {
+		if c.path != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
+			*path = filepath.Join(filepath.Dir(c.path), *path)
+		}
+	}
+	from("SCHEDULER_LANGUAGES", &c.Languages)
+	for i := range c.Media {
+		from("SCHEDULER_MEDIA_ROOTS", &c.Media[i])
+	}
 }
 
 // durationWithUnit refuses a bare number where a duration belongs: it would count
@@ -150,6 +174,9 @@ func fieldNames(t reflect.Type) map[string]bool {
 		return fieldNames(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
 			names[t.Field(i).Tag.Get("mapstructure")] = true
 			for n := range fieldNames(t.Field(i).Type) {
 				names[n] = true
@@ -187,6 +214,12 @@ func (c *Config) check(path string) error {
 	}
 	if d := c.Journal.Durability; d != string(scheduler.Sync) && d != string(scheduler.Async) {
 		return usageError(fmt.Errorf("in the settings %s: journal.durability is %q, want sync or async", path, d))
+	}
+	if err := c.Memory.check(c.providerNames()); err != nil {
+		return usageError(fmt.Errorf("in the settings %s: %w", path, err))
+	}
+	if err := c.Plugins.check(); err != nil {
+		return usageError(fmt.Errorf("in the settings %s: %w", path, err))
 	}
 	if c.Run.MaxParallel < 1 {
 		return usageError(fmt.Errorf("in the settings %s: run.max_parallel is %d, want at least 1", path, c.Run.MaxParallel))

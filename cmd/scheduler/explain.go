@@ -6,22 +6,31 @@ import (
 	"io"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler"
 )
 
-// explain prints the final prompt of a step, every piece with its source.
+// explain prints the prompts of a step, every piece with its source.
 func (a *app) explain(flow *scheduler.Flow, record *scheduler.RunState, step string, counter llm.Counter) error {
 	if step == lastPrompt {
 		if step = scheduler.LastPrompt(flow, record); step == "" {
 			return exitError{exitFailed, fmt.Errorf("--explain: no step of the run built a prompt")}
 		}
 	}
-	e, err := scheduler.Explain(context.Background(), flow, record, step, counter)
-	if err != nil {
+	all, err := scheduler.Explain(context.Background(), flow, record, step, counter)
+	switch {
+	case calls.KindOf(err) == calls.NotFound:
+		return usageError(err)
+	case err != nil:
 		return exitError{exitFailed, err}
 	}
-	return printExplanation(a.stdout, e)
+	for _, e := range all {
+		if err := printExplanation(a.stdout, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // style colours text on a terminal.
@@ -47,7 +56,13 @@ func printExplanation(w io.Writer, e *scheduler.Explanation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", fmt.Sprintf(
 		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, count(len(e.Messages), "message"), count(e.Tokens, "token"))))
+	if e.Shared > 0 {
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("36", fmt.Sprintf("[0] to [%d] are the messages above", e.Shared-1)))
+	}
 	for i, m := range e.Messages {
+		if i < e.Shared {
+			continue
+		}
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, count(m.Tokens, "token"))))
 		for _, p := range m.Pieces {
 			if strings.Trim(p.Text, "- \n") == "" {

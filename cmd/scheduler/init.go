@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/configs"
+	"github.com/callnode/scheduler/scheduler"
 )
 
 // project is the new project that init writes.
@@ -19,15 +20,18 @@ import (
 var project embed.FS
 
 func newInit(a *app) *cobra.Command {
-	var settings bool
+	var settings, schema bool
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Make a new project with a flow that runs",
 		Long: `Make a new project: settings, a flow that runs without a key, its workspace, and
-the schema that lets an editor complete flows. Files that exist are left alone.`,
-		Example: "  scheduler init my-app\n  scheduler init --settings    # print all settings with their defaults",
+the schema that lets an editor complete flows. Files that exist are left alone.
+
+The schema knows what is built in. That of --schema has the calls and importance
+functions of trusted plugins too.`,
+		Example: "  scheduler init my-app\n  scheduler init --settings    # print all settings with their defaults\n  scheduler init --schema > flow.schema.json",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if settings {
+			if settings || schema {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.ExactArgs(1)(cmd, args)
@@ -37,11 +41,28 @@ the schema that lets an editor complete flows. Files that exist are left alone.`
 				_, err := a.stdout.Write(configs.Defaults)
 				return err
 			}
+			if schema {
+				return a.printSchema()
+			}
 			return a.init(args[0])
 		},
 	}
 	cmd.Flags().BoolVar(&settings, "settings", false, "print all settings with their defaults, and write nothing")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of flows for editors, plugins and all, and write nothing")
+	cmd.MarkFlagsMutuallyExclusive("settings", "schema")
 	return cmd
+}
+
+// printSchema prints the schema of flows with what trusted plugins give.
+func (a *app) printSchema() (err error) {
+	if a.config, err = a.readConfig(); err != nil {
+		return err
+	}
+	registry, err := a.registry()
+	if err != nil {
+		return err
+	}
+	return a.printJSON(scheduler.EditorSchema(registry))
 }
 
 func (a *app) init(dir string) error {

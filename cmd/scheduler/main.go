@@ -40,6 +40,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stop()
 	}()
 	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	defer app.closePlugins()
 	root := newRoot(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -69,6 +70,17 @@ type app struct {
 	configPath     string
 	stateDir       string // --state-dir
 	config         *Config
+	lines          chan string // what a person types
+	plugins        pluginParts
+}
+
+// readConfig reads the settings; flags win over them.
+func (a *app) readConfig() (*Config, error) {
+	config, err := loadConfig(a.configPath)
+	if err == nil && a.stateDir != "" {
+		config.StateDir = a.stateDir
+	}
+	return config, err
 }
 
 // complain prints an error with its hint.
@@ -123,20 +135,18 @@ prompt came from.`),
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			switch { // those that need no settings work when the settings are broken
-			case cmd.Name() == "version", cmd.Name() == "help", cmd.Name() == "init",
+			case cmd.Name() == "version", cmd.Name() == "help", cmd.Name() == "init" && cmd.Parent() == cmd.Root(),
 				cmd.Parent() != nil && cmd.Parent().Name() == "completion":
 				return nil
 			}
-			if a.config, err = loadConfig(a.configPath); err == nil && a.stateDir != "" {
-				a.config.StateDir = a.stateDir
-			}
+			a.config, err = a.readConfig()
 			return err
 		},
 	}
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default ./scheduler.yaml where there is one)")
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal (default the setting state_dir)")
 	root.AddCommand(
-		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newInit(a), newVersion(a))
+		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newInit(a), newVersion(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
 	}

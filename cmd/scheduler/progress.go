@@ -124,7 +124,7 @@ func (p *progress) say(e *scheduler.Event) string {
 	}
 	switch e.Type { //nolint:exhaustive // the others say nothing
 	case scheduler.StepStarted:
-		p.speech.start(key(e), e.Data.ToUser)
+		return p.speech.start(key(e), e.Data.ToUser)
 	case scheduler.StepDelta:
 		return p.speech.add(key(e), e.Data.Text)
 	case scheduler.StepRetrying:
@@ -136,6 +136,8 @@ func (p *progress) say(e *scheduler.Event) string {
 		return p.speech.finish(key(e), e.Data.Output)
 	case scheduler.StepFailed, scheduler.StepSkipped:
 		return p.speech.finish(key(e), nil)
+	case scheduler.FlowWaiting:
+		return p.speech.pause()
 	case scheduler.FlowFailed:
 		if e.Data.Text != "" { // the flow's own reply to the error
 			return p.speech.note(p.speech.newline() + e.Data.Text + "\n")
@@ -230,15 +232,19 @@ func (p *progress) over(k string) string {
 	return ""
 }
 
+// milliseconds is a duration for people.
+func milliseconds(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
 // figures is the time and the tokens of a finished step.
 func figures(d *scheduler.Data) string {
 	s := ""
 	if d.DurationMS != nil {
-		if ms := *d.DurationMS; ms < 1000 {
-			s += fmt.Sprintf(" %.1f ms", ms)
-		} else {
-			s += fmt.Sprintf(" %.1f s", ms/1000)
-		}
+		s += " " + milliseconds(*d.DurationMS)
 	}
 	if d.Usage != nil {
 		s += fmt.Sprintf(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
@@ -334,6 +340,6 @@ func (p *progress) close() error {
 	if p.outputs == nil || p.toUser && !p.outputsOnly {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", p.outputs.AppendIndented(nil, "  "))
+	_, err := fmt.Fprintln(p.stdout, jsonText(*p.outputs))
 	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -34,8 +33,15 @@ work runs again. RUN is a run's id, the beginning or the end of one, or last.
 
 What a step waits for is given with --set /pointer=value, or STEP:/pointer=value
 where several wait (STEP[3] is an item of a for_each step), or as a JSON object with
---input. Values are typed and checked by the step's schema; a wrong one is refused
-and the run goes on waiting.`,
+--input. Fields that need not be given can be given as well. Values are typed and
+checked by the step's schema; a wrong one is refused and the run goes on waiting. On
+a terminal, what nobody gave is asked right here.
+
+The run keeps the text of its flow. --flow goes on with an edited one: first until it
+waits again, then with the answers.
+
+Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was refused
+(nothing ran), 3 the run still waits, 130 interrupted.`,
 		Example: strings.Trim(`
   scheduler resume last
   scheduler resume 0199f0c2 --set /city=Hangzhou --set /days=3
@@ -78,6 +84,11 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
+	var options runOptions
+	if err := value.Decode(header.Options, &options); err != nil {
+		return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
+	}
+	a.plugins.startIn(options.Dir)
 	flow, edited, err := a.resumedFlow(header, f.flowFile)
 	if err != nil {
 		return err
@@ -89,30 +100,53 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	answers, err := a.answers(f, state.Waiting)
-	if err != nil {
-		return usageError(err)
-	}
-	var options runOptions
-	if err := value.Decode(header.Options, &options); err != nil {
-		return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
-	}
 	executor, err := a.executor(flow, options.LLM, now)
 	if err != nil {
 		return err
 	}
 	executor.Seed, executor.Language, executor.Journal = uint64(options.Seed), options.Language, j
+	defer a.useMemory(ctx, executor, false)()
 	s := a.newSession(executor, flow, f.show)
 	s.state = state
-	if len(answers) == 0 && len(state.Waiting) > 0 { // nothing would change: ask, or say what is wanted
-		return s.finish(ctx, &scheduler.Waiting{Run: id, For: state.Waiting})
+	return s.finish(ctx, s.resume(ctx, id, edited, f))
+}
+
+// resume goes on with the answers of the flags. With an edited flow the run goes on
+// first: what its steps wait for may have changed.
+func (s *session) resume(ctx context.Context, id string, edited *scheduler.Flow, f *resumeFlags) error {
+	told := len(f.set) > 0 || f.inputFile != ""
+	if edited != nil {
+		err := s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Flow: edited}))
+		if err == nil && told {
+			fmt.Fprintln(s.app.stderr, "warning: the edited flow did not wait for the answers")
+		}
+		var waiting *scheduler.Waiting
+		if !told || !errors.As(err, &waiting) {
+			return err
+		}
 	}
-	err = s.follow(executor.Resume(ctx, id, scheduler.Resumption{Answers: answers, Flow: edited}))
-	var held *scheduler.HeldError
-	if errors.As(err, &held) {
-		return exitError{exitFailed, err}
+	before := s.state.LastSeq
+	answers, err := s.app.answers(f, s.waiting())
+	if err == nil {
+		err = s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Answers: answers}))
 	}
-	return s.finish(ctx, err)
+	if told && s.state.LastSeq == before && refused(err) {
+		return s.refuse(id, edited != nil, err)
+	}
+	return err
+}
+
+// refuse says that the answers were not taken.
+func (s *session) refuse(id string, edited bool, err error) error {
+	s.app.complain(err)
+	switch {
+	case edited:
+		fmt.Fprintln(s.app.stderr, "the run has taken the edited flow, and goes on waiting")
+		s.app.tellWaiting(id, s.waiting(), nil, false)
+	case len(s.state.Waiting) > 0:
+		fmt.Fprintln(s.app.stderr, "nothing was changed: the run goes on waiting")
+	}
+	return exitError{code: exitUsage}
 }
 
 // resumedFlow is the flow that the journal kept, or the edited one.
@@ -144,6 +178,7 @@ func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]schedul
 			return nil, err
 		}
 	}
+	var set []scheduler.Answer
 	for _, text := range f.set {
 		answer, err := scheduler.ParseAnswer(text, waiting)
 		if err != nil {
@@ -152,10 +187,8 @@ func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]schedul
 		answers = slices.DeleteFunc(answers, func(other scheduler.Answer) bool {
 			return other.Step == answer.Step && other.Pointer == answer.Pointer
 		})
-		answers = append(answers, answer)
+		set = append(set, answer)
 	}
-	if err := scheduler.CheckAnswers(answers, waiting); err != nil {
-		return nil, calls.Errorf(calls.Invalid, "%w", err).WithHint("%s", calls.HintOf(err))
-	}
-	return answers, nil
+	answers = append(answers, set...)
+	return answers, scheduler.CheckAnswers(answers, waiting)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -82,7 +83,7 @@ to go on), 130 interrupted.`,
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
-	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind")
+	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind, and no memories")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
 	f.show.register(flags)
@@ -94,6 +95,8 @@ type runOptions struct {
 	LLM      string `json:"llm"`
 	Seed     int64  `json:"seed"`
 	Language string `json:"language"`
+	// Dir is the working directory, where relative paths of plugins start.
+	Dir string `json:"dir,omitempty"`
 }
 
 // place sorts out the arguments: pflag gives the step of "--explain STEP" as a
@@ -168,7 +171,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 			return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", f.seed, f.now, inputs)).String()
 		}
 	}
-	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language})
+	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language, workingDir()})
 	if !f.ephemeral {
 		j, err := a.openJournal(ctx)
 		if err != nil {
@@ -177,7 +180,11 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		defer func() { _ = j.Close() }() // every event is in it already
 		executor.Journal = j
 	}
+	defer a.useMemory(ctx, executor, f.ephemeral)()
 	s := a.newSession(executor, flow, f.show)
+	if f.ephemeral && !f.show.json && a.canAsk() { // what it waits for can be asked all the same
+		executor.Journal = journal.NewMemory(time.Now)
+	}
 	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -72,7 +70,7 @@ func findRun(ctx context.Context, j scheduler.RunReader, name string) (string, e
 	} else if calls.KindOf(err) != calls.NotFound {
 		return "", exitError{exitFailed, err}
 	}
-	var fits []string
+	var ids, fits []string
 	for info, err := range j.Runs(ctx, scheduler.RunFilter{}) {
 		if err != nil {
 			return "", exitError{exitFailed, err}
@@ -80,6 +78,7 @@ func findRun(ctx context.Context, j scheduler.RunReader, name string) (string, e
 		if name == "last" {
 			return info.ID, nil
 		}
+		ids = append(ids, info.ID)
 		if strings.HasPrefix(info.ID, name) || strings.HasSuffix(info.ID, name) {
 			fits = append(fits, info.ID)
 		}
@@ -89,10 +88,55 @@ func findRun(ctx context.Context, j scheduler.RunReader, name string) (string, e
 		return fits[0], nil
 	case len(fits) > 1:
 		return "", usageError(fmt.Errorf("%q fits %d runs: write more of the id", name, len(fits)))
-	case name == "last":
+	case len(ids) == 0:
 		return "", usageError(errors.New("the journal has no runs"))
 	}
-	return "", usageError(fmt.Errorf("the journal has no run %q (scheduler runs lists them)", name))
+	hint := "scheduler runs lists them"
+	if near := nearestRun(name, append(ids, "last")); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return "", usageError(calls.Errorf(calls.NotFound, "the journal has no run %q", name).WithHint("%s", hint))
+}
+
+// nearestRun is the run whose id, or the beginning or the end of it, is most like
+// what a user wrote; "" where none is.
+func nearestRun(name string, ids []string) string {
+	whole := map[string]string{}
+	var words []string
+	for _, id := range slices.Backward(ids) { // of two that are alike, the newest
+		n := min(len(name), len(id))
+		for _, word := range []string{id[:n], id[len(id)-n:]} {
+			words, whole[word] = append(words, word), id
+		}
+	}
+	return whole[value.Nearest(name, words)]
+}
+
+// runStates reads the states of --state.
+func runStates(names []string) (states []scheduler.RunStatus, err error) {
+	known := []string{"running", "waiting", "failed", "cancelled", "finished"}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, usageError(fmt.Errorf("--state: there is no state %q%s", name, didYouMean(name, known)))
+		}
+		states = append(states, scheduler.RunStatus(name))
+	}
+	return states, nil
+}
+
+// runJSON is a run as --json shows it.
+func runJSON(info *scheduler.RunInfo) value.Value {
+	m := value.Must(info).Map().Clone()
+	m.Set("interrupted", value.OfBool(info.Interrupted()))
+	return value.OfMap(m)
+}
+
+// standing is the state of a run for people.
+func standing(info *scheduler.RunInfo) string {
+	if info.Interrupted() {
+		return "running (interrupted)"
+	}
+	return string(info.State)
 }
 
 func newRunsList(a *app) *cobra.Command {
@@ -102,11 +146,15 @@ func newRunsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs, the newest first",
-		Args:  cobra.NoArgs,
+		Example: strings.Trim(`
+  scheduler runs list --state waiting,failed
+  scheduler runs list --json | jq -r '.[] | select(.interrupted) | .run'`, "\n"),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filter := scheduler.RunFilter{Limit: limit}
-			for _, s := range states {
-				filter.States = append(filter.States, scheduler.RunStatus(s))
+			var err error
+			if filter.States, err = runStates(states); err != nil {
+				return err
 			}
 			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
 				runs := []value.Value{}
@@ -115,12 +163,8 @@ func newRunsList(a *app) *cobra.Command {
 					if err != nil {
 						return exitError{exitFailed, err}
 					}
-					runs = append(runs, value.Must(info))
-					state := string(info.State)
-					if info.Interrupted() {
-						state += " (interrupted)"
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, state, info.StartedAt.Local().Format(time.DateTime))
+					runs = append(runs, runJSON(info))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime))
 				}
 				if asJSON {
 					return a.printJSON(value.OfList(runs...))
@@ -135,118 +179,14 @@ func newRunsList(a *app) *cobra.Command {
 	return cmd
 }
 
-func newRunsShow(a *app) *cobra.Command {
-	var asJSON bool
-	var step string
-	cmd := &cobra.Command{
-		Use:               "show RUN",
-		Short:             "Show a run: its steps, what it waits for, its error",
-		Example:           "  scheduler runs show last\n  scheduler runs show last --prompt answer    # its prompt, every piece with its source",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
-				id, err := findRun(cmd.Context(), j, args[0])
-				if err != nil {
-					return err
-				}
-				return a.showRun(cmd.Context(), j, id, step, asJSON)
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&step, "prompt", "", "show the prompt of a `step`, every piece with its source and tokens")
-	return cmd
-}
-
-func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step string, asJSON bool) error {
-	info, err := j.Run(ctx, id)
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	state, err := scheduler.Fold(j.Events(ctx, id, 1))
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	header, err := j.Header(ctx, id)
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	flow, problems := a.parseRecorded(header.File, header.Text)
-	if flow != nil {
-		state.Complete(flow)
-	}
-	if step != "" {
-		if flow == nil {
-			return exitError{exitFailed, fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())}
-		}
-		return a.explain(flow, state, step, tokens.For(""))
-	}
-	if asJSON {
-		whole := value.Must(info).Map().Clone()
-		for k, v := range value.Must(state).Map().All() {
-			whole.Set(k, v)
-		}
-		return a.printJSON(value.OfMap(whole))
-	}
-	return a.printRun(info, state)
-}
-
-// parseRecorded reads a flow as the journal kept it.
-func (a *app) parseRecorded(file string, text scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
-	loader, err := a.loader()
-	if err != nil {
-		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
-	}
-	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
-	return loader.LoadText(file, text)
-}
-
-func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntokens   %d in, %d out\n\n",
-		info.ID, info.Flow, info.State, info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
-		state.Usage.InputTokens, state.Usage.OutputTokens)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS")
-	for _, s := range state.Steps {
-		printStep(w, s)
-		for _, item := range s.Items {
-			printStep(w, item)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if state.Error != nil {
-		fmt.Fprintf(&b, "\nerror: %s\n", (&scheduler.Failure{Info: *state.Error}).Error())
-	}
-	for _, waiting := range state.Waiting {
-		fmt.Fprintf(&b, "\n%s", waitingText(waiting))
-	}
-	if len(state.Waiting) > 0 {
-		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, state.Waiting))
-	}
-	_, err := fmt.Fprint(a.stdout, b.String())
-	return err
-}
-
-func printStep(w *tabwriter.Writer, s *scheduler.StepState) {
-	note := ""
-	switch {
-	case s.Error != nil:
-		note = firstLine(s.Error.Message)
-	case s.Reason != "":
-		note = s.Reason
-	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f ms\t%d\t%s\n", s.ID, s.Call, s.State, s.Attempts, s.DurationMS, s.Usage.Total(), note)
-}
-
 func newRunsEvents(a *app) *cobra.Command {
 	var from int64
 	cmd := &cobra.Command{
-		Use:               "events RUN",
-		Short:             "Print the events of a run as JSON lines",
+		Use:   "events RUN",
+		Short: "Print the events of a run as JSON lines",
+		Example: strings.Trim(`
+  scheduler runs events last | jq -c 'select(.type == "step.failed")'
+  scheduler runs events last --from 20`, "\n"),
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -269,99 +209,51 @@ func newRunsEvents(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&from, "from", 1, "begin with that `seq`")
+	cmd.Flags().Bool("json", true, "print JSON lines, as always: for commands that are written alike")
 	return cmd
 }
 
 func newRunsCancel(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "cancel RUN",
-		Short:             "Cancel a run, also one that another process is at",
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "Cancel a run, also one that another process is at",
+		Long: `Cancel a run. One that another process is at is stopped by that process, within a
+second or two. What finished is kept, and resume goes on with a cancelled run too.`,
+		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
-				id, err := findRun(cmd.Context(), j, args[0])
-				if err != nil {
-					return err
-				}
-				if err := j.Cancel(cmd.Context(), id); err != nil {
-					return exitError{exitFailed, err}
-				}
-				fmt.Fprintf(a.stderr, "cancelled %s\n", id)
-				return nil
+				return a.cancelRun(cmd.Context(), j, args[0], asJSON)
 			})
 		},
 	}
-}
-
-func newRunsPrune(a *app) *cobra.Command {
-	var older string
-	var keep int
-	var states []string
-	var force bool
-	cmd := &cobra.Command{
-		Use:   "prune [RUN...]",
-		Short: "Delete runs for good",
-		Long: `Delete runs for good: those that fit every flag, and are named where some are.
-Without flags and names nothing is deleted. Runs that are waiting or running stay
-unless --force says otherwise; one that a process is at always stays.`,
-		Example: "  scheduler runs prune --older-than 30d\n  scheduler runs prune --state failed --keep 10",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && older == "" && keep == 0 && len(states) == 0 {
-				return usageError(errors.New("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
-			}
-			prune := scheduler.Prune{Keep: keep, Force: force}
-			if older != "" {
-				age, err := parseAge(older)
-				if err != nil {
-					return usageError(fmt.Errorf("--older-than: %w", err))
-				}
-				prune.Before = time.Now().Add(-age)
-			}
-			for _, s := range states {
-				prune.States = append(prune.States, scheduler.RunStatus(s))
-			}
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
-				for _, name := range args {
-					id, err := findRun(cmd.Context(), j, name)
-					if err != nil {
-						return err
-					}
-					prune.Runs = append(prune.Runs, id)
-				}
-				pruned, err := j.Prune(cmd.Context(), prune)
-				if err != nil {
-					return exitError{exitFailed, err}
-				}
-				fmt.Fprintf(a.stderr, "deleted %s, %d KiB\n", count(len(pruned.Runs), "run"), pruned.Bytes>>10)
-				for _, id := range prune.Runs {
-					if !slices.Contains(pruned.Runs, id) {
-						fmt.Fprintf(a.stderr, "kept %s: it does not fit the flags, or is running or waiting\n", id)
-					}
-				}
-				return nil
-			})
-		},
-	}
-	cmd.Flags().StringVar(&older, "older-than", "", "whose last event is older than that `age`: 90m, 24h, 30d")
-	cmd.Flags().IntVar(&keep, "keep", 0, "keep the newest `N` of those that fit")
-	cmd.Flags().StringSliceVar(&states, "state", nil, "in these `states` (default finished, failed, cancelled)")
-	cmd.Flags().BoolVar(&force, "force", false, "also runs that are waiting, or whose process died")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the run as runs list has it")
 	return cmd
 }
 
-// parseAge reads a duration, days included.
-func parseAge(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || n < 0 {
-			return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+func (a *app) cancelRun(ctx context.Context, j scheduler.Journal, name string, asJSON bool) error {
+	id, err := findRun(ctx, j, name)
+	if err != nil {
+		return err
+	}
+	if err := j.Cancel(ctx, id); err != nil {
+		if calls.KindOf(err) == calls.Invalid { // it is over
+			return usageError(err)
 		}
-		return time.Duration(n * 24 * float64(time.Hour)), nil
+		return exitError{exitFailed, err}
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+	info, err := j.Run(ctx, id)
+	switch {
+	case err != nil:
+		return exitError{exitFailed, err}
+	case asJSON:
+		return a.printJSON(runJSON(info))
+	case info.State == scheduler.RunCancelled:
+		fmt.Fprintf(a.stderr, "cancelled %s\n", id)
+	default:
+		fmt.Fprintf(a.stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)
 	}
-	return d, nil
+	return nil
 }

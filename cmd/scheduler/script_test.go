@@ -36,16 +36,21 @@ func TestScripts(t *testing.T) {
 		fmt.Fprintf(w, `{"city": %q, "date": %q, "sky": "light rain", "high": 18, "low": 12}`, r.FormValue("city"), r.FormValue("date"))
 	}))
 	t.Cleanup(forecasts.Close)
+	plugins := newWorkshop(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../test/scripts",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"plugin": plugins.command},
+		Condition:           plugins.condition,
 		Setup: func(e *testscript.Env) error {
+			plugins.setup(e)
 			e.Setenv("FLOWS", flows)
 			e.Setenv("FORECASTS", forecasts.URL)
 			e.Setenv("LANG", "en_US.UTF-8")
 			e.Setenv("TZ", "UTC")
+			e.Setenv("GORACE", "atexit_sleep_ms=10") // else each command sleeps for a second
 			return nil
 		},
 	})

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -21,19 +25,28 @@ type session struct {
 	show     showFlags
 	state    *scheduler.RunState
 	run      string // its id, once there was an event
+	// fleeting: the record of the run is gone with the process.
+	fleeting bool
+	// typed are answers that the run did not get any more.
+	typed []scheduler.Answer
+	// heard is what steps said before the run came to wait.
+	heard map[string]string
 }
 
 func (a *app) newSession(e *scheduler.StepExecutor, flow *scheduler.Flow, show showFlags) *session {
-	return &session{app: a, executor: e, flow: flow, show: show, state: scheduler.NewRunState()}
+	return &session{app: a, executor: e, flow: flow, show: show, state: scheduler.NewRunState(), fleeting: e.Journal == nil}
 }
 
 // follow prints the events of a run, and gives the error that ended it.
 func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) {
-	var out printer = newProgress(s.app, s.flow, s.show.outputs)
+	p := newProgress(s.app, s.flow, s.show.outputs)
+	p.speech.heard = s.heard
+	var out printer = p
 	if s.show.json {
 		out = newEventPrinter(s.app.stdout)
 	}
 	defer func() {
+		s.heard = p.speech.heard
 		if closeErr := out.close(); err == nil {
 			err = closeErr
 		}
@@ -54,14 +67,8 @@ func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) 
 // finish ends the session: asks and goes on while the run waits and somebody is
 // there, explains the prompt, and turns the error into an exit code.
 func (s *session) finish(ctx context.Context, err error) error {
-	var waiting *scheduler.Waiting
-	for errors.As(err, &waiting) && s.executor.Journal != nil && s.app.canAsk() && !s.show.json {
-		answers, askErr := s.app.ask(waiting.For)
-		if askErr != nil {
-			break // no answer: the run goes on waiting
-		}
-		err = s.follow(s.executor.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: answers}))
-		waiting = nil
+	for more := true; more; {
+		more, err = s.answer(ctx, err)
 	}
 	if s.show.explain != "" {
 		if explainErr := s.app.explain(s.flow, s.state, s.show.explain, s.executor.Env.Tokens); err == nil {
@@ -71,36 +78,119 @@ func (s *session) finish(ctx context.Context, err error) error {
 	return s.exit(ctx, err)
 }
 
-func (s *session) exit(ctx context.Context, err error) error {
+// answer asks for what the run waits for and goes on with it. more says that there
+// may be further questions. What was typed before the input ended counts; after
+// Ctrl-C it is in the command that is printed.
+func (s *session) answer(ctx context.Context, err error) (more bool, after error) {
 	var waiting *scheduler.Waiting
+	if !errors.As(err, &waiting) || s.executor.Journal == nil || s.show.json || !s.app.canAsk() {
+		return false, err
+	}
+	q := &asker{
+		lines: s.app.typedLines(), out: s.app.stderr, waiting: s.waiting(),
+		check: func(ctx context.Context, answers []scheduler.Answer) error {
+			return s.executor.Check(ctx, waiting.Run, answers)
+		},
+	}
+	ended := q.ask(ctx)
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &waiting):
-		s.app.tellWaiting(waiting, s.executor.Journal != nil)
-		return exitError{code: exitWaiting}
+	case ctx.Err() != nil:
+		s.typed = q.answers
+		return false, err
+	case len(q.answers) == 0:
+		return false, err
 	}
-	code := exitFor(ctx, err, s.show.json)
-	if s.executor.Journal != nil && s.run != "" && !s.show.json {
-		s.app.complain(code)
-		fmt.Fprintf(s.app.stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil))
-		var exit exitError
-		errors.As(code, &exit)
-		return exitError{code: exit.code}
-	}
-	return code
+	err = s.follow(s.executor.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: q.answers}))
+	return ended == nil, err
 }
 
-// tellWaiting prints what a run waits for and the command that goes on with it.
-func (a *app) tellWaiting(w *scheduler.Waiting, recorded bool) {
-	for _, one := range w.For {
+// waiting is what the run waits for, in the order of the flow.
+func (s *session) waiting() []scheduler.WaitingFor {
+	return inFileOrder(s.flow, s.state.Waiting)
+}
+
+// inFileOrder sorts what waits by its place in the flow, items by their index.
+func inFileOrder(flow *scheduler.Flow, waiting []scheduler.WaitingFor) []scheduler.WaitingFor {
+	place := func(id string) (places []int) {
+		for at := flow; at != nil; {
+			segment, rest, inner := strings.Cut(id, "/")
+			name, index, _ := strings.Cut(segment, "[")
+			n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+			if err != nil {
+				n = -1
+			}
+			step, ok := at.Step(name)
+			if !ok {
+				break
+			}
+			if places = append(places, step.Index, n); !inner {
+				break
+			}
+			at, id = step.Sub, rest
+		}
+		return places
+	}
+	sorted := slices.Clone(waiting)
+	slices.SortStableFunc(sorted, func(a, b scheduler.WaitingFor) int { return slices.Compare(place(a.Step), place(b.Step)) })
+	return sorted
+}
+
+func (s *session) exit(ctx context.Context, err error) error {
+	var waiting *scheduler.Waiting
+	var said exitError
+	var held *scheduler.HeldError
+	switch {
+	case err == nil || errors.As(err, &said) && said.err == nil:
+		return err
+	case errors.As(err, &waiting) && ctx.Err() != nil:
+		s.app.complain(errors.New("interrupted"))
+		s.app.tellWaiting(waiting.Run, s.waiting(), s.typed, s.fleeting)
+		return exitError{code: exitInterrupted}
+	case errors.As(err, &waiting):
+		s.app.tellWaiting(waiting.Run, s.waiting(), nil, s.fleeting)
+		return exitError{code: exitWaiting}
+	case s.run == "" && refused(err):
+		return usageError(err)
+	case errors.As(err, &held) && held.Holder != nil:
+		return exitError{exitFailed, calls.Errorf(calls.Invalid, "%w", held).
+			WithHint("wait until that is done, or stop it with: %s runs cancel %s", program(), held.Run)}
+	}
+	code := exitFor(ctx, err, s.show.json)
+	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, scheduler.ErrSecretLost) {
+		return code
+	}
+	s.app.complain(code)
+	fmt.Fprintf(s.app.stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil, nil))
+	if refused(err) || calls.KindOf(err) == calls.Budget {
+		file, absErr := filepath.Abs(s.flow.File)
+		if absErr != nil {
+			file = s.flow.File
+		}
+		fmt.Fprintf(s.app.stderr, "the run keeps its flow as it was: once you have edited it, add --flow %s\n", quoted(file))
+	}
+	var exit exitError
+	errors.As(code, &exit)
+	return exitError{code: exit.code}
+}
+
+// refused says that an error is about what somebody wrote: a flow, an answer, an
+// input.
+func refused(err error) bool {
+	kind := calls.KindOf(err)
+	return kind == calls.Invalid || kind == calls.NotFound || kind == calls.Missing
+}
+
+// tellWaiting prints what a run waits for and the command that goes on with it,
+// with the answers that are there already.
+func (a *app) tellWaiting(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer, fleeting bool) {
+	for _, one := range waiting {
 		fmt.Fprint(a.stderr, waitingText(one))
 	}
-	if recorded {
-		fmt.Fprintf(a.stderr, "go on with:\n  %s\n", a.resumeCommand(w.Run, w.For))
+	if fleeting {
+		fmt.Fprintln(a.stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
 		return
 	}
-	fmt.Fprintln(a.stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
+	fmt.Fprintf(a.stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
 }
 
 // waitingText says what one step waits for, a line for each place.
@@ -112,20 +202,39 @@ func waitingText(w scheduler.WaitingFor) string {
 		if pointer == "" {
 			pointer = `""`
 		}
-		fmt.Fprintf(&b, "  %s  %s", pointer, typeOf(property))
-		if text, ok := property.Get("description"); ok {
-			doc, _ := text.Str()
-			fmt.Fprintf(&b, "  %s", doc)
+		property = resolved(property, w.RemainingSchema)
+		fmt.Fprintf(&b, "  %s  %s", visible(pointer), visible(typeOf(property)))
+		if text := strings.TrimPrefix(description(property), ": "); text != "" {
+			fmt.Fprintf(&b, "  %s", text)
+		}
+		more := limits(property)
+		if def, ok := property.Get("default"); ok {
+			more = append(more, "default "+display(def))
+		}
+		if len(more) > 0 {
+			fmt.Fprintf(&b, "  (%s)", visible(strings.Join(more, ", ")))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
+// program is what a shell finds this program by: its name where that is on the
+// path, else its file.
+func program() string {
+	if _, err := exec.LookPath("scheduler"); err == nil {
+		return "scheduler"
+	}
+	if file, err := os.Executable(); err == nil {
+		return quoted(file)
+	}
+	return "scheduler"
+}
+
 // resumeCommand is the exact command that goes on with a run, from any directory.
-func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor) string {
-	parts := []string{"scheduler", "resume", run}
-	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.configPath}} {
+func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer) string {
+	parts := []string{program(), "resume", run}
+	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.config.path}} {
 		if path.path == "" {
 			continue
 		}
@@ -134,13 +243,26 @@ func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor) string {
 		}
 		parts = append(parts, path.flag, quoted(path.path))
 	}
-	for _, w := range waiting {
-		step := w.Step + ":"
+	set := func(step, pointer, text string) {
 		if len(waiting) == 1 {
 			step = ""
+		} else {
+			step += ":"
 		}
+		parts = append(parts, "--set", quoted(step+pointer+"="+text))
+	}
+	for _, w := range waiting {
 		for _, pointer := range w.Pointers() {
-			parts = append(parts, "--set", quoted(step+pointer+"=VALUE"))
+			known := false
+			for _, a := range typed {
+				if a.Step == w.Step && (a.Pointer == pointer || strings.HasPrefix(a.Pointer, pointer+"/")) {
+					set(a.Step, a.Pointer, display(a.Value))
+					known = true
+				}
+			}
+			if !known {
+				set(w.Step, pointer, "VALUE")
+			}
 		}
 	}
 	return strings.Join(parts, " ")

@@ -14,13 +14,21 @@ type speech struct {
 	texts map[string]*strings.Builder
 	done  []string
 	tail  byte // the last byte that was said
+	// heard is what steps said before the run came to wait, when it goes on in the same
+	// session: they say it again.
+	heard map[string]string
 }
 
 // start enters a step that speaks to the user. A step around it, a for_each or a
-// sub-flow, has nothing to say then: its output is what those inside said.
-func (s *speech) start(step string, toUser bool) {
+// sub-flow, has nothing to say then: its output is what those inside said. What is
+// said is of those that it kept waiting.
+func (s *speech) start(step string, toUser bool) (said string) {
 	if !toUser {
-		return
+		return ""
+	}
+	first := ""
+	if len(s.queue) > 0 {
+		first = s.queue[0]
 	}
 	s.queue = slices.DeleteFunc(s.queue, func(outer string) bool {
 		around := strings.HasPrefix(step, outer+"/") || strings.HasPrefix(step, outer+"[")
@@ -29,10 +37,34 @@ func (s *speech) start(step string, toUser bool) {
 		}
 		return around
 	})
+	if len(s.queue) > 0 && s.queue[0] != first {
+		said = s.turn()
+	}
 	if s.texts[step] == nil {
 		s.queue = append(s.queue, step)
 		s.texts[step] = &strings.Builder{}
 	}
+	return said
+}
+
+// turn gives what the step at the head of the queue has kept, and what those after it
+// have, as far as it and they have ended.
+func (s *speech) turn() (said string) {
+	for len(s.queue) > 0 {
+		said += s.note(s.news(s.queue[0], s.texts[s.queue[0]].String()))
+		if !slices.Contains(s.done, s.queue[0]) {
+			break
+		}
+		said += s.leave()
+	}
+	return said
+}
+
+// leave takes the step at the head from the queue. Its last line ends.
+func (s *speech) leave() string {
+	delete(s.texts, s.queue[0])
+	s.queue = s.queue[1:]
+	return s.note(s.newline())
 }
 
 // speaking says whether a step is in the middle of its text.
@@ -50,7 +82,24 @@ func (s *speech) add(step, text string) string {
 	if s.queue[0] != step {
 		return ""
 	}
-	return s.note(text)
+	return s.note(s.news(step, text))
+}
+
+// news is what of a text was not heard before.
+func (s *speech) news(step, text string) string {
+	heard := s.heard[step]
+	if heard == "" {
+		return text
+	}
+	if strings.HasPrefix(heard, text) {
+		s.heard[step] = heard[len(text):]
+		return ""
+	}
+	delete(s.heard, step)
+	if rest, ok := strings.CutPrefix(text, heard); ok {
+		return rest
+	}
+	return s.texts[step].String() // it says something else now
 }
 
 // void forgets a failed attempt's text; what was said already is marked.
@@ -60,6 +109,7 @@ func (s *speech) void(step string) string {
 		return ""
 	}
 	b.Reset()
+	delete(s.heard, step)
 	if s.queue[0] != step {
 		return ""
 	}
@@ -82,14 +132,26 @@ func (s *speech) finish(step string, output *value.Value) string {
 		}
 	}
 	s.done = append(s.done, step)
-	for len(s.queue) > 0 && slices.Contains(s.done, s.queue[0]) {
-		delete(s.texts, s.queue[0])
-		s.queue = s.queue[1:]
-		said += s.note(s.newline())
-		if len(s.queue) > 0 {
-			said += s.note(s.texts[s.queue[0]].String())
-		}
+	if slices.Contains(s.done, s.queue[0]) { // it was heard while it spoke
+		said += s.leave()
+		said += s.turn()
 	}
+	return said
+}
+
+// pause gives what is left to say when the run waits for values. Those that were in
+// the middle of their text begin anew when it goes on.
+func (s *speech) pause() string {
+	if len(s.queue) == 0 {
+		return ""
+	}
+	heard := map[string]string{}
+	for _, step := range s.queue {
+		heard[step] = s.texts[step].String()
+	}
+	s.done = append(s.done, s.queue...)
+	said := s.finish(s.queue[0], nil)
+	s.heard = heard
 	return said
 }
 
@@ -101,7 +163,7 @@ func plain(output value.Value) string {
 			return text
 		}
 	}
-	return string(output.AppendIndented(nil, "  "))
+	return jsonText(output)
 }
 
 func (s *speech) note(text string) string {

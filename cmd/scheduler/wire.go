@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/openai"
@@ -32,14 +31,18 @@ const cassetteSuffix = ".cassette.yaml"
 
 // loader gives what reads flows.
 func (a *app) loader() (*scheduler.Loader, error) {
-	registry, err := builtin.Registry()
+	registry, err := a.registry()
+	if err != nil {
+		return nil, err
+	}
+	h, err := a.openPlugins()
 	if err != nil {
 		return nil, err
 	}
 	return &scheduler.Loader{
 		Registry:  registry,
 		Providers: a.config.providerNames(),
-		Plugins:   []string{},
+		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
 		Languages: a.languages(),
 	}, nil
@@ -95,7 +98,7 @@ func (a *app) loadSubFlow(flow *scheduler.Flow) func(context.Context, string) (*
 // executor gives what runs a flow, with a provider by name ("" is the flow's own
 // choice) and a fixed clock unless now is zero.
 func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
-	registry, err := builtin.Registry()
+	registry, err := a.registry()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// field is one value that is asked for.
+type field struct {
+	step, pointer string
+	schema        value.Value
+	flat          value.Value // the schema that references are resolved in
+	optional      bool
+}
+
+// names says whether a schema requires a property.
+func names(schema value.Value, property string) bool {
+	required, _ := schema.Get("required")
+	return slices.ContainsFunc(required.List(), func(r value.Value) bool {
+		name, _ := r.Str()
+		return name == property
+	})
+}
+
+// read finds the value that a line means.
+func (f field) read(line string, waiting []scheduler.WaitingFor) (value.Value, error) {
+	def, hasDefault := f.schema.Get("default")
+	choices, _ := f.schema.Get("enum")
+	switch typeName := plainType(f.schema); {
+	case line == "" && hasDefault:
+		return def, nil
+	case line == "" && f.optional:
+		return value.Value{}, errLeftOut
+	case line == "":
+		hint := "Ctrl-D leaves it for later"
+		if typeName == "string" {
+			hint = `"" is the empty text; ` + hint
+		}
+		return value.Value{}, calls.Errorf(calls.Missing, "a value is needed").WithHint("%s", hint)
+	case line == `""` && typeName == "string":
+		return value.OfString(""), nil
+	case len(choices.List()) > 0:
+		return choose(line, choices.List())
+	case typeName == "boolean":
+		if v, ok := yesOrNo(line); ok {
+			return v, nil
+		}
+	case typeName == "array" && !strings.HasPrefix(line, "["):
+		return f.list(line)
+	}
+	answer, err := scheduler.ParseAnswer(f.step+":"+f.pointer+"="+line, waiting)
+	return answer.Value, err
+}
+
+// choose finds the choice that a person means: by its own words first, then by its
+// number, where no choice is a number itself.
+func choose(line string, choices []value.Value) (value.Value, error) {
+	for _, same := range []func(string, string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, choice := range choices {
+			if same(line, display(choice)) {
+				return choice, nil
+			}
+		}
+	}
+	if n, err := strconv.Atoi(line); err == nil && numbered(choices) && n >= 1 && n <= len(choices) {
+		return choices[n-1], nil
+	}
+	words := make([]string, len(choices))
+	for i, choice := range choices {
+		words[i] = display(choice)
+	}
+	err := calls.Errorf(calls.Invalid, "%q is none of the choices", line)
+	if near := value.Nearest(line, words); near != "" {
+		return value.Value{}, err.WithHint("did you mean %s?", near)
+	}
+	return value.Value{}, err.WithHint("one of %s", strings.Join(words, ", "))
+}
+
+// numbered says whether choices can be named by their place: none looks like a
+// number itself.
+func numbered(choices []value.Value) bool {
+	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
+		_, err := strconv.ParseFloat(display(choice), 64)
+		return err == nil
+	})
+}
+
+// yesOrNo reads a boolean as people write it.
+func yesOrNo(line string) (v value.Value, ok bool) {
+	switch strings.ToLower(line) {
+	case "y", "yes", "true", "是", "对", "好":
+		return value.OfBool(true), true
+	case "n", "no", "false", "否", "不", "不是":
+		return value.OfBool(false), true
+	}
+	return value.Value{}, false
+}
+
+// list reads the items of an array between commas. Items that are no plain values
+// have to be JSON.
+func (f field) list(line string) (value.Value, error) {
+	items, _ := f.schema.Get("items")
+	item := field{schema: resolved(items, f.flat)}
+	typeName := plainType(item.schema)
+	if typeName == "object" || typeName == "array" {
+		return value.Value{}, calls.Errorf(calls.Invalid, "that is no JSON array").WithHint("write [{...}, {...}]")
+	}
+	var list []value.Value
+	for text := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {
+		text = strings.TrimSpace(text)
+		v := value.OfString(text)
+		if choices, ok := item.schema.Get("enum"); ok {
+			var err error
+			if v, err = choose(text, choices.List()); err != nil {
+				return value.Value{}, err
+			}
+		} else if yes, ok := yesOrNo(text); ok && typeName == "boolean" {
+			v = yes
+		} else if parsed, err := value.ParseJSON([]byte(text)); err == nil && typeName != "string" {
+			v = parsed
+		}
+		list = append(list, v)
+	}
+	return value.OfList(list...), nil
+}
+
+// resolved follows the references of a schema that point into the same document.
+func resolved(schema, document value.Value) value.Value {
+	for range 16 {
+		ref, ok := schema.Get("$ref")
+		if !ok {
+			break
+		}
+		target, _ := ref.Str()
+		pointer, local := strings.CutPrefix(target, "#")
+		next, found := document.At(pointer)
+		if !local || !found {
+			break
+		}
+		schema = next
+	}
+	return schema
+}
+
+// plainType is the one type that a schema names, null aside; "" where there are
+// several or none.
+func plainType(schema value.Value) string {
+	kind, _ := schema.Get("type")
+	if name, ok := kind.Str(); ok {
+		return name
+	}
+	found := ""
+	for _, k := range kind.List() {
+		switch name, _ := k.Str(); {
+		case name == "null":
+		case found != "":
+			return ""
+		default:
+			found = name
+		}
+	}
+	return found
+}
+
+// name is the field as people say it: address/city.
+func (f field) name() string {
+	if f.pointer == "" {
+		return "the whole value"
+	}
+	return strings.TrimPrefix(f.pointer, "/")
+}
+
+// question is the text that asks for a field: its name, type, limits, description
+// and default, and the choices there are.
+func (f field) question() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %s (%s)%s", visible(f.name()), visible(wanted(f.schema)), description(f.schema))
+	switch def, ok := f.schema.Get("default"); {
+	case ok:
+		fmt.Fprintf(&b, " [%s]", visible(display(def)))
+	case f.optional:
+		b.WriteString(" [Enter leaves it out]")
+	}
+	switch plainType(f.schema) {
+	case "array":
+		items, _ := f.schema.Get("items")
+		switch plainType(resolved(items, f.flat)) {
+		case "object", "array":
+			b.WriteString("\n    as JSON: [...]")
+		default:
+			b.WriteString("\n    with commas between, or as JSON: [...]")
+		}
+	case "object":
+		b.WriteString("\n    as JSON: {...}")
+	case "boolean":
+		b.WriteString("\n    y or n")
+	}
+	b.WriteString("\n")
+	choices, _ := f.schema.Get("enum")
+	for i, choice := range choices.List() {
+		mark := "-"
+		if numbered(choices.List()) {
+			mark = fmt.Sprintf("%d)", i+1)
+		}
+		fmt.Fprintf(&b, "    %s %s\n", mark, visible(display(choice)))
+	}
+	return b.String()
+}
+
+func description(schema value.Value) string {
+	v, _ := schema.Get("description")
+	if text, ok := v.Str(); ok && text != "" {
+		return ": " + visible(text)
+	}
+	return ""
+}
+
+// display is a value as people write it: text without quotes.
+func display(v value.Value) string {
+	if text, ok := v.Str(); ok {
+		return text
+	}
+	return v.JSON()
+}
+
+// wanted is the type of a value and its limits, in a few words.
+func wanted(schema value.Value) string {
+	return strings.Join(append([]string{typeOf(schema)}, limits(schema)...), ", ")
+}
+
+// limits are what a schema says of a value beyond its type and its description.
+func limits(schema value.Value) (words []string) {
+	if text, ok := textOf(schema, "format"); ok {
+		words = append(words, text)
+	}
+	words = append(words, between(schema, "minimum", "maximum", "")...)
+	for _, bound := range []struct{ key, sign string }{{"exclusiveMinimum", "more than "}, {"exclusiveMaximum", "less than "}, {"multipleOf", "a multiple of "}} {
+		if v, ok := schema.Get(bound.key); ok {
+			words = append(words, bound.sign+v.JSON())
+		}
+	}
+	words = append(words, between(schema, "minLength", "maxLength", "character")...)
+	words = append(words, between(schema, "minItems", "maxItems", "item")...)
+	if v, _ := schema.Get("uniqueItems"); v.JSON() == "true" {
+		words = append(words, "no two the same")
+	}
+	if text, ok := textOf(schema, "pattern"); ok {
+		words = append(words, "pattern "+text)
+	}
+	if items, ok := schema.Get("items"); ok && items.Kind() == value.Object {
+		if each := limits(items); len(each) > 0 {
+			words = append(words, "each "+strings.Join(each, ", "))
+		}
+	}
+	return words
+}
+
+func textOf(schema value.Value, key string) (string, bool) {
+	v, _ := schema.Get(key)
+	return v.Str()
+}
+
+// between words a lower and an upper bound, which count nouns where one is given.
+func between(schema value.Value, least, most, noun string) []string {
+	low, hasLow := schema.Get(least)
+	high, hasHigh := schema.Get(most)
+	bound := func(v value.Value) string {
+		switch {
+		case noun == "":
+			return v.JSON()
+		case v.JSON() == "1":
+			return "1 " + noun
+		}
+		return v.JSON() + " " + noun + "s"
+	}
+	switch {
+	case hasLow && hasHigh && value.Equal(low, high):
+		return []string{"exactly " + bound(low)}
+	case hasLow && hasHigh:
+		return []string{low.JSON() + " to " + bound(high)}
+	case hasLow:
+		return []string{"at least " + bound(low)}
+	case hasHigh:
+		return []string{"at most " + bound(high)}
+	}
+	return nil
+}

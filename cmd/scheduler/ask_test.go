@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// wanting is a step that waits for what the flat schema names.
+func wanting(t *testing.T, step, schema string) scheduler.WaitingFor {
+	t.Helper()
+	v, err := yaml.ParseValue([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheduler.WaitingFor{Step: step, RemainingSchema: v}
+}
+
+// asked lets somebody type lines, and gives the answers, the screen and the error.
+func asked(t *testing.T, typed string, waiting ...scheduler.WaitingFor) (answers []string, screen string, err error) {
+	t.Helper()
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for line := range strings.Lines(typed) {
+			lines <- line
+		}
+	}()
+	var out strings.Builder
+	q := &asker{lines: lines, out: &out, waiting: waiting, check: func(_ context.Context, all []scheduler.Answer) error {
+		return scheduler.CheckAnswers(all, waiting)
+	}}
+	err = q.ask(t.Context())
+	for range lines { // what was not read
+	}
+	for _, a := range q.answers {
+		answers = append(answers, a.Step+":"+a.Pointer+"="+a.Value.JSON())
+	}
+	return answers, out.String(), err
+}
+
+func TestAsk(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema, typed string
+		want          []string
+		shown         []string
+	}{
+		"numbers as choices mean themselves": {
+			"{required: [/n], properties: {/n: {enum: [10, 2, 1]}}}", "3\n1\n", []string{"a:/n=1"}, []string{"n (10|2|1)", "    - 10", "is none of the choices"},
+		},
+		"choices by number, word and case": {
+			"{required: [/a, /b, /c], properties: {/a: {enum: [red, Blue]}, /b: {enum: [red, Blue]}, /c: {enum: [red, Blue]}}}",
+			"2\nblue\nrod\nred\n", []string{`a:/a="Blue"`, `a:/b="Blue"`, `a:/c="red"`}, []string{"1) red", "did you mean red?"},
+		},
+		"yes and no": {
+			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
+			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"y or n"},
+		},
+		"nothing is no answer, but for a default or where it may be left out": {
+			"{required: [/a, /b, /c], properties: {/a: {type: string}, /b: {type: integer, default: 3}, /c: {type: string}, /d: {type: string}}}",
+			"\nx\n\n\"\"\n\n", []string{`a:/a="x"`, "a:/b=3", `a:/c=""`}, []string{"a value is needed", `"" is the empty text`, "[3]", "[Enter leaves it out]"},
+		},
+		"limits are told": {
+			`{required: [/a, /b, /c, /d], properties: {
+			  /a: {type: integer, minimum: 1, maximum: 7, description: How many}, /b: {type: string, pattern: "^[A-Z]", minLength: 2},
+			  /c: {type: array, minItems: 1, uniqueItems: true, items: {type: integer, exclusiveMinimum: 0}},
+			  /d: {type: string, format: date, pattern: "^[0-9-]+$"}}}`,
+			"9\n3\nxx\nXX\n1，0\n1, 2\ntomorrow\n", []string{"a:/a=3", `a:/b="XX"`, "a:/c=[1,2]", `a:/d="tomorrow"`},
+			[]string{
+				"a (integer, 1 to 7): How many", "9 is more than the maximum 7", "(string, at least 2 characters, pattern ^[A-Z])", "d (string, date, pattern ^[0-9-]+$)",
+				"(integer[], at least 1 item, no two the same, each more than 0)", "with commas between",
+			},
+		},
+		"lists": {
+			`{required: [/a, /b, /c, /d], properties: {
+			  /a: {type: array, items: {type: string}}, /b: {type: array, items: {enum: [red, blue]}}, /c: {type: array, items: {type: boolean}},
+			  /d: {type: array, items: {type: object}}}}`,
+			"1、two\nBLUE, red\ny,n\nx\n[{\"k\": 1}]\n",
+			[]string{`a:/a=["1","two"]`, `a:/b=["blue","red"]`, "a:/c=[true,false]", `a:/d=[{"k":1}]`}, []string{"that is no JSON array"},
+		},
+		"objects are asked for by their members": {
+			`{required: [/at, /free, /all], definitions: {place: {type: object, required: [zip], properties: {city: {type: string}, zip: {type: integer}}}}, properties: {
+			  /at: {$ref: "#/definitions/place"}, /free: {type: object}, /all: {type: object, properties: {x: {type: string}}}}}`,
+			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"at, an object", "at/zip (integer)", "as JSON: {...}"},
+		},
+		"the whole value": {`{required: [""], properties: {"": {type: integer}}}`, "5\n", []string{"a:=5"}, []string{"the whole value (integer)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, screen, err := asked(t, c.typed, wanting(t, "a", c.schema))
+			if err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			for _, text := range c.shown {
+				if !strings.Contains(screen, text) {
+					t.Errorf("%q is not on the screen:\n%s", text, screen)
+				}
+			}
+		})
+	}
+}
+
+// What was typed before the input ended is kept.
+func TestAskIsLeft(t *testing.T) {
+	a := wanting(t, "a", "{required: [/x, /y], properties: {/x: {type: string}, /y: {type: string}}}")
+	got, _, err := asked(t, "one\n", a)
+	if diff := cmp.Diff([]string{`a:/x="one"`}, got); diff != "" || !errors.Is(err, errNoAnswer) {
+		t.Errorf("%v, %s", err, diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var out strings.Builder
+	lines := make(chan string, 1)
+	lines <- "one\n"
+	q := &asker{lines: lines, out: &out, waiting: []scheduler.WaitingFor{a}, check: func(context.Context, []scheduler.Answer) error {
+		cancel() // as Ctrl-C does
+		return nil
+	}}
+	if err := q.ask(ctx); !errors.Is(err, context.Canceled) || len(q.answers) != 1 {
+		t.Errorf("got %v, %v", q.answers, err)
+	}
+}
+
+func TestResumeCommand(t *testing.T) {
+	dir := t.TempDir()
+	a := &app{config: &Config{StateDir: dir + "/state", path: dir + "/it's mine.yaml"}}
+	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
+	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
+	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`
+	if got := a.resumeCommand("RUN", []scheduler.WaitingFor{w}, typed); !strings.HasSuffix(got, want) {
+		t.Errorf("got %s\nwant ...%s", got, want)
+	}
+	got := a.resumeCommand("RUN", []scheduler.WaitingFor{w, {Step: "two"}}, nil)
+	if !strings.HasSuffix(got, `--set 'each[1]:/a=VALUE' --set 'each[1]:/b c=VALUE'`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A command is printed only where it can help.
+func TestExit(t *testing.T) {
+	failure := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
+	lost := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", scheduler.ErrSecretLost)}
+	budget := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
+	for name, c := range map[string]struct {
+		s    session
+		err  error
+		code int
+		says []string
+		not  string
+	}{
+		"failed":    {session{run: "r"}, failure, exitFailed, []string{"down", "resume r"}, "--flow"},
+		"budget":    {session{run: "r"}, budget, exitFailed, []string{"resume r", "/my flow.yaml'"}, "none"},
+		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
+		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
+		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
+		"held":      {session{}, &scheduler.HeldError{Run: "r", Holder: &scheduler.Holder{PID: 7, Host: "h"}}, exitFailed, nil, "resume"},
+		"waiting":   {session{run: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			c.s.app = &app{stderr: &out, config: &Config{StateDir: "s"}}
+			c.s.flow, c.s.state = &scheduler.Flow{File: "my flow.yaml"}, scheduler.NewRunState()
+			var code exitError
+			if !errors.As(c.s.exit(t.Context(), c.err), &code) || code.code != c.code {
+				t.Errorf("got %v", code)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out.String(), text) {
+					t.Errorf("%q is not in %s", text, out.String())
+				}
+			}
+			if strings.Contains(out.String(), c.not) {
+				t.Errorf("%q is in %s", c.not, out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// terminal is a program on a terminal of its own.
+type terminal struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+	mu     sync.Mutex
+	screen bytes.Buffer
+	seen   int
+}
+
+// onTerminal runs the program as a person does, in a folder.
+func onTerminal(t *testing.T, dir string, args ...string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no terminals here:", err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	control := func(request uintptr, value *int32) {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
+			t.Skip("a terminal cannot be set up here:", e)
+		}
+	}
+	var unlocked, number int32
+	control(syscall.TIOCSPTLCK, &unlocked)
+	control(syscall.TIOCGPTN, &number)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("a terminal cannot be opened here:", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "scheduler") // as TestMain knows it
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, master: master, cmd: exec.Command(name, args...)}
+	term.cmd.Dir, term.cmd.Env = dir, append(os.Environ(), "TERM=dumb", "LANG=en_US.UTF-8")
+	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
+	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := term.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = slave.Close() // the program has it
+	go func() {
+		chunk := make([]byte, 4096)
+		for {
+			n, err := master.Read(chunk)
+			term.mu.Lock()
+			term.screen.Write(chunk[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = term.cmd.Process.Kill() })
+	return term
+}
+
+// sees waits until a text is on the screen, after those that were seen before.
+func (x *terminal) sees(text string) {
+	x.t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		x.mu.Lock()
+		at := strings.Index(x.screen.String()[x.seen:], text)
+		if at >= 0 {
+			x.seen += at + len(text)
+		}
+		x.mu.Unlock()
+		if at >= 0 {
+			return
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.t.Fatalf("%q does not come on the screen:\n%s", text, x.screen.String())
+}
+
+func (x *terminal) types(text string) {
+	x.t.Helper()
+	if _, err := x.master.WriteString(text); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// exits waits for the end.
+func (x *terminal) exits(code int) {
+	x.t.Helper()
+	err := x.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || x.cmd.ProcessState.ExitCode() != code {
+		x.t.Errorf("exit code %d, want %d (%v)", x.cmd.ProcessState.ExitCode(), code, err)
+	}
+}
+
+const askingFlow = `
+steps:
+  - id: args
+    call: slot
+    with:
+      stages: []
+      current_schema:
+        type: object
+        required: [city, sure, day]
+        properties: {city: {type: string}, sure: {type: boolean}, day: {type: string, format: date}}
+  - {id: say, call: template, to_user: true, with: {template: "{{ a }} {{ b }}", values: {a: "{{ args.slot_data.city }}", b: "{{ args.slot_data.day }}"}}}
+`
+
+const (
+	ctrlC = "\x03"
+	ctrlD = "\x04"
+)
+
+func TestAskOnTerminal(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ask.yaml"), []byte(askingFlow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := onTerminal(t, dir, "run", "ask.yaml", "--now", "2026-03-05T09:07:00Z")
+	x.sees("city (string)")
+	x.types("Lyon\ny\n") // ahead of the question
+	x.sees("day (string, date)")
+	x.types("some day\n")
+	x.sees("it is not understood as a date")
+	x.types("tomorrow\n")
+	x.sees("Lyon 2026-03-06")
+	x.exits(exitDone)
+
+	x = onTerminal(t, dir, "run", "ask.yaml") // what was typed before Ctrl-D counts
+	x.sees("city (string)")
+	x.types("Lyon\n")
+	x.sees("sure (boolean)")
+	x.types(ctrlD)
+	x.sees("/sure  boolean")
+	x.sees("--set /sure=VALUE --set /day=VALUE")
+	x.exits(exitWaiting)
+
+	x = onTerminal(t, dir, "resume", "last", "--now", "2026-03-05T09:07:00Z") // what was said is not asked again
+	x.sees("sure (boolean)")
+	x.types("no\n明天\n")
+	x.sees("Lyon 2026-03-06")
+	x.exits(exitDone)
+
+	x = onTerminal(t, dir, "run", "ask.yaml") // Ctrl-C ends it, and what was typed is in the command
+	x.sees("city (string)")
+	x.types("New York\n")
+	x.sees("sure (boolean)")
+	x.types(ctrlC)
+	x.sees("interrupted")
+	x.sees("--set '/city=New York' --set /sure=VALUE")
+	x.exits(exitInterrupted)
+
+	x = onTerminal(t, dir, "run", "ask.yaml", "--ephemeral") // without a record, too
+	x.sees("city (string)")
+	x.types("Rome\ny\n2026-05-01\n")
+	x.sees("Rome 2026-05-01")
+	x.exits(exitDone)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+// function is an importance function or a variable, as the lists show it.
+type function struct {
+	name    string // as flows write it: recency.is_fresh, vars.weather
+	kind    host.Kind
+	summary calls.Text
+	plugin  string      // "" for a built-in one
+	output  value.Value // the JSON Schema of a variable; null where it is not known
+}
+
+// functions lists the importance functions, then the variables: built-in ones first,
+// then those of trusted plugins.
+func (a *app) functions() ([]function, error) {
+	h, err := a.openPlugins()
+	if err != nil {
+		return nil, err
+	}
+	var all []function
+	for _, f := range builtin.Functions() {
+		all = append(all, function{name: f.Name, kind: host.Importance, summary: f.Summary})
+	}
+	for _, v := range builtin.Variables() {
+		all = append(all, function{name: "vars." + v.Name, kind: host.Variable, summary: v.Summary})
+	}
+	list, _ := h.List()
+	for _, s := range list {
+		if s.Entry == nil {
+			continue
+		}
+		for i := range s.Entry.Functions {
+			if f := &s.Entry.Functions[i]; f.Kind != host.Call {
+				all = append(all, function{f.Title(s.Name), f.Kind, f.Doc(), s.Name, f.Output})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y function) int { return strings.Compare(string(x.kind), string(y.kind)) })
+	return all, nil
+}
+
+// findFunction finds an importance function or a variable by its name in flows; nil
+// where there is none.
+func findFunction(all []function, name string) *function {
+	if i := slices.IndexFunc(all, func(f function) bool { return f.name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+func (f *function) json(language string) value.Value {
+	doc := value.Pairs("name", f.name, "kind", string(f.kind), "summary", f.summary.In(language))
+	if f.plugin != "" {
+		doc.Set("plugin", value.OfString(f.plugin))
+	}
+	if !f.output.IsNull() {
+		doc.Set("output", f.output)
+	}
+	return value.OfMap(doc)
+}
+
+// listFunctions prints them after the calls.
+func (a *app) listFunctions(all []function, asJSON bool) error {
+	if asJSON {
+		list := []value.Value{}
+		for i := range all {
+			list = append(list, all[i].json(a.config.language()))
+		}
+		return a.printJSON(value.OfList(list...))
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var kind host.Kind
+	for i := range all {
+		f := &all[i]
+		if f.kind != kind {
+			kind = f.kind
+			fmt.Fprintf(w, "\n%s\n", functionsHead(kind))
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.config.language()))
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+	_, err := fmt.Fprint(a.stdout, visible(b.String()))
+	return err
+}
+
+func functionsHead(kind host.Kind) string {
+	if kind == host.Importance {
+		return "Importance functions: importance_func of input, <<importance:NAME>> in conditions of in-chat"
+	}
+	return "Variables: {{ vars.NAME }} in templates, variable segments of input"
+}
+
+// showFunction prints one function.
+func (a *app) showFunction(f *function, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(f.json(a.config.language()))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.config.language()))
+	if f.plugin != "" {
+		fmt.Fprintf(&b, "\nFrom the plugin %s.\n", f.plugin)
+	}
+	if f.kind == host.Importance {
+		fmt.Fprintf(&b, "\nAn importance function. In a module of the call input:\n\n    importance_func: %s\n\nIn a condition of the call in-chat:\n\n    condition: \"<<importance:%s>>\"\n", f.name, f.name)
+	} else {
+		fmt.Fprintf(&b, "\nA variable. In templates of a flow:\n\n    {{ %s }}\n\nIn a module of the call input:\n\n    segments: [{type: variable, value: %s}]\n", f.name, strings.TrimPrefix(f.name, "vars."))
+	}
+	if !f.output.IsNull() {
+		b.WriteString("\nThe JSON Schema of its value:\n\n")
+		indent(&b, string(f.output.AppendIndented(nil, "  ")))
+	}
+	_, err := fmt.Fprint(a.stdout, visible(b.String()))
+	return err
+}
+
+// findCall finds a call that can be used.
+func findCall(registry *calls.Registry, name string) (calls.Definition, error) {
+	err := calls.UnknownCall(registry, name)
+	if calls.KindOf(err) == calls.NotFound {
+		err = fmt.Errorf("%s (%s)", err.Error(), calls.HintOf(err)) // in one line
+	}
+	if err != nil {
+		return calls.Definition{}, usageError(err)
+	}
+	def, _ := registry.Call(name)
+	return def, nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func newMemoryImport(a *app) *cobra.Command {
+	var scope scopeFlags
+	var jsonl string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "import DIR | --jsonl FILE",
+		Short: "Store the memories of a directory or of a file of JSON lines",
+		Long: `Store the memories of a directory as memory export writes it, or of a file of JSON
+lines. Importing the same again changes nothing, but for utterances that have neither
+an id nor a time: those are said again.
+
+A line is a memory, {"id", "content", "timestamp", "context": {"user_id",
+"session_id", "other_context"}}, of which only content must be there, or an utterance
+of a chat, {"is_user", "content", "timestamp"} or {"role", "content"}. --user and
+--session are those of lines that name none. A line that is wrong is an error that
+names it, and nothing of the file is stored.
+
+Of a directory the files count, not the index. What cannot be read is told, the rest
+is stored; --user takes only the memories of that user.`,
+		Example: strings.Trim(`
+  scheduler memory import backup/
+  scheduler memory import --jsonl talks.jsonl
+  jq -c '.messages[]' chat.json | scheduler memory import --jsonl - --user lin --session monday`, "\n"),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			users, err := scope.usersOrAll()
+			switch {
+			case err != nil:
+				return err
+			case (jsonl == "") == (len(args) == 0):
+				return usageError(errors.New("what shall be imported? give a directory, or --jsonl FILE"))
+			case jsonl == "" && scope.sessionSaid():
+				return usageError(errors.New("--session is for --jsonl: the files of a directory name their sessions"))
+			}
+			options := archive.Options{Users: users, Session: scope.session}
+			if jsonl != "" {
+				return a.importLines(cmd.Context(), jsonl, options, asJSON)
+			}
+			return a.importDir(cmd.Context(), args[0], options, asJSON)
+		},
+	}
+	scope.register(cmd, "the `session` of lines that name none")
+	cmd.Flags().StringVar(&jsonl, "jsonl", "", "memories, one JSON object per line, a `file`, - for stdin")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was stored as JSON")
+	return cmd
+}
+
+func (a *app) importLines(ctx context.Context, name string, options archive.Options, asJSON bool) error {
+	file, closeFile, err := a.openTwice(name)
+	if err != nil {
+		return usageError(fmt.Errorf("reading --jsonl: %w", err))
+	}
+	defer func() { _ = closeFile() }() // it was only read
+	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
+		bar := newBar(a, "importing")
+		options.Progress = bar.show
+		report, err := archive.ImportLines(ctx, p.Store, name, file, options)
+		bar.close()
+		return a.tellImported(ctx, report, err, asJSON)
+	})
+}
+
+// openTwice opens a file, or stdin as -, that can be read twice: what is a stream is
+// copied to a temporary file.
+func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error, err error) {
+	if name == "-" {
+		return archive.Spool(a.stdin)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err == nil && info.IsDir():
+		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
+	case err == nil && !info.Mode().IsRegular():
+		defer f.Close()
+		return archive.Spool(f)
+	}
+	return f, f.Close, nil
+}
+
+func (a *app) importDir(ctx context.Context, dir string, options archive.Options, asJSON bool) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		hint := ""
+		if err == nil {
+			hint = " (a file of JSON lines is imported with --jsonl)"
+		}
+		return usageError(fmt.Errorf("%s is no directory%s", dir, hint))
+	}
+	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
+		bar := newBar(a, "importing")
+		options.Progress = bar.show
+		report, err := archive.Import(ctx, p.Store, dir, options)
+		bar.close()
+		return a.tellImported(ctx, report, err, asJSON)
+	})
+}
+
+// tellImported says what was stored and what was not.
+func (a *app) tellImported(ctx context.Context, report archive.Report, err error, asJSON bool) error {
+	for _, p := range report.Problems {
+		fmt.Fprintf(a.stderr, "warning: %s\n", visible(p))
+	}
+	if err != nil && report.Memories > 0 {
+		fmt.Fprintf(a.stderr, "note: until then %s were stored, and stay; importing it again stores the others\n", countOf(report.Memories, "memory", "memories"))
+	}
+	switch {
+	case err != nil && calls.KindOf(err) == calls.Invalid:
+		return usageError(err)
+	case err != nil:
+		return exitFor(ctx, err, false)
+	case asJSON:
+		return a.printJSON(value.Must(report))
+	}
+	fmt.Fprintf(a.stderr, "imported %s\n", amounts(&report))
+	return nil
+}
+
+// amounts are the numbers of a report in words.
+func amounts(r *archive.Report) string {
+	text := countOf(r.Memories, "memory", "memories")
+	if r.New != r.Memories {
+		text += fmt.Sprintf(" (%d new or changed)", r.New)
+	}
+	return fmt.Sprintf("%s, %s, %s", text, count(r.Snapshots, "snapshot"), count(r.MetaSnapshots, "meta snapshot"))
+}
+
+func countOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// bar shows on stderr how far something has come: a line that lives on a terminal,
+// else a count now and then.
+type bar struct {
+	app  *app
+	what string
+	live bool
+	next time.Time
+}
+
+// Where no terminal is, who waits long sees a count that often.
+const barInterval = 5 * time.Second
+
+func newBar(a *app, what string) *bar {
+	return &bar{app: a, what: what, live: isTerminal(a.stderr), next: time.Now().Add(barInterval)}
+}
+
+// show is an [archive.Progress].
+func (b *bar) show(done, of int) {
+	const width = 30
+	switch now := time.Now(); {
+	case b.live && of > 0:
+		full := min(width, width*done/of)
+		fmt.Fprintf(b.app.stderr, "\r%s [%s%s] %d of %d", b.what, strings.Repeat("#", full), strings.Repeat("-", width-full), done, of)
+	case b.live:
+		fmt.Fprintf(b.app.stderr, "\r%s %d", b.what, done)
+	case now.After(b.next):
+		b.next = now.Add(barInterval)
+		if of > 0 {
+			fmt.Fprintf(b.app.stderr, "%s: %d of %d\n", b.what, done, of)
+		} else {
+			fmt.Fprintf(b.app.stderr, "%s: %d\n", b.what, done)
+		}
+	}
+}
+
+// close takes the line away.
+func (b *bar) close() {
+	if b.live {
+		fmt.Fprint(b.app.stderr, "\r\x1b[K")
+	}
+}

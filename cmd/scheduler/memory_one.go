@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// memoryAdd is the subcommand memory add.
+type memoryAdd struct {
+	*app
+	user, session, role, other, timestamp, id string
+	json                                      bool
+}
+
+func newMemoryAdd(a *app) *cobra.Command {
+	m := &memoryAdd{app: a}
+	cmd := &cobra.Command{
+		Use:   "add TEXT",
+		Short: "Remember a text, and print its id",
+		Long: `Remember a text, and print its id. It is on the disk, and can be found, when the id
+is printed. TEXT may be - for stdin. What is known already, word for word and in the
+same context, is not stored twice: the id is that of the first one.`,
+		Example: strings.Trim(`
+  scheduler memory add --user lin "I like jasmine tea best."
+  scheduler memory add --user lin --session monday --role user --timestamp 2026-03-02T09:00:00Z - < said.txt
+  scheduler memory add --user lin --context '{"speaker": "Lin", "place": "kitchen"}' "The kettle is new."`, "\n"),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&m.user, "user", "", "whose memory it is; without it, of the `user` without a name")
+	flags.StringVar(&m.session, "session", "", "the conversation that it belongs to, a `session`")
+	flags.StringVar(&m.role, "role", "", "who said it in a chat: user, assistant; without a `role` it is something known rather than said")
+	flags.StringVar(&m.other, "context", "", "anything else about it, a `text` or a JSON object, in which speaker says who said it")
+	flags.StringVar(&m.timestamp, "timestamp", "", "when it happened, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
+	flags.StringVar(&m.id, "id", "", "the memory to replace, an `ID`; its old version is kept")
+	flags.BoolVar(&m.json, "json", false, "print {\"id\", \"state\"}: created, updated, unchanged or merged")
+	return cmd
+}
+
+func (m *memoryAdd) run(ctx context.Context, text string) error {
+	if text == "-" {
+		data, err := io.ReadAll(m.stdin)
+		if err != nil {
+			return exitError{exitFailed, fmt.Errorf("reading stdin: %w", err)}
+		}
+		text = strings.TrimRight(string(data), "\r\n")
+	}
+	at, err := parseTime(m.timestamp)
+	if err != nil {
+		return err
+	}
+	if at.IsZero() {
+		at = time.Now()
+	}
+	one := memory.BaseMemory{ID: m.id, Content: text, Timestamp: at, Context: memory.Context{UserID: m.user, SessionID: m.session}}
+	if m.other != "" {
+		one.Context.Other = value.OfString(m.other)
+		if strings.HasPrefix(strings.TrimSpace(m.other), "{") {
+			if one.Context.Other, err = value.ParseJSON([]byte(m.other)); err != nil {
+				return usageError(fmt.Errorf("--context: the JSON at %w", err))
+			}
+		}
+	}
+	if m.role != "" {
+		one.SetRole(m.role)
+	}
+	return m.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
+		saved, err := p.Store.SaveMemories(ctx, []memory.BaseMemory{one})
+		switch {
+		case calls.KindOf(err) == calls.Invalid && err != nil:
+			return usageError(err)
+		case err != nil:
+			return exitFor(ctx, err, false)
+		case m.json:
+			return m.printJSON(value.Must(saved[0]))
+		}
+		if saved[0].State == memory.Merged {
+			fmt.Fprintln(m.stderr, "note: the same was known already, under this id")
+		}
+		_, err = fmt.Fprintln(m.stdout, saved[0].ID)
+		return err
+	})
+}
+
+func newMemoryGet(a *app) *cobra.Command {
+	var user string
+	var history, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show a memory, a snapshot or a meta snapshot",
+		Example: strings.Trim(`
+  scheduler memory get memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
+  scheduler memory get memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77 --json | jq -r .content`, "\n"),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			users := memory.AllUsers()
+			if cmd.Flags().Changed("user") {
+				users = memory.User(user)
+			}
+			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				found, err := a.find(cmd.Context(), p.Store, args[0], users)
+				switch {
+				case err != nil && calls.KindOf(err) == calls.Invalid:
+					return usageError(err)
+				case err != nil:
+					return exitFor(cmd.Context(), err, false)
+				}
+				list := []value.Value{found}
+				if history {
+					old, err := p.Store.History(cmd.Context(), args[0])
+					if err != nil {
+						return exitFor(cmd.Context(), err, false)
+					}
+					for i := len(old) - 1; i >= 0; i-- {
+						list = append(list, value.Must(old[i]))
+					}
+				}
+				if asJSON && history {
+					return a.printJSON(value.OfList(list...))
+				}
+				for i, v := range list {
+					if asJSON {
+						return a.printJSON(v)
+					}
+					if i > 0 {
+						fmt.Fprintln(a.stdout, "\nbefore that:")
+					}
+					if err := a.printMembers(v); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "show it only if it belongs to that `user`")
+	cmd.Flags().BoolVar(&history, "history", false, "also the old versions of a memory, the newest first")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --history an array")
+	return cmd
+}
+
+// find reads what an id names, if it belongs to the users.
+func (a *app) find(ctx context.Context, store memory.Store, id string, users memory.Users) (found value.Value, err error) {
+	var got any
+	which := memory.Selection{Users: users, ID: id}
+	switch kind, _, _ := strings.Cut(id, "_"); memory.Kind(kind) {
+	case memory.SnapshotID:
+		if _, err = memory.CheckID(memory.SnapshotID, id); err == nil {
+			got, err = pick(store.Snapshots(ctx, which), func(s *memory.MemorySnapshot) bool { return s.ID == id })
+		}
+	case memory.MetaID:
+		if _, err = memory.CheckID(memory.MetaID, id); err == nil {
+			got, err = pick(store.MetaSnapshots(ctx, which), func(s *memory.MetaSnapshot) bool { return s.ID == id })
+		}
+	case memory.MemoryID:
+		var m *memory.BaseMemory
+		if m, err = store.LoadMemory(ctx, id); m != nil && users.Has(m.Context.UserID) {
+			got = *m
+		}
+	default:
+		_, err = memory.CheckID(memory.MemoryID, id)
+	}
+	switch {
+	case err != nil:
+		return found, calls.Errorf(calls.KindOf(err), "%w", err).WithHint("scheduler memory search and scheduler memory snapshot list show ids")
+	case got == nil:
+		return found, calls.Errorf(calls.NotFound, "there is no %s", id).
+			WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.config.StateDir)
+	}
+	return value.Of(got)
+}
+
+// pick is the first snapshot that is meant; nil: there is none.
+func pick[T any](list iter.Seq2[memory.Owned[T], error], meant func(*T) bool) (any, error) {
+	for x, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		if meant(&x.Snapshot) {
+			return x.Snapshot, nil
+		}
+	}
+	return nil, nil
+}
+
+// printMembers shows an object to a person, a line for each member.
+func (a *app) printMembers(v value.Value) error {
+	var b strings.Builder
+	for key, member := range v.Map().All() {
+		text, isText := member.Str()
+		if !isText {
+			text = member.JSON()
+		}
+		if list := member.List(); len(list) > 0 {
+			text = ""
+			for _, item := range list {
+				s, _ := item.Str()
+				text += "\n  - " + s
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", key, text)
+	}
+	return a.printText(b.String())
+}
+
+// printText prints what others wrote: on a terminal without what would steer it.
+func (a *app) printText(text string) error {
+	if isTerminal(a.stdout) {
+		text = visible(text)
+	}
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}
+
+func newMemoryDelete(a *app) *cobra.Command {
+	var scope scopeFlags
+	var dryRun, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "delete ID | --user USER [--session SESSION]",
+		Short: "Forget a memory, a session or all of a user, for good",
+		Long: `Forget a memory, a session or all of a user, for good: with its old versions, and out
+of the snapshots that were made of it. Snapshots of which memories are left are made
+anew of those, the others go too.`,
+		Example: strings.Trim(`
+  scheduler memory delete memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
+  scheduler memory delete --user lin --session monday --dry-run
+  scheduler memory delete --user lin`, "\n"),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			which := memory.Selection{HasSession: scope.sessionSaid(), Session: scope.session, DryRun: dryRun}
+			var err error
+			if len(args) == 0 {
+				which.Users, err = scope.users()
+			} else {
+				which.Users, err = scope.usersOrAll()
+				which.ID = args[0]
+			}
+			if err != nil {
+				return err
+			}
+			if which.ID != "" {
+				if which.ID, err = memory.CheckID(memory.MemoryID, which.ID); err != nil {
+					return usageError(err)
+				}
+			}
+			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				deleted, err := p.Store.Delete(cmd.Context(), which)
+				if err != nil {
+					return exitFor(cmd.Context(), err, false)
+				}
+				if which.ID != "" && deleted.Memories == 0 {
+					return exitError{exitFailed, fmt.Errorf("there is no %s: nothing was deleted", which.ID)}
+				}
+				return a.tellDeleted(deleted, dryRun, asJSON)
+			})
+		},
+	}
+	scope.register(cmd, "only what belongs to this `session`")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	return cmd
+}
+
+// tellDeleted says what was deleted.
+func (a *app) tellDeleted(d memory.Deleted, dryRun, asJSON bool) error {
+	if asJSON {
+		out := value.Must(d).Map().Clone()
+		out.Set("dry_run", value.OfBool(dryRun))
+		return a.printJSON(value.OfMap(out))
+	}
+	verb := "deleted"
+	if dryRun {
+		verb = "would delete"
+	}
+	text := fmt.Sprintf("%s %s, %s, %s", verb, countOf(d.Memories, "memory", "memories"), count(d.Snapshots, "snapshot"), count(d.MetaSnapshots, "meta snapshot"))
+	if d.Rewritten > 0 {
+		text += fmt.Sprintf("; %s made anew without them", count(d.Rewritten, "snapshot"))
+	}
+	fmt.Fprintln(a.stderr, text)
+	return nil
+}
+
+func newMemoryCleanup(a *app) *cobra.Command {
+	var scope scopeFlags
+	var days int
+	var keep, dryRun, asJSON bool
+	var now string
+	cmd := &cobra.Command{
+		Use:   "cleanup --days N",
+		Short: "Delete memories older than so many days",
+		Long: `Delete memories that happened more than N days ago, for good. Snapshots of which a
+memory is left are made anew of those; those of which none is left go too, unless
+--keep-snapshots says otherwise.`,
+		Example: strings.Trim(`
+  scheduler memory cleanup --days 365 --user lin --dry-run
+  scheduler memory cleanup --days 365 --all-users --keep-snapshots`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.users()
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("days") {
+				return usageError(errors.New("how old? give --days N"))
+			}
+			at, err := parseTime(now)
+			if err != nil {
+				return err
+			}
+			if at.IsZero() {
+				at = time.Now()
+			}
+			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				deleted, err := memory.CleanupOldMemories(cmd.Context(), p.Store, users, days, at, keep, dryRun)
+				switch {
+				case err != nil && calls.KindOf(err) == calls.Invalid:
+					return usageError(err)
+				case err != nil:
+					return exitFor(cmd.Context(), err, false)
+				}
+				return a.tellDeleted(deleted, dryRun, asJSON)
+			})
+		},
+	}
+	scope.register(cmd, "")
+	cmd.Flags().IntVar(&days, "days", 0, "how old they are at least, in days of 24 hours, at least 1")
+	cmd.Flags().BoolVar(&keep, "keep-snapshots", false, "keep what snapshots say, only their references go")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")
+	cmd.Flags().StringVar(&now, "now", "", "the present, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	return cmd
+}

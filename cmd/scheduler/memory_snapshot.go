@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func newMemorySnapshot(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "List the snapshots, or make those that are due",
+		Long: `List the snapshots, or make those that are due. A snapshot sums several memories of a
+session up; a meta snapshot describes the snapshots of a category. Both are made at
+the end of runs and by snapshot run, by the model of the setting memory.snapshot.llm
+or, without one, of the sentences of the memories.`,
+		Example: strings.Trim(`
+  scheduler memory snapshot list --user lin --category food
+  scheduler memory snapshot run --all`, "\n"),
+	}
+	group(cmd, newSnapshotList(a), newSnapshotRun(a))
+	return cmd
+}
+
+// snapshotList is what snapshot list prints.
+type snapshotList struct {
+	Snapshots     []value.Value `json:"snapshots"`
+	MetaSnapshots []value.Value `json:"meta_snapshots"`
+	categories    []string
+}
+
+func newSnapshotList(a *app) *cobra.Command {
+	var scope scopeFlags
+	var category string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List snapshots and meta snapshots, by category",
+		Example: strings.Trim(`
+  scheduler memory snapshot list --user lin
+  scheduler memory snapshot list --user lin --category food --json | jq -r '.snapshots[].key_points[]'`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.users()
+			if err != nil {
+				return err
+			}
+			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				list, err := listSnapshots(cmd.Context(), p.Store, memory.Selection{Users: users, Category: category})
+				if err != nil {
+					return exitFor(cmd.Context(), err, false)
+				}
+				if asJSON {
+					return a.printJSON(value.Must(list))
+				}
+				return a.printSnapshots(list)
+			})
+		},
+	}
+	scope.register(cmd, "")
+	cmd.Flags().StringVar(&category, "category", "", "only those of this `category`; upper and lower case are one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print {\"snapshots\", \"meta_snapshots\"}, each with its user_id")
+	return cmd
+}
+
+func listSnapshots(ctx context.Context, store memory.Store, which memory.Selection) (*snapshotList, error) {
+	list := &snapshotList{Snapshots: []value.Value{}, MetaSnapshots: []value.Value{}}
+	note := func(category string) {
+		same := func(other string) bool { return memory.CategoryKey(other) == memory.CategoryKey(category) }
+		if !slices.ContainsFunc(list.categories, same) {
+			list.categories = append(list.categories, category)
+		}
+	}
+	for x, err := range store.Snapshots(ctx, which) {
+		if err != nil {
+			return nil, err
+		}
+		note(x.Snapshot.Category)
+		list.Snapshots = append(list.Snapshots, withOwner(value.Must(x.Snapshot), x.User))
+	}
+	for x, err := range store.MetaSnapshots(ctx, which) {
+		if err != nil {
+			return nil, err
+		}
+		note(x.Snapshot.Category)
+		list.MetaSnapshots = append(list.MetaSnapshots, withOwner(value.Must(x.Snapshot), x.User))
+	}
+	slices.SortFunc(list.categories, func(a, b string) int { return strings.Compare(memory.CategoryKey(a), memory.CategoryKey(b)) })
+	return list, nil
+}
+
+// withOwner says whose a snapshot is.
+func withOwner(v value.Value, user string) value.Value {
+	m := v.Map().Clone()
+	m.Set("user_id", value.OfString(user))
+	return value.OfMap(m)
+}
+
+func (a *app) printSnapshots(list *snapshotList) error {
+	var b strings.Builder
+	if len(list.categories) == 0 {
+		fmt.Fprintln(a.stderr, "no snapshots (scheduler memory snapshot run --all makes some)")
+	}
+	text := func(v value.Value, key string) string {
+		member, _ := v.Get(key)
+		if s, ok := member.Str(); ok {
+			return s
+		}
+		return member.JSON()
+	}
+	items := func(v value.Value, key string) []string {
+		member, _ := v.Get(key)
+		var out []string
+		for _, item := range member.List() {
+			s, _ := item.Str()
+			out = append(out, s)
+		}
+		return out
+	}
+	for i, category := range list.categories {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s\n", category)
+		mine := func(v value.Value) bool {
+			return memory.CategoryKey(text(v, "category")) == memory.CategoryKey(category)
+		}
+		for _, v := range list.MetaSnapshots {
+			if mine(v) {
+				fmt.Fprintf(&b, "  %s  user %q  of %s\n    %s\n    keywords: %s\n", text(v, "id"), text(v, "user_id"),
+					count(len(items(v, "snapshot_refs")), "snapshot"), firstLine(text(v, "description")), strings.Join(items(v, "keywords"), ", "))
+			}
+		}
+		for _, v := range list.Snapshots {
+			if mine(v) {
+				fmt.Fprintf(&b, "  %s  user %q  of %s  importance %s\n", text(v, "id"), text(v, "user_id"),
+					countOf(len(items(v, "memory_refs")), "memory", "memories"), text(v, "importance"))
+				for _, point := range items(v, "key_points") {
+					fmt.Fprintf(&b, "    - %s\n", firstLine(point))
+				}
+			}
+		}
+	}
+	return a.printText(b.String())
+}
+
+func newSnapshotRun(a *app) *cobra.Command {
+	var scope scopeFlags
+	var all, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Make the snapshots that are due",
+		Long: `Make the snapshots that are due: of sessions with enough new memories (the setting
+memory.snapshot.memories) or without a new one for a while (memory.snapshot.idle).
+Ctrl-C stops; what is left is made by a later one. A snapshot at which the model fails
+waits and is tried again later; that is no error. With the setting memory.embeddings,
+the vectors that are missing are made, too.`,
+		Example: strings.Trim(`
+  scheduler memory snapshot run
+  scheduler memory snapshot run --all --user lin --json`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.usersOrAll()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
+				report, usage, err := a.makeSnapshots(ctx, p, users, all)
+				text := snapshotsMade(&report, usage)
+				switch {
+				case text == "" && report.Postponed > 0:
+					text = "nothing"
+				case text == "":
+					text = "nothing: none is due"
+					if !all {
+						text += " (--all takes every session with anything new)"
+					}
+				}
+				fmt.Fprintf(a.stderr, "made %s\n", text)
+				if report.Postponed > 0 {
+					fmt.Fprintf(a.stderr, "%s at which the model failed: tried again later\n", count(report.Postponed, "snapshot"))
+				}
+				if ctx.Err() != nil {
+					return exitError{exitInterrupted, errors.New("interrupted: what is left is made by a later run")}
+				}
+				if err != nil {
+					return exitFor(ctx, err, false)
+				}
+				if asJSON {
+					return a.printJSON(value.Must(report))
+				}
+				return nil
+			})
+		},
+	}
+	scope.register(cmd, "")
+	cmd.Flags().BoolVar(&all, "all", false, "of every session and category with anything new")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print {\"snapshots\": [ids], \"meta_snapshots\": [ids], \"postponed\", \"embedded\"}")
+	return cmd
+}
+
+func newMemoryStats(a *app) *cobra.Command {
+	var scope scopeFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "stats",
+		Short:   "Count what is stored",
+		Example: "  scheduler memory stats\n  scheduler memory stats --user lin --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.usersOrAll()
+			if err != nil {
+				return err
+			}
+			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				stats, err := p.Store.Stats(cmd.Context(), users)
+				if err != nil {
+					return exitFor(cmd.Context(), err, false)
+				}
+				counts := value.Must(stats).Map().Clone()
+				for key, t := range map[string]time.Time{"oldest": stats.Oldest, "newest": stats.Newest} {
+					if !t.IsZero() {
+						counts.Set(key, value.OfString(memory.FormatTime(t)))
+					}
+				}
+				if asJSON {
+					return a.printJSON(value.OfMap(counts))
+				}
+				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+				for key, v := range counts.All() {
+					text, isText := v.Str()
+					if !isText {
+						text = v.JSON()
+					}
+					fmt.Fprintf(w, "%s\t%s\n", strings.ReplaceAll(key, "_", " "), text)
+				}
+				return w.Flush()
+			})
+		},
+	}
+	scope.register(cmd, "")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// memoryProgram runs the program in a directory of its own.
+type memoryProgram struct {
+	t              *testing.T
+	stdout, stderr bytes.Buffer
+}
+
+func newMemoryProgram(t *testing.T) *memoryProgram {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	return &memoryProgram{t: t}
+}
+
+// run gives the exit code.
+func (p *memoryProgram) run(stdin string, args ...string) int {
+	p.t.Helper()
+	p.stdout.Reset()
+	p.stderr.Reset()
+	return execute(args, strings.NewReader(stdin), &p.stdout, &p.stderr)
+}
+
+// must fails the test where the program does.
+func (p *memoryProgram) must(stdin string, args ...string) string {
+	p.t.Helper()
+	if code := p.run(stdin, args...); code != exitDone {
+		p.t.Fatalf("%v: exit code %d\n%s", args, code, &p.stderr)
+	}
+	return p.stdout.String()
+}
+
+func (p *memoryProgram) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// lines are n memories of several users.
+func memoryLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"id": "memory_00000000-0000-4000-8000-%012d", "content": "The number %d of %s.", "timestamp": "2026-03-05T09:07:00Z", "context": {"user_id": "u%d"}}`+"\n",
+			i, i, strings.Repeat("many words that fill a page ", 6), i%3)
+	}
+	return b.String()
+}
+
+func TestMemorySalvage(t *testing.T) {
+	p := newMemoryProgram(t)
+	const n = 2000
+	p.must(memoryLines(n), "memory", "import", "--jsonl", "-")
+	file := filepath.Join(".scheduler", sqlite.FileName)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	for at := len(data) / 3 / page * page; at < len(data)/2; at += 8 * page {
+		copy(data[at:at+page], bytes.Repeat([]byte{0xa5}, page))
+	}
+	p.write(file, string(data))
+	if code := p.run("", "memory", "export", "out"); code != exitFailed || !strings.Contains(p.stderr.String(), "memory export --salvage") {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+	p.must("", "memory", "export", "--salvage", "rescued")
+	if said := p.stderr.String(); !strings.Contains(said, "could not be read") || !strings.Contains(said, "move .scheduler/memory.db away") {
+		t.Errorf("got %s", said)
+	}
+	if err := os.Rename(".scheduler", "damaged"); err != nil {
+		t.Fatal(err)
+	}
+	var report archive.Report
+	if err := json.Unmarshal([]byte(p.must("", "memory", "import", "rescued", "--json")), &report); err != nil || report.Memories < n/2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestMemoryMirror(t *testing.T) {
+	p := newMemoryProgram(t)
+	p.write("scheduler.yaml", "memory: {mirror: mirror}\n")
+	id := strings.TrimSpace(p.must("", "memory", "add", "--user", "ann", "Figs are ripe in August."))
+	p.must("", "memory", "add", "--user", "ben", "Plums are ripe in September.")
+	p.must("", "memory", "snapshot", "run", "--all")
+	p.must("", "memory", "export", "out")
+	same := func() {
+		t.Helper()
+		for _, dir := range []string{"memories", "snapshots", "meta_snapshots"} {
+			a, err := os.ReadDir(filepath.Join("mirror", dir))
+			b, err2 := os.ReadDir(filepath.Join("out", dir))
+			if err != nil || err2 != nil || len(a) != len(b) {
+				t.Errorf("%s: %v, %v, %v, %v", dir, a, b, err, err2)
+			}
+		}
+		a, err := os.ReadFile("mirror/index.json")
+		b, err2 := os.ReadFile("out/index.json")
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			t.Errorf("%v, %v: the index is\n%s\nwant\n%s", err, err2, a, b)
+		}
+	}
+	same()
+	p.must("", "memory", "delete", id)
+	p.must("", "memory", "export", "out")
+	same()
+	p.write("scheduler.yaml", "memory: {mirror: scheduler.yaml}\n")
+	if code := p.run("", "memory", "add", "x"); code != exitFailed {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// due is a memory in which a snapshot is due.
+func due(t *testing.T) *memory.SnapshotProcessor {
+	t.Helper()
+	store := heap.New(nil)
+	for i := range memory.DefaultMemories {
+		m := memory.BaseMemory{Content: fmt.Sprintf("Thing %d.", i), Context: memory.Context{UserID: "ann", SessionID: "s"}}
+		if _, err := store.SaveMemories(t.Context(), []memory.BaseMemory{m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &memory.SnapshotProcessor{Store: store}
+}
+
+// slow is a model that never answers.
+type slow struct{ asked chan struct{} }
+
+func (m slow) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		close(m.asked)
+		<-ctx.Done()
+		yield(llm.Delta{}, ctx.Err())
+	}
+}
+
+func TestDrain(t *testing.T) {
+	var stderr bytes.Buffer
+	a := &app{stderr: &stderr, config: &Config{}}
+	c := &a.config.Memory.Snapshot
+	c.Drain = time.Minute
+
+	a.drain(t.Context(), &memory.SnapshotProcessor{Store: heap.New(nil)})
+	if stderr.Len() > 0 {
+		t.Errorf("nothing is due, but: %s", &stderr)
+	}
+	p := due(t)
+	c.Drain = 0
+	if a.drain(t.Context(), p); stderr.Len() > 0 {
+		t.Errorf("nothing shall be made, but: %s", &stderr)
+	}
+	c.Drain = time.Minute
+	if a.drain(t.Context(), p); stderr.String() != "made 1 snapshot\n" {
+		t.Errorf("got %s", &stderr)
+	}
+
+	// A model that takes too long is left; the job is not lost.
+	stderr.Reset()
+	p = due(t)
+	asked := make(chan struct{})
+	p.Generator = &memory.SnapshotGenerator{LLM: slow{asked}}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	a.drain(ctx, p)
+	if !strings.Contains(stderr.String(), "still to be made") {
+		t.Errorf("got %s", &stderr)
+	}
+	p.Generator = nil
+	if report, err := p.Run(t.Context(), memory.AllUsers(), false); err != nil || len(report.Snapshots) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A store that cannot be opened fails the step that needs it, and no other.
+func TestMemoryThatCannotBeOpened(t *testing.T) {
+	newMemoryProgram(t)
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{stderr: &bytes.Buffer{}, config: &Config{StateDir: "file"}}
+	env := calls.NewEnv()
+	done := a.useMemory(t.Context(), &scheduler.StepExecutor{Env: env}, false)
+	defer done()
+	if turns, err := env.Memory.Recent(t.Context(), calls.Scope{}, 1); turns != nil || err != nil {
+		t.Errorf("%v, %v", turns, err)
+	}
+	if _, err := env.Memory.Retrieve(t.Context(), calls.Scope{User: "ann"}, "x", 1); err == nil {
+		t.Error("a file is a directory")
+	}
+}
+
+func TestMemoryGet(t *testing.T) {
+	p := newMemoryProgram(t)
+	p.write("scheduler.yaml", "memory: {snapshot: {llm: echo}}\n")
+	p.must("", "memory", "add", "--user", "ann", "--session", "s", "Figs are ripe in August.")
+	var made memory.Report
+	if err := json.Unmarshal([]byte(p.must("", "memory", "snapshot", "run", "--all", "--json")), &made); err != nil || len(made.Snapshots) != 1 || len(made.MetaSnapshots) != 1 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if said := p.stderr.String(); !strings.Contains(said, "made 1 snapshot, 1 meta snapshot (") || !strings.Contains(said, "tokens in") {
+		t.Errorf("what the model was paid is not said: %s", said)
+	}
+	for id, want := range map[string]string{made.Snapshots[0]: "key_points: \n  - Figs are ripe in August.", made.MetaSnapshots[0]: "description: Figs"} {
+		if out := p.must("", "memory", "get", id); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", id, out)
+		}
+		if out := p.must("", "memory", "get", id, "--user", "ann", "--json"); !strings.Contains(out, `"id": "`+id+`"`) {
+			t.Errorf("%s: %s", id, out)
+		}
+		if code := p.run("", "memory", "get", id, "--user", "ben"); code != exitFailed {
+			t.Errorf("%s of another: exit code %d", id, code)
+		}
+	}
+	for _, id := range []string{"snapshot_x", "meta_../x", "memory_", "x"} {
+		if code := p.run("", "memory", "get", id); code != exitUsage || !strings.Contains(p.stderr.String(), "and a UUID") {
+			t.Errorf("%s: exit code %d, %s", id, code, &p.stderr)
+		}
+	}
+}
+
+func TestMemoryLinesToFile(t *testing.T) {
+	p := newMemoryProgram(t)
+	p.must(memoryLines(5), "memory", "import", "--jsonl", "-")
+	if out := p.must("", "memory", "export", "--jsonl", "out.jsonl", "--json"); !strings.Contains(out, `"memories": 5`) {
+		t.Errorf("got %s", out)
+	}
+	p.must("", "memory", "import", "--jsonl", "out.jsonl", "--state-dir", "second")
+	first, second := p.must("", "memory", "export", "--jsonl", "-"), p.must("", "memory", "export", "--jsonl", "-", "--state-dir", "second")
+	if first != second || strings.Count(first, "\n") != 5 {
+		t.Errorf("got\n%swant\n%s", second, first)
+	}
+	for _, args := range [][]string{
+		{"export", "--jsonl", "no/such/folder"}, {"export", "--jsonl", "-", "--json"}, {"export", "dir", "--jsonl", "x"},
+		{"import", "--jsonl", "."}, {"import", "--jsonl", "nothing"}, {"import", "x", "--jsonl", "y"}, {"import", ".", "--session", "s"},
+		{"search", "x", "--jsonl", "y"}, {"search", "--jsonl", "nothing"}, {"search"}, {"search", "--user", "u", "--min-relevance", "2", "x"},
+		{"search", "--user", "u", "--now", "soon", "x"}, {"search", "--jsonl", "-", "--now", "soon"}, {"search", "--jsonl", "-", "--limit", "0"},
+		{"search", "--jsonl", "-", "--user", "u", "--all-users"}, {"cleanup", "--user", "u"}, {"cleanup", "--user", "u", "--days", "0"},
+		{"cleanup", "--user", "u", "--days", "1", "--now", "soon"}, {"add", "--timestamp", "soon", "x"}, {"add", "--context", "{x", "x"},
+		{"delete", "x"}, {"delete", "--user", "u", "--all-users"}, {"stats", "--user", "u", "--all-users"}, {"snapshot", "run", "--user", "u", "--all-users"},
+	} {
+		if code := p.run("", append([]string{"memory"}, args...)...); code != exitUsage || p.stderr.Len() == 0 {
+			t.Errorf("%v: exit code %d, %s", args, code, &p.stderr)
+		}
+	}
+}
+
+func TestMemorySettings(t *testing.T) {
+	p := newMemoryProgram(t)
+	for text, want := range map[string]string{
+		"snapshot: {llm: nobody}":                "is no provider",
+		"snapshot: {memories: 0}":                "want at least 1",
+		"snapshot: {snapshots: 99}":              "want at most 32",
+		"snapshot: {drain: -1s}":                 "cannot be negative",
+		"embeddings: {provider: echo, model: m}": "none of llm.providers",
+		"snapshot: {idel: 3s}":                   "idel",
+		"snapshot: {idle: 3}":                    "without a unit",
+	} {
+		p.write("scheduler.yaml", "memory:\n  "+text+"\n")
+		if code := p.run("", "memory", "stats"); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("%s: exit code %d, %s", text, code, &p.stderr)
+		}
+	}
+}
+
+func TestBar(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stderr: &out}
+	live := &bar{app: a, what: "importing", live: true}
+	live.show(50, 100)
+	live.show(7, 0)
+	live.close()
+	if want := "\rimporting [###############---------------] 50 of 100\rimporting 7\r\x1b[K"; out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+	out.Reset()
+	plain := newBar(a, "exporting")
+	plain.show(1, 2)
+	for range 2 {
+		plain.next = time.Time{}
+		plain.show(1, 2)
+		plain.next = time.Time{}
+		plain.show(1, 0)
+	}
+	plain.close()
+	if want := strings.Repeat("exporting: 1 of 2\nexporting: 1\n", 2); out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+}

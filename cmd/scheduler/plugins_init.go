@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	pluginproject "github.com/callnode/scheduler/plugins/host/project"
+)
+
+const module = "github.com/callnode/scheduler"
+
+func newPluginsInit(a *app) *cobra.Command {
+	var language, source string
+	cmd := &cobra.Command{
+		Use:   "init --lang go|python|node NAME",
+		Short: "Write a plugin that works, with a test, to start from",
+		Long: `Write the project of a plugin that works: one function of every kind, and a test. NAME
+is the plugin's, in kebab-case; the project gets into plugins.d/NAME, or into the
+folder whose path is given (my/folder/NAME). A folder with files is left alone.
+
+A plugin in Go builds with the module ` + module + ` of this version. A
+version that is not published has to be built from a source folder: that is found
+from the program (bin/scheduler in a clone) or the working directory, or named with
+--source.`,
+		Example: strings.Trim(`
+  scheduler plugins init --lang go my-first          # plugins.d/my-first
+  scheduler plugins init --lang python ./tools/words
+  scheduler plugins init --lang go --source ~/src/scheduler my-first`, "\n"),
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.initPlugin(args[0], language, source)
+		},
+	}
+	cmd.Flags().StringVar(&language, "lang", "", "go, python or node")
+	cmd.Flags().StringVar(&source, "source", "", "for Go: the `folder` with the source of scheduler to build with")
+	_ = cmd.MarkFlagRequired("lang") // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(pluginproject.Languages(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) initPlugin(path, language, source string) error {
+	dir := filepath.Clean(path)
+	if !strings.ContainsAny(path, `/\`) && path != "." {
+		dir = filepath.Join("plugins.d", path)
+	}
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return usageError(err)
+	}
+	o := pluginproject.Options{Name: filepath.Base(full), Language: language}
+	if language == "go" {
+		if o.Replace, err = moduleSource(source); err != nil {
+			return usageError(err)
+		}
+		if o.Replace == "" && released.MatchString(buildVersion()) {
+			o.Version = buildVersion()
+		}
+	}
+	next, err := pluginproject.Write(dir, o)
+	if err != nil {
+		return usageError(err)
+	}
+	fmt.Fprintf(a.stderr, "created %s\n", dir)
+	switch {
+	case o.Replace != "":
+		fmt.Fprintf(a.stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
+	case language == "go" && o.Version == "":
+		fmt.Fprintf(a.stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
+	}
+	next = append(next, "cd -", "scheduler plugins verify "+quoted(dir), "scheduler plugins trust "+o.Name)
+	fmt.Fprintf(a.stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
+	if parent := filepath.Dir(full); !slices.ContainsFunc(a.pluginFolders(), func(folder string) bool { return sameFolder(folder, parent) }) {
+		fmt.Fprintf(a.stderr, "\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}\n",
+			strings.Join(a.pluginFolders(), ", "), quoted(dir))
+	}
+	return nil
+}
+
+// sameFolder says whether two paths are the same, where they are readable.
+func sameFolder(a, b string) bool {
+	full, err := filepath.Abs(a)
+	return err == nil && full == filepath.Clean(b)
+}
+
+var released = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+
+// moduleSource is the folder with the source of this module: the one that is named,
+// else one that the program or the working directory lies in; "" where there is none.
+func moduleSource(named string) (string, error) {
+	if named != "" {
+		full, err := filepath.Abs(named)
+		if err == nil && !isModule(full) {
+			err = fmt.Errorf("--source: %s is not the source of %s: its go.mod is not there", named, module)
+		}
+		return full, err
+	}
+	if released.MatchString(buildVersion()) {
+		return "", nil
+	}
+	program, err := os.Executable()
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(program); err == nil {
+			program = real
+		}
+	}
+	for _, dir := range []string{filepath.Dir(program), "."} {
+		full, err := filepath.Abs(dir)
+		for err == nil {
+			if isModule(full) {
+				return full, nil
+			}
+			if filepath.Dir(full) == full {
+				break
+			}
+			full = filepath.Dir(full)
+		}
+	}
+	return "", nil
+}
+
+// isModule says whether a folder is the root of this module.
+func isModule(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	first, _, _ := strings.Cut(string(text), "\n")
+	return err == nil && strings.TrimSpace(first) == "module "+module
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins/host"
+)
+
+func newPluginsTrust(a *app) *cobra.Command {
+	var yes, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "trust NAME...",
+		Short: "Show what plugins want, ask, and let flows use them",
+		Long: `Show what a plugin wants: its command, the environment and the services of scheduler
+that it gets, its limits, and what changed since it was last trusted. Then ask; with
+yes it is started once to say what it offers, and that is written to the lock file
+(plugins.lock.json), with the SHA-256 of its folder. The file can be committed: who
+checks the project out trusts the same programs, and no others.
+
+A plugin runs with your rights: to trust it is to say what it is, it is not locked in.`,
+		Example:           "  scheduler plugins trust my-first\n  scheduler plugins trust --yes my-first    # in scripts: asks nothing",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completePlugins(a),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			h, err := a.openPlugins()
+			if err != nil {
+				return err
+			}
+			entries := []value.Value{}
+			for _, name := range names {
+				e, err := a.trust(cmd.Context(), h, name, yes)
+				if err != nil {
+					return err
+				}
+				entries = append(entries, value.Must(*e))
+			}
+			if asJSON {
+				return a.printJSON(value.OfList(entries...))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was written to the lock file as a JSON array")
+	return cmd
+}
+
+// trust shows what a plugin wants, asks, and trusts it.
+func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*host.Entry, error) {
+	w, err := h.Wants(name)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	fmt.Fprint(a.stderr, wantsText(w))
+	if err := w.Ready(); err != nil {
+		return nil, usageError(err)
+	}
+	if !yes {
+		if err := a.confirm(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	e, err := h.TrustAs(ctx, w)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, exitError{exitInterrupted, errors.New("interrupted")}
+		}
+		return nil, exitError{exitFailed, err}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.config.Plugins.LockFile)
+	offers(&b, e, a.config.language())
+	if w.Trusted != nil {
+		if changes := w.Trusted.Changes(e); changes != "" {
+			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)
+		}
+	}
+	fmt.Fprint(a.stderr, visible(b.String()))
+	return e, nil
+}
+
+// confirm asks a person; without one it says how to go on.
+func (a *app) confirm(ctx context.Context, name string) error {
+	if !a.canAsk() {
+		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is no terminal, so nobody can be asked", name).
+			WithHint("if you want what is shown above: scheduler plugins trust --yes %s", name))
+	}
+	fmt.Fprintf(a.stderr, "It will run with your rights. Trust %s? [y/N] ", name)
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.stderr)
+		return exitError{exitInterrupted, errors.New("interrupted")}
+	case line := <-a.typedLines():
+		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
+			return exitError{exitFailed, fmt.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
+		}
+		return nil
+	}
+}
+
+// serviceWords says what services of the host mean.
+var serviceWords = map[string]string{
+	"llm":    "asks the flow's model, which costs tokens",
+	"memory": "searches the memories of the flow's user",
+	"vars":   "reads what its step sees: inputs, history, variables",
+	"log":    "writes to the log",
+}
+
+// wantsText is what a user should know before trusting a plugin.
+func wantsText(w *host.Wants) string {
+	m := w.Manifest
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", m.Name, m.Version)
+	if m.Description != "" {
+		fmt.Fprintf(&b, ": %s", m.Description)
+	}
+	b.WriteString("\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
+	row("folder", shortPath(w.Dir))
+	row("command", commandLine(append([]string{m.Command}, m.Args...)))
+	if w.Program != "" && !strings.ContainsRune(m.Command, '/') {
+		row("", "which is "+w.Program+", and no part of the sha256")
+	}
+	row("sha256", w.SHA256)
+	if len(m.Data) > 0 {
+		row("", "of the folder but "+strings.Join(m.Data, ", ")+", which may change")
+	}
+	row("environment", listed(m.Env))
+	for i, service := range m.Services {
+		name := ""
+		if i == 0 {
+			name = "services"
+		}
+		row(name, service+": "+serviceWords[service])
+	}
+	if len(m.Services) == 0 {
+		row("services", "none")
+	}
+	row("limits", strings.Join(limitsOf(m.Limits), ", "))
+	_ = t.Flush() // a strings.Builder takes everything
+	changes(&b, w)
+	return visible(b.String())
+}
+
+// changes says what is different from what was trusted.
+func changes(b *strings.Builder, w *host.Wants) {
+	old, m := w.Trusted, w.Manifest
+	switch {
+	case old == nil:
+		b.WriteString("It was never trusted before.\n")
+		return
+	case old.SHA256 == w.SHA256:
+		b.WriteString("It was trusted before, and its folder did not change since.\n")
+		return
+	}
+	b.WriteString("Since it was trusted, its folder changed:\n")
+	row := func(name, before, now string) {
+		if before != now {
+			fmt.Fprintf(b, "  %s: %s, now %s\n", name, before, now)
+		}
+	}
+	row("version", old.Version, m.Version)
+	row("sha256", old.SHA256, w.SHA256)
+	row("command", commandLine(old.Command), commandLine(append([]string{m.Command}, m.Args...)))
+	row("environment", listed(old.Env), listed(m.Env))
+	row("services", listed(old.Services), listed(m.Services))
+	before, now := limitsOf(old.Limits), limitsOf(m.Limits)
+	for i := range now {
+		row("limits", before[i], now[i])
+	}
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// commandLine is a program and its arguments as a shell reads them.
+func commandLine(words []string) string {
+	words = slices.Clone(words)
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// limitsOf is the limits for people.
+func limitsOf(l host.Limits) []string {
+	return []string{
+		fmt.Sprintf("start %s", time.Duration(l.StartTimeout)),
+		fmt.Sprintf("request %s", time.Duration(l.Timeout)),
+		fmt.Sprintf("execution %s", time.Duration(l.ExecTimeout)),
+		fmt.Sprintf("message %d MiB", l.MaxMessage),
+		fmt.Sprintf("output %d MiB", l.MaxOutput),
+		fmt.Sprintf("%d chunks", l.MaxChunks),
+		fmt.Sprintf("%d requests at once", l.Concurrency),
+		fmt.Sprintf("%d restarts", l.Restarts),
+		fmt.Sprintf("%d calls of the host per request", l.HostCalls),
+	}
+}

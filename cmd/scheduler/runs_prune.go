@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// pruneFlags are the flags of runs prune.
+type pruneFlags struct {
+	older  string
+	keep   int
+	states []string
+	force  bool
+	json   bool
+}
+
+func newRunsPrune(a *app) *cobra.Command {
+	var f pruneFlags
+	cmd := &cobra.Command{
+		Use:   "prune [RUN...]",
+		Short: "Delete runs for good",
+		Long: `Delete runs for good: those that fit every flag, and are named where some are.
+Without flags and names nothing is deleted. Runs that are waiting or running stay
+unless --force says otherwise; one that a process is at always stays.`,
+		Example:           "  scheduler runs prune --older-than 30d\n  scheduler runs prune --state failed --keep 10\n  scheduler runs prune 0199f0c2 --force",
+		ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && f.older == "" && !cmd.Flags().Changed("keep") && len(f.states) == 0 {
+				return usageError(errors.New("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
+			}
+			prune, err := f.prune()
+			if err != nil {
+				return err
+			}
+			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+				for _, name := range args {
+					id, err := findRun(cmd.Context(), j, name)
+					if err != nil {
+						return err
+					}
+					prune.Runs = append(prune.Runs, id)
+				}
+				pruned, err := j.Prune(cmd.Context(), prune)
+				if err != nil {
+					return exitError{exitFailed, err}
+				}
+				return a.tellPruned(prune, pruned, f.json)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.older, "older-than", "", "whose last event is older than that `age`: 90m, 24h, 30d")
+	cmd.Flags().IntVar(&f.keep, "keep", 0, "keep the newest `N` of those that fit")
+	cmd.Flags().StringSliceVar(&f.states, "state", nil, "in these `states` (default finished, failed, cancelled)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "also runs that are waiting, or whose process died")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON: {deleted, kept, bytes}")
+	return cmd
+}
+
+// prune is what the flags mean.
+func (f *pruneFlags) prune() (prune scheduler.Prune, err error) {
+	prune = scheduler.Prune{Keep: f.keep, Force: f.force}
+	if f.keep < 0 {
+		return prune, usageError(errors.New("--keep: want a number from 0"))
+	}
+	if f.older != "" {
+		age, err := parseAge(f.older)
+		if err != nil {
+			return prune, usageError(fmt.Errorf("--older-than: %w", err))
+		}
+		prune.Before = time.Now().Add(-age)
+	}
+	prune.States, err = runStates(f.states)
+	return prune, err
+}
+
+// tellPruned says what was deleted, and what was named and stayed.
+func (a *app) tellPruned(prune scheduler.Prune, pruned *scheduler.Pruned, asJSON bool) error {
+	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
+	if asJSON {
+		return a.printJSON(value.OfMap(value.Pairs(
+			"deleted", append([]string{}, pruned.Runs...), "kept", append([]string{}, kept...), "bytes", pruned.Bytes)))
+	}
+	fmt.Fprintf(a.stderr, "deleted %s, %d KiB\n", count(len(pruned.Runs), "run"), pruned.Bytes>>10)
+	for _, id := range kept {
+		fmt.Fprintf(a.stderr, "kept %s: it does not fit the flags, or is running or waiting\n", id)
+	}
+	return nil
+}
+
+// parseAge reads a duration, days included.
+func parseAge(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || n < 0 {
+			return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+		}
+		return time.Duration(n * 24 * float64(time.Hour)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+func newRunsShow(a *app) *cobra.Command {
+	var asJSON bool
+	var step string
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show a run: its steps, what it waits for, its error",
+		Example: strings.Trim(`
+  scheduler runs show last
+  scheduler runs show 0199f0c2 --json | jq .waiting
+  scheduler runs show last --prompt answer         # its prompts, every piece with its source
+  scheduler runs show last --prompt 'each[2]'      # of an item
+  scheduler runs show last --prompt outer/inner    # of a step in a flow that a step ran`, "\n"),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+				id, err := findRun(cmd.Context(), j, args[0])
+				if err != nil {
+					return err
+				}
+				return a.showRun(cmd.Context(), j, id, step, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&step, "prompt", "", "show the prompts that a `step` sent or built, every piece with its source and tokens")
+	return cmd
+}
+
+func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step string, asJSON bool) error {
+	info, err := j.Run(ctx, id)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	state, err := scheduler.Fold(j.Events(ctx, id, 1))
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	header, err := j.Header(ctx, id)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	flow, problems := a.parseShown(header.File, header.Text)
+	if flow != nil {
+		state.Complete(flow)
+		state.Waiting = inFileOrder(flow, state.Waiting)
+	}
+	if step != "" {
+		if flow == nil {
+			return exitError{exitFailed, fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())}
+		}
+		return a.explain(flow, state, step, tokens.For(""))
+	}
+	if asJSON {
+		whole := runJSON(info).Map().Clone()
+		for k, v := range value.Must(state).Map().All() {
+			whole.Set(k, v)
+		}
+		return a.printJSON(value.OfMap(whole))
+	}
+	return a.printRun(info, state)
+}
+
+// parseRecorded reads a flow as the journal kept it.
+func (a *app) parseRecorded(file string, text scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
+	loader, err := a.loader()
+	if err != nil {
+		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
+	}
+	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
+	return loader.LoadText(file, text)
+}
+
+func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error {
+	waiting := state.Waiting
+	var b strings.Builder
+	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntokens   %d in, %d out\n\n",
+		info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
+		state.Usage.InputTokens, state.Usage.OutputTokens)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE")
+	for _, s := range state.Steps {
+		printStep(w, s, waiting)
+		for _, item := range s.Items {
+			printStep(w, item, waiting)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if state.Error != nil {
+		fmt.Fprintf(&b, "\nerror: %s\n", visible((&scheduler.Failure{Info: *state.Error}).Error()))
+	}
+	for _, one := range waiting {
+		fmt.Fprintf(&b, "\n%s", waitingText(one))
+	}
+	if info.State != scheduler.RunFinished && info.Holder == nil {
+		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, waiting, nil))
+	}
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+// printStep prints the row of a step; what is to be known beside stands at its end.
+func printStep(w *tabwriter.Writer, s *scheduler.StepState, waiting []scheduler.WaitingFor) {
+	note := s.Reason
+	if s.Error != nil {
+		note = fmt.Sprintf("%s: %s", s.Error.Kind, firstLine(s.Error.Message))
+	}
+	for _, one := range waiting {
+		if one.Step == s.ID {
+			note = "waits for " + strings.Join(one.Pointers(), ", ")
+		}
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
+		s.ID, s.Call, s.State, s.Attempts, milliseconds(s.DurationMS), s.Usage.Total(), visible(note))
+}
