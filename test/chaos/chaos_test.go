@@ -94,7 +94,7 @@ func undisturbed(t *testing.T) string {
 }
 
 // files writes the flow: 200 steps, chains beside each other, fans, a list, a
-// flow in the flow.
+// flow in the flow, steps that are recorded piece by piece.
 func files(t *testing.T, dir string) {
 	t.Helper()
 	var b strings.Builder
@@ -115,6 +115,8 @@ func files(t *testing.T, dir string) {
 		switch {
 		case i%50 == 7:
 			fmt.Fprintf(&b, "  - {id: s%d, call: work, needs: %s, for_each: [1, 2, 3, 4, 5], max_parallel: 2, with: {a: '{{ item }}'}}\n", i, needs)
+		case i%50 == 17:
+			fmt.Fprintf(&b, "  - {id: s%d, call: pieces, needs: %s, with: %s}\n", i, needs, with)
 		case i%50 == 13:
 			fmt.Fprintf(&b, "  - {id: s%d, call: flow, needs: %s, with: {path: inner.yaml, inputs: {x: %d}}}\n", i, needs, i)
 		default:
@@ -179,7 +181,22 @@ func child(ctx context.Context, dir string) error {
 		text := params.JSON()
 		return map[string]any{"sum": len(text) + strings.Count(text, "sum"), "at": env.Path}, nil
 	})
-	registry, err := calls.NewRegistry(work, flow.Definition())
+	pieces := schedulertest.Do("pieces", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
+		for range 4 {
+			output, err := calls.Once(ctx, env, "piece", params, func(ctx context.Context, env *calls.Env) (value.Value, error) {
+				if _, err := fmt.Fprintln(log, env.Path, env.IdempotencyKey()); err != nil {
+					return value.Value{}, err
+				}
+				return env.Calls.RunCall(ctx, "work", params)
+			})
+			if err != nil {
+				return nil, err
+			}
+			params = output
+		}
+		return params, nil
+	})
+	registry, err := calls.NewRegistry(work, pieces, flow.Definition())
 	if err != nil {
 		return err
 	}

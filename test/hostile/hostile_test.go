@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Println("the hostile plugin needs Linux")
 		os.Exit(0)
 	}
+	if dir := os.Getenv(hostDir); dir != "" {
+		beAHost(dir)
+	}
 	dir, err := os.MkdirTemp("", "hostile-")
 	if err == nil {
 		built = dir
@@ -52,7 +55,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 	}
 	code := m.Run()
-	if left, _ := filepath.Glob(filepath.Join(dir, "plugins-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "scheduler-plugins-*")); len(left) > 0 {
 		fmt.Println("files are left:", left)
 		code = 1
 	}
@@ -79,6 +82,8 @@ const (
 type world struct {
 	*host.Host
 	dir      string
+	temp     string // where the folder of sockets is made
+	autoMTLS bool
 	registry *calls.Registry
 }
 
@@ -92,7 +97,7 @@ func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 		limits = impatient
 	}
 	dir := t.TempDir()
-	w := &world{dir: dir}
+	w := &world{dir: dir, temp: built}
 	for name, at := range map[string]string{"hostile": at, "healthy": ""} {
 		folder := filepath.Join(dir, "plugins", name)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -119,12 +124,18 @@ func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 	return w
 }
 
+// open opens a host, in the place of the one before.
 func (w *world) open(t *testing.T) {
 	t.Helper()
+	if w.Host != nil {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 	var err error
 	w.Host, err = host.Open(host.Options{
 		Folders:  []string{filepath.Join(w.dir, "plugins")},
-		LockFile: filepath.Join(w.dir, host.LockName), TempDir: built, StopGrace: 300 * time.Millisecond,
+		LockFile: filepath.Join(w.dir, host.LockName), TempDir: w.temp, AutoMTLS: w.autoMTLS, StopGrace: 300 * time.Millisecond,
 		Backoff: time.Millisecond, Cooldown: time.Hour,
 	})
 	if err != nil {
@@ -140,6 +151,11 @@ func (w *world) trust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	w.register(t)
+}
+
+func (w *world) register(t *testing.T) {
+	t.Helper()
 	var err error
 	if w.registry, err = calls.NewRegistry(); err != nil {
 		t.Fatal(err)
@@ -149,8 +165,8 @@ func (w *world) trust(t *testing.T) {
 	}
 }
 
-// processes are those whose program is below dir. Where that is "", they are the
-// children of plugins, and what nobody waited for.
+// processes are those whose program is below dir, and their children. Where that is
+// "", they are the children of all plugins, and what nobody waited for.
 func processes(dir string) (found []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
 	self := os.Getpid()
@@ -167,8 +183,9 @@ func processes(dir string) (found []string) {
 			continue
 		}
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-		lost := parent == self && state == "Z" || strings.HasSuffix(exe, "sleep") && strings.Contains(string(environ), "SCHEDULER_PLUGIN")
-		if dir != "" && strings.HasPrefix(exe, dir) || dir == "" && lost {
+		child := strings.Contains(string(environ), "CHILD_OF="+dir)
+		zombie := parent == self && state == "Z"
+		if child || dir == "" && zombie || dir != "" && strings.HasPrefix(exe, dir) {
 			found = append(found, string(stat))
 		}
 	}
@@ -258,6 +275,7 @@ func TestStart(t *testing.T) {
 		"garbage":               `it printed "Welcome to the hostile plugin!" to standard output instead of the handshake line`,
 		"long garbage":          `it printed "xxxxxxxx`,
 		"silent":                "it did not print the handshake line within 2s",
+		"close":                 "it closed standard output before the handshake line",
 		"version":               "it speaks version 99 of the protocol, this program version 1",
 		"nowhere":               "/nowhere/at/all",
 		"children":              "it ended before the handshake: exit status 1",
@@ -419,9 +437,8 @@ func TestHostServices(t *testing.T) {
 	w := newWorld(t, "", "[vars, log, llm]")
 	w.trust(t)
 	for mode, want := range map[string]string{
-		"ungranted":    "the plugin hostile was not granted the service memory: list it under services in plugin.yaml, then run: scheduler plugins trust hostile",
 		"stolen token": "the host can be called only while a request runs, with the token of that request",
-		"model":        "only a call may ask the model, while it executes",
+		"model":        "the model cannot be asked here",
 		"endless":      "the plugin hostile called the host more than 50 times in one request (limits.host_calls in plugin.yaml)",
 	} {
 		verdicts, err := w.judge(t.Context(), t, "hostile", mode)
@@ -429,6 +446,8 @@ func TestHostServices(t *testing.T) {
 			t.Errorf("%s: the plugin was told %v, %v\nwant %q", mode, verdicts, err, want)
 		}
 	}
+	_, err := w.exec(t.Context(), t, "hostile", "act", "endless")
+	says(t, err, calls.Plugin, "the plugin hostile called the host more than 50 times in one request (limits.host_calls in plugin.yaml)")
 	for _, mode := range []string{"deaf", "late"} {
 		if out, err := w.exec(t.Context(), t, "hostile", "act", mode); err != nil || out.JSON() != `{"text":"healthy"}` {
 			t.Errorf("%s: got %s, %v", mode, out, err)
@@ -436,6 +455,65 @@ func TestHostServices(t *testing.T) {
 	}
 	w.healthy(t, "healthy")
 	w.healthy(t, "hostile")
+}
+
+// A service that was not granted is refused to functions of every kind.
+func TestServicesNotGranted(t *testing.T) {
+	for granted, refused := range map[string][]string{"[vars]": {"llm", "memory", "log"}, "[log]": {"vars"}} {
+		t.Run(granted, func(t *testing.T) {
+			w := newWorld(t, "", granted)
+			w.trust(t)
+			for _, service := range refused {
+				want := "the plugin hostile was not granted the service " + service + ": list it under services in plugin.yaml, then run: scheduler plugins trust hostile"
+				_, err := w.judge(t.Context(), t, "hostile", "use "+service)
+				says(t, err, calls.Plugin, want)
+				says(t, w.resolve(t.Context(), "hostile", "use "+service), calls.Plugin, want)
+				_, err = w.exec(t.Context(), t, "hostile", "act", "use "+service)
+				says(t, err, calls.Plugin, want)
+			}
+			w.healthy(t, "hostile")
+		})
+	}
+}
+
+// With certificates wanted, a plugin without one is refused when it is trusted.
+func TestNoCertificate(t *testing.T) {
+	w := newWorld(t, "no certificate", "[]")
+	w.autoMTLS = true
+	w.open(t)
+	_, err := w.Trust(t.Context(), "hostile")
+	says(t, err, calls.Plugin, "it did not describe itself")
+	if _, err := w.Trust(t.Context(), "healthy"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The conformance suite says which faults of the program itself it found.
+func TestVerify(t *testing.T) {
+	w := newWorld(t, "stubborn", "[]")
+	w.trust(t)
+	failed := map[string]string{}
+	for _, r := range w.Verify(t.Context()) {
+		if name, ok := strings.CutPrefix(r.Check, "hostile: "); ok && r.Err != nil {
+			failed[name] = r.Err.Error()
+		}
+	}
+	for check, want := range map[string]string{
+		"description":           "judge: it has no doc_zh",
+		"unknown function":      "a request of the kind importance: by Ask: its process ended: exit status 2: answer with a Failure",
+		"input that is no JSON": "call act: it answered as if nothing were wrong",
+		"large request":         "a request of 1047552 bytes: by Ask: its process ended: exit status 2",
+		"ends when asked":       "it did not end within 300ms of plugin.GRPCController/Shutdown and had to be killed (signal: killed)",
+		"ends with its host":    "it did not end within 300ms of end of file on the descriptor that the environment variable SCHEDULER_PLUGIN_LIFE names",
+	} {
+		if !strings.Contains(failed[check], want) {
+			t.Errorf("%s: got %q, want %q", check, failed[check], want)
+		}
+		delete(failed, check)
+	}
+	if len(failed) > 0 {
+		t.Errorf("failed too: %q", failed)
+	}
 }
 
 func TestOutputOfAnyKind(t *testing.T) {

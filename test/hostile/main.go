@@ -39,6 +39,9 @@ func main() {
 		select {}
 	case "silent":
 		time.Sleep(time.Hour)
+	case "close":
+		_ = os.Stdout.Close()
+		time.Sleep(time.Hour)
 	case "version":
 		fmt.Println("1|99|unix|/nowhere|grpc|")
 		time.Sleep(time.Hour)
@@ -54,6 +57,8 @@ func main() {
 	case "children":
 		children()
 		os.Exit(1)
+	case "no certificate":
+		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
 	}
 	p := &hostile{name: name, at: at}
 	plugin.Serve(&plugin.ServeConfig{
@@ -62,12 +67,16 @@ func main() {
 		GRPCServer:       plugin.DefaultGRPCServer,
 		Logger:           hclog.NewNullLogger(),
 	})
+	if at == "stubborn" { // it was asked to end
+		select {}
+	}
 }
 
 // children starts processes that hold standard output open.
 func children() {
 	for range 3 {
 		cmd := exec.Command("/bin/sleep", "3600") //nolint:noctx // it is meant to stay
+		cmd.Env = append(os.Environ(), "CHILD_OF="+os.Args[0])
 		cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
 		if err := cmd.Start(); err != nil {
 			panic(err)
@@ -163,6 +172,10 @@ func (h *hostile) misbehave(ctx context.Context, mode string) error {
 		return ctx.Err()
 	case "children":
 		children()
+	case "children, then stop":
+		children()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		select {}
 	case "stdout":
 		for i := range 10_000 {
 			fmt.Println("line", i, "\x1b[31m on standard output")
@@ -208,6 +221,10 @@ func (h *hostile) answer(ctx context.Context, req *proto.Request) (*proto.Reply,
 		return nil, err
 	}
 	reply := &proto.Reply{Id: req.GetId()}
+	if service, ok := strings.CutPrefix(mode, "use "); ok {
+		reply.Answer = &proto.Reply_Failure{Failure: &proto.Failure{Message: h.use(ctx, service, req.GetToken())}}
+		return reply, nil
+	}
 	switch {
 	case mode == "wrong id":
 		reply.Id += 1000
@@ -236,6 +253,25 @@ func (h *hostile) answer(ctx context.Context, req *proto.Request) (*proto.Reply,
 	return reply, nil
 }
 
+// use uses a service of the host, and gives what that said.
+func (h *hostile) use(ctx context.Context, service, token string) string {
+	var err error
+	switch service {
+	case "llm":
+		var stream grpc.ServerStreamingClient[proto.ChatDelta]
+		if stream, err = h.host.Chat(ctx, &proto.ChatRequest{Token: token}); err == nil {
+			_, err = stream.Recv()
+		}
+	case "memory":
+		_, err = h.host.Search(ctx, &proto.SearchRequest{Token: token, Query: "x"})
+	case "vars":
+		_, err = h.host.Vars(ctx, &proto.VarsRequest{Token: token})
+	case "log":
+		_, err = h.host.Log(ctx, &proto.LogRequest{Token: token, Level: "info", Message: "x"})
+	}
+	return fmt.Sprint(err)
+}
+
 func (h *hostile) judge(mode string, req *proto.Request) *proto.Judged {
 	verdicts := make([]*proto.Verdict, len(req.GetJudge().GetItems()))
 	for i := range verdicts {
@@ -258,18 +294,11 @@ func (h *hostile) judge(mode string, req *proto.Request) *proto.Judged {
 		// The field is written past the library, which would refuse.
 		first.Reason = ""
 		first.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 3, protowire.BytesType), "\xff\xfe"))
-	case "ungranted":
-		_, err := h.host.Search(context.Background(), &proto.SearchRequest{Token: req.GetToken(), Query: "x"})
-		first.Reason = err.Error()
 	case "stolen token":
 		_, err := h.host.Vars(context.Background(), &proto.VarsRequest{Token: "12345"})
 		first.Reason = err.Error()
 	case "model":
-		stream, err := h.host.Chat(context.Background(), &proto.ChatRequest{Token: req.GetToken()})
-		if err == nil {
-			_, err = stream.Recv()
-		}
-		first.Reason = err.Error()
+		first.Reason = h.use(context.Background(), "llm", req.GetToken())
 	case "endless":
 		var err error
 		for err == nil {
@@ -307,7 +336,18 @@ func (h *hostile) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingServer
 	if err := h.misbehave(stream.Context(), mode); err != nil {
 		return err
 	}
+	if service, ok := strings.CutPrefix(mode, "use "); ok {
+		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: &proto.Failure{
+			Message: h.use(stream.Context(), service, req.GetToken()),
+		}}})
+	}
 	switch mode {
+	case "endless":
+		err := error(nil)
+		for err == nil {
+			_, err = h.host.Vars(context.Background(), &proto.VarsRequest{Token: req.GetToken()})
+		}
+		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: &proto.Failure{Message: err.Error()}}})
 	case "exit in the middle":
 		_ = text("half of ")
 		time.Sleep(100 * time.Millisecond)
