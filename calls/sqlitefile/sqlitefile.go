@@ -76,6 +76,11 @@ func (e *NoWALError) Error() string {
 
 // Connect makes connections to a file with these pragmas, name(value).
 func Connect(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
+	return connect(file, busy, pragmas)
+}
+
+// connect is Connect with further settings of the file, names and values.
+func connect(file string, busy time.Duration, pragmas []string, more ...string) (*sql.DB, error) {
 	path := filepath.ToSlash(file)
 	if filepath.VolumeName(file) != "" {
 		path = "/" + path
@@ -83,6 +88,9 @@ func Connect(file string, busy time.Duration, pragmas ...string) (*sql.DB, error
 	settings := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}}
 	for _, p := range pragmas {
 		settings.Add("_pragma", p)
+	}
+	for i := 0; i < len(more); i += 2 {
+		settings.Set(more[i], more[i+1])
 	}
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String())
 }

@@ -95,3 +95,73 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A file that is read as one that nobody changes tells when somebody did.
+func TestReader(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	one := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}
+	if err := open(t, file, one); err != nil {
+		t.Fatal(err)
+	}
+	r, err := one.OpenReader(t.Context(), file, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() {
+		t.Helper()
+		var n int
+		if err := r.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	count()
+	if err := r.Unchanged(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.DB.ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); sqlitefile.CodeOf(err) != sqlitefile.ReadOnly {
+		t.Errorf("it was written: %v", err)
+	}
+	for _, name := range []string{"-wal", "-shm"} {
+		if _, err := os.Stat(file + name); err == nil {
+			t.Errorf("reading has made %s", name)
+		}
+	}
+
+	db, conn, err := one.Open(t.Context(), file, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Unchanged(); !errors.Is(err, sqlitefile.ErrChanged) {
+		t.Errorf("a change in the log: %v", err)
+	}
+	// Who writes is followed by a reader that comes later.
+	second, err := one.OpenReader(t.Context(), file, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := second.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 1 || second.Unchanged() != nil {
+		t.Errorf("%d, %v, %v", n, err, second.Unchanged())
+	}
+	if err := errors.Join(second.DB.Close(), conn.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Unchanged(); !errors.Is(err, sqlitefile.ErrChanged) {
+		t.Errorf("a change in the file: %v", err)
+	}
+	if err := r.DB.Close(); err != nil {
+		t.Error(err)
+	}
+
+	var older *sqlitefile.OlderError
+	two := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
+	if _, err := two.OpenReader(t.Context(), file, time.Second); !errors.As(err, &older) || older.Has != 1 || older.Wants != 2 {
+		t.Errorf("an older form: %v", err)
+	}
+	if _, err := (&sqlitefile.Form{ApplicationID: 8, Migrations: []string{table}}).OpenReader(t.Context(), file, time.Second); !errors.Is(err, sqlitefile.ErrForeign) {
+		t.Errorf("another program's: %v", err)
+	}
+}

@@ -62,7 +62,7 @@ func (a *app) openMemory(ctx context.Context, clock func() time.Time) (*memory.S
 		return nil, exitError{exitFailed, err}
 	}
 	p := a.processor(store, clock)
-	if dir := a.config.Memory.Mirror; dir != "" {
+	if dir := a.config.Memory.Mirror; dir != "" && !store.ReadOnly() { // else nothing will change
 		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
 		if err != nil {
 			return nil, errors.Join(exitError{exitFailed, err}, store.Close())
@@ -186,7 +186,7 @@ const drainAlone = time.Second
 // fails, is done by a later one.
 func (a *app) drain(ctx context.Context, p *memory.SnapshotProcessor) {
 	limit := a.config.Memory.Snapshot.Drain
-	if limit == 0 {
+	if s, ok := p.Store.(*sqlite.Store); limit == 0 || ok && s.ReadOnly() {
 		return
 	}
 	if a.config.Memory.Snapshot.LLM == "" && p.Embeddings == nil { // after a large import there are thousands, and none is in a hurry

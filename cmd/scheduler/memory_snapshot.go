@@ -178,7 +178,7 @@ the vectors that are missing are made, too.`,
 				report, usage, err := a.makeSnapshots(ctx, p, users, all)
 				text := snapshotsMade(&report, usage)
 				switch {
-				case text == "" && report.Postponed > 0:
+				case text == "" && (report.Postponed > 0 || err != nil):
 					text = "nothing"
 				case text == "":
 					text = "nothing: none is due"

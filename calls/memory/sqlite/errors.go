@@ -51,7 +51,13 @@ func explain(file, doing string, err error) error {
 	}
 	var newer *sqlitefile.NewerError
 	var noWAL *sqlitefile.NoWALError
+	var older *sqlitefile.OlderError
 	switch {
+	case errors.Is(err, sqlitefile.ErrLog), errors.As(err, &older):
+		return errFrozen(file, err)
+	case errors.Is(err, sqlitefile.ErrChanged):
+		return calls.Errorf(calls.Timeout, "reading the memory store %s: %w", file, err).
+			WithHint("another process has written to it; try again")
 	case errors.Is(err, sqlitefile.ErrForeign):
 		return errOther(file)
 	case errors.As(err, &newer):

@@ -43,9 +43,10 @@ type Options struct {
 type Store struct {
 	file   string
 	clock  func() time.Time
-	writer *writer
+	writer *writer // nil where nothing can be written, as is write
 	write  *sql.DB
 	read   *pool
+	frozen *frozen // what is there instead
 
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
@@ -59,7 +60,8 @@ type Store struct {
 var _ memory.Store = (*Store)(nil)
 
 // Open opens the store in a directory, or makes both: the directory for nobody but
-// the user.
+// the user. A store that is there and cannot be written is opened all the same, to be
+// read: see [Store.ReadOnly].
 func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -84,7 +86,7 @@ func (s *Store) open(ctx context.Context, options Options) error {
 	}
 	write, c, err := layout.Open(ctx, s.file, busy, pragmas...)
 	if err != nil {
-		return err
+		return s.openFrozen(ctx, busy, err)
 	}
 	s.write = write
 	db, err := sqlitefile.Connect(s.file, busy, "query_only(1)")
@@ -110,6 +112,10 @@ func (s *Store) File() string { return s.file }
 // Close finishes what is being written and closes the file.
 func (s *Store) Close() error {
 	s.once.Do(func() {
+		if s.frozen != nil {
+			s.closing = explain(s.file, "closing", s.read.close())
+			return
+		}
 		s.closing = explain(s.file, "closing", errors.Join(s.writer.close(), s.read.close(), s.write.Close()))
 	})
 	return s.closing
@@ -117,10 +123,17 @@ func (s *Store) Close() error {
 
 // change is a write whose errors say which file they are about.
 func (s *Store) change(ctx context.Context, do func(*conn) error) error {
+	if s.frozen != nil {
+		return s.frozen.refuse(s.file)
+	}
 	return explain(s.file, "writing to", s.writer.write(ctx, do))
 }
 
 // look is a read whose errors say which file they are about.
 func (s *Store) look(ctx context.Context, f func(*conn) error) error {
-	return explain(s.file, "reading", s.read.read(ctx, f))
+	err := s.read.read(ctx, f)
+	if s.frozen != nil {
+		err = cmp.Or(s.frozen.reader.Unchanged(), err)
+	}
+	return explain(s.file, "reading", err)
 }
