@@ -157,9 +157,16 @@ func TestLanguages(t *testing.T) {
 
 func TestLoadArgument(t *testing.T) {
 	t.Chdir(t.TempDir())
+	if err := os.Mkdir("flows", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("flows/weather.yaml", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
-		"nosuch.yaml": "nosuch.yaml:1:1: there is no file nosuch.yaml",
-		"-":           "-:1:1: a flow is not read from standard input (paths in a flow start at its file: write it to one)",
+		"flows/wether.yaml": "flows/wether.yaml:1:1: there is no file flows/wether.yaml (did you mean flows/weather.yaml?)",
+		"nosuch.yaml":       "nosuch.yaml:1:1: there is no file nosuch.yaml",
+		"-":                 "-:1:1: a flow is not read from standard input (paths in a flow start at its file: write it to one)",
 	} {
 		if _, problems := builtinLoader(t).Load(path); problems.Error() != want {
 			t.Errorf("got %v", problems)

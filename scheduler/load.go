@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -44,7 +45,7 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 	src, err := l.read("", path)
 	if err != nil {
 		p := unreadable(Position{path, 1, 1}, path, err)
-		p.Hint = "" // the path is not one in a flow
+		p.Hint = neighbour(path) // the path is not one in a flow
 		if path == "-" {
 			p.Message, p.Hint = "a flow is not read from standard input", "paths in a flow start at its file: write it to one"
 		}
@@ -112,6 +113,22 @@ func unreadable(pos Position, path string, err error) Problem {
 		p.Message, p.Hint = "there is no file "+path, "paths are relative to the flow file"
 	}
 	return p
+}
+
+// neighbour is the hint that names a file beside path, for a path that was mistyped.
+func neighbour(path string) string {
+	dir, name := filepath.Split(path)
+	entries, _ := os.ReadDir(cmp.Or(dir, "."))
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if near := value.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %s?", dir+near)
+	}
+	return ""
 }
 
 // reason is the error without the path that the message has already.
