@@ -77,7 +77,7 @@ func (s *Selection) Everything() bool {
 	return rest == Selection{}
 }
 
-// HasCategory says whether the selection has a snapshot of a user and a category.
-func (s *Selection) HasCategory(user, category string) bool {
-	return s.Users.Has(user) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
+// HasSnapshot says whether the selection has a snapshot of a user, an id and a category.
+func (s *Selection) HasSnapshot(user, id, category string) bool {
+	return s.Users.Has(user) && (s.ID == "" || s.ID == id) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
 }

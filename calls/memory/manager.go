@@ -52,19 +52,19 @@ func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPo
 // CreateMetaSnapshot describes a user's snapshots of a category. All of them must be
 // there and be the user's.
 func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category string, keywords, snapshotIDs []string, description string) (*MetaSnapshot, error) {
-	own := map[string]bool{}
-	for x, err := range m.Store.Snapshots(ctx, Selection{Users: User(user)}) {
-		if err != nil {
-			return nil, err
-		}
-		own[x.Snapshot.ID] = true
-	}
 	for _, id := range snapshotIDs {
 		id, err := CheckID(SnapshotID, id)
 		if err != nil {
 			return nil, err
 		}
-		if !own[id] {
+		own := false
+		for _, err := range m.Store.Snapshots(ctx, Selection{Users: User(user), ID: id}) {
+			if err != nil {
+				return nil, err
+			}
+			own = true
+		}
+		if !own {
 			return nil, calls.Errorf(calls.NotFound, "the user %q has no snapshot %s", user, id)
 		}
 	}

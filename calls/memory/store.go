@@ -56,7 +56,7 @@ type Lister interface {
 	// time in the order in which they were saved.
 	Memories(ctx context.Context, which Selection) iter.Seq2[BaseMemory, error]
 	// Snapshots and MetaSnapshots give snapshots in order of their ids. Of the
-	// selection, only users and category count.
+	// selection, only users, id and category count.
 	Snapshots(ctx context.Context, which Selection) iter.Seq2[Owned[MemorySnapshot], error]
 	MetaSnapshots(ctx context.Context, which Selection) iter.Seq2[Owned[MetaSnapshot], error]
 	// History gives the old versions of a memory, the oldest first.
@@ -186,7 +186,7 @@ func (u Users) Has(user string) bool { return u.said && (u.all || u.name == user
 // Selection picks memories. All that is set must hold.
 type Selection struct {
 	Users Users
-	// ID is one memory.
+	// ID is one memory, or one snapshot.
 	ID string
 	// Session is one session, where HasSession is set.
 	Session    string

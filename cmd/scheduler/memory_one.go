@@ -157,12 +157,12 @@ func (a *app) find(ctx context.Context, store memory.Store, id string, users mem
 	which := memory.Selection{Users: users, ID: id}
 	switch kind, _, _ := strings.Cut(id, "_"); memory.Kind(kind) {
 	case memory.SnapshotID:
-		if _, err = memory.CheckID(memory.SnapshotID, id); err == nil {
-			got, err = pick(store.Snapshots(ctx, which), func(s *memory.MemorySnapshot) bool { return s.ID == id })
+		if which.ID, err = memory.CheckID(memory.SnapshotID, id); err == nil {
+			got, err = first(store.Snapshots(ctx, which))
 		}
 	case memory.MetaID:
-		if _, err = memory.CheckID(memory.MetaID, id); err == nil {
-			got, err = pick(store.MetaSnapshots(ctx, which), func(s *memory.MetaSnapshot) bool { return s.ID == id })
+		if which.ID, err = memory.CheckID(memory.MetaID, id); err == nil {
+			got, err = first(store.MetaSnapshots(ctx, which))
 		}
 	case memory.MemoryID:
 		var m *memory.BaseMemory
@@ -182,15 +182,13 @@ func (a *app) find(ctx context.Context, store memory.Store, id string, users mem
 	return value.Of(got)
 }
 
-// pick is the first snapshot that is meant; nil: there is none.
-func pick[T any](list iter.Seq2[memory.Owned[T], error], meant func(*T) bool) (any, error) {
+// first is the first snapshot of a list; nil: there is none.
+func first[T any](list iter.Seq2[memory.Owned[T], error]) (any, error) {
 	for x, err := range list {
 		if err != nil {
 			return nil, err
 		}
-		if meant(&x.Snapshot) {
-			return x.Snapshot, nil
-		}
+		return x.Snapshot, nil
 	}
 	return nil, nil
 }

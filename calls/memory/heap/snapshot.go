@@ -99,7 +99,7 @@ func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
-			if x := s.snapshots[id]; which.HasCategory(x.User, x.Snapshot.Category) {
+			if x := s.snapshots[id]; which.HasSnapshot(x.User, id, x.Snapshot.Category) {
 				list = append(list, x.Owned)
 			}
 		}
@@ -113,7 +113,7 @@ func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(s.metas)) {
-			if x := s.metas[id]; which.HasCategory(x.User, x.Snapshot.Category) {
+			if x := s.metas[id]; which.HasSnapshot(x.User, id, x.Snapshot.Category) {
 				list = append(list, x.Owned)
 			}
 		}

@@ -78,6 +78,17 @@ func testSnapshots(t *testing.T, f *fixture) {
 			t.Errorf("category %q has %d snapshots, want %d", category, n, want)
 		}
 	}
+	other := f.snapshot("ann", memory.MemorySnapshot{Category: "Travel", KeyPoints: []string{"a train"}})
+	for user, want := range map[string][]string{"ann": {s.ID}, "bob": nil} {
+		var got []string
+		for x, err := range f.Snapshots(t.Context(), memory.Selection{Users: memory.User(user), ID: s.ID}) {
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, x.Snapshot.ID)
+		}
+		f.same("by id, and not "+other.ID, want, got)
+	}
 	if none, err := f.LoadSnapshot(t.Context(), memory.NewID(memory.SnapshotID, Start)); none != nil || err != nil {
 		t.Errorf("%v, %v", none, err)
 	}
@@ -96,15 +107,18 @@ func testMetaSnapshots(t *testing.T, f *fixture) {
 	f.same("by its words", []string{"We rode for hours through the dunes."}, contents(f.search(memory.Query{Text: "expedition"})))
 	f.refused("another user's", f.SaveMetaSnapshot(t.Context(), "bob", m))
 	f.refused("a bad id", f.SaveMetaSnapshot(t.Context(), "ann", memory.MetaSnapshot{ID: "x"}))
-	n := 0
-	for x, err := range f.MetaSnapshots(t.Context(), memory.Selection{Users: memory.AllUsers(), Category: "travel"}) {
-		if err != nil || x.Snapshot.ID != m.ID {
-			t.Errorf("%v, %v", x, err)
+	f.meta("ann", memory.MetaSnapshot{Category: "Food"})
+	for _, which := range []memory.Selection{{Users: memory.AllUsers(), Category: "travel"}, {Users: memory.User("ann"), ID: m.ID}} {
+		n := 0
+		for x, err := range f.MetaSnapshots(t.Context(), which) {
+			if err != nil || x.Snapshot.ID != m.ID {
+				t.Errorf("%v, %v", x, err)
+			}
+			n++
 		}
-		n++
-	}
-	if n != 1 {
-		t.Errorf("%d meta snapshots", n)
+		if n != 1 {
+			t.Errorf("%+v: %d meta snapshots", which, n)
+		}
 	}
 	if none, err := f.LoadMetaSnapshot(t.Context(), memory.NewID(memory.MetaID, Start)); none != nil || err != nil {
 		t.Errorf("%v, %v", none, err)

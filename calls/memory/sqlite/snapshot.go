@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -285,18 +286,17 @@ func extras[T any](ctx context.Context, s *Store, table string, which memory.Sel
 			yield(memory.Owned[T]{}, err)
 			return
 		}
+		where, with, err := whereExtras(table, which)
+		if err != nil {
+			yield(memory.Owned[T]{}, err)
+			return
+		}
 		after := []byte{}
 		for {
 			var list []memory.Owned[T]
 			err := s.look(ctx, func(c *conn) error {
-				query, args := "SELECT "+table+".id, name, body FROM "+table+" JOIN user ON user.id = user WHERE "+table+".id > ?", []any{after}
-				if name, one := which.Users.One(); one {
-					query, args = query+" AND name = ?", append(args, name)
-				}
-				if which.Category != "" {
-					query, args = query+" AND category = ?", append(args, memory.CategoryKey(which.Category))
-				}
-				query, args = query+" ORDER BY "+table+".id LIMIT ?", append(args, together)
+				query := "SELECT " + table + ".id, name, body FROM " + table + " JOIN user ON user.id = user WHERE " + where + table + ".id > ? ORDER BY " + table + ".id LIMIT ?"
+				args := append(slices.Clip(with), after, together)
 				return c.rows(query, args, func(scan func(...any) error) error {
 					var x memory.Owned[T]
 					var bad error
@@ -319,4 +319,22 @@ func extras[T any](ctx context.Context, s *Store, table string, which memory.Sel
 			}
 		}
 	}
+}
+
+// whereExtras is the condition of a selection, as far as it counts for snapshots.
+func whereExtras(table string, which memory.Selection) (where string, args []any, err error) {
+	if which.ID != "" {
+		id, err := memory.UUIDOf(memory.Kind(table), which.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		where, args = table+".id = ? AND ", append(args, id[:])
+	}
+	if name, one := which.Users.One(); one {
+		where, args = where+"name = ? AND ", append(args, name)
+	}
+	if which.Category != "" {
+		where, args = where+"category = ? AND ", append(args, memory.CategoryKey(which.Category))
+	}
+	return where, args, nil
 }
