@@ -70,8 +70,10 @@ const (
 // Ending ctx or breaking out of the loop cancels the run, and waits for its steps
 // at most CancelGrace.
 //
-// With a Journal every event is in it before it is yielded; that a step has ended
-// is safe before any step begins that needs it. A journal that fails ends the run.
+// With a Journal every event is in it before it is yielded, and in mode [Sync] safe
+// from a crash; that a step has ended is safe before any step begins that needs it. A
+// journal that fails ends the run, with the error alone: no event is yielded that it
+// does not have.
 func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		r, err := e.newRun(ctx, flow, inputs)

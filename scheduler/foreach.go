@@ -113,10 +113,21 @@ func (e *each) proceed(r *run, step int) {
 	}
 }
 
+// follow queues the item after one that is over. Where max_parallel bounds how many
+// are at work, so that no more of them run again after a crash, the end of that one is
+// safe before.
+func (e *each) follow(r *run, t *task) {
+	if rec := r.stream.record; rec != nil && t.step.MaxParallel > 0 && e.next < len(e.items) {
+		rec.releaseItem(r, t.step.Index)
+		return
+	}
+	e.proceed(r, t.step.Index)
+}
+
 // settle records the end of an item, and of the step with its last item.
 func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
-	e.proceed(r, t.step.Index)
+	e.follow(r, t)
 	if e.left--; e.left == 0 {
 		e.finish(r, t, now)
 	}

@@ -2,15 +2,18 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 )
 
 // recorder is a goroutine that hands the events of a run to its journal, all that
-// have come up in the meantime at once, and then to the reader. What must not
-// happen before an event is safe waits for it here. The lock is the stream's.
+// have come up in the meantime at once, and then to the reader, who sees nothing that
+// a crash could undo. What must not happen before an event is safe waits for it here.
+// The lock is the stream's.
 type recorder struct {
 	stream *stream
 	log    RunLog
@@ -19,7 +22,11 @@ type recorder struct {
 	// way.
 	unsaved, spare []*Event
 	writing        int
-	arrived        sync.Cond
+	// due: what is unsaved is to be written now; arrived tells of it. linger makes it
+	// due where nothing else does.
+	due     bool
+	arrived sync.Cond
+	linger  *time.Timer
 	// saved is the Seq of the last event that was written; written tells of each write.
 	saved   int64
 	written sync.Cond
@@ -34,11 +41,13 @@ type recorder struct {
 	text  FlowText // what the journal has
 }
 
-// release lets the steps begin that need a step which has ended.
+// release lets the steps begin that need a step which has ended, or the next item of
+// one.
 type release struct {
 	run  *run
 	step int
 	seq  int64
+	item bool
 }
 
 // newRecorder records into the log of a run that began with the header; text is
@@ -48,14 +57,48 @@ func newRecorder(r *run, log RunLog, header *RunHeader, text FlowText) *recorder
 		stream: r.stream, log: log, run: r, done: make(chan struct{}), async: header.Mode == Async, text: text,
 	}
 	rec.arrived.L, rec.written.L = r.stream, r.stream
+	rec.linger = time.AfterFunc(time.Hour, func() {
+		r.stream.Lock()
+		defer r.stream.Unlock()
+		rec.hurry()
+	})
 	return rec
 }
+
+// lingering is how long events wait for company that no step waits for: a step that
+// takes no longer costs one write. maxLingering is how many may.
+const (
+	lingering    = 30 * time.Millisecond
+	maxLingering = 512
+)
 
 func (rec *recorder) backlog() int { return len(rec.unsaved) + rec.writing }
 
 // add takes an event. The stream is locked.
 func (rec *recorder) add(ev *Event) {
-	if rec.unsaved = append(rec.unsaved, ev); len(rec.unsaved) == 1 {
+	rec.unsaved = append(rec.unsaved, ev)
+	switch {
+	case rec.async, !lingers(ev.Type), len(rec.unsaved) == maxLingering:
+		rec.hurry()
+	case len(rec.unsaved) == 1:
+		rec.linger.Reset(lingering)
+	}
+}
+
+// lingers says that no step waits for an event of this type to be safe: lost with the
+// process, it happens again.
+func lingers(t EventType) bool {
+	switch t { //nolint:exhaustive // the others are the end of something
+	case StepReady, StepStarted, StepInput, StepDelta, StepRetrying, StepSkipped:
+		return true
+	}
+	return false
+}
+
+// hurry has what is unsaved written now. The stream is locked.
+func (rec *recorder) hurry() {
+	if !rec.due && len(rec.unsaved) > 0 {
+		rec.due = true
 		rec.arrived.Signal()
 	}
 }
@@ -64,7 +107,14 @@ func (rec *recorder) add(ev *Event) {
 // stream is locked.
 func (rec *recorder) release(r *run, step int) {
 	r.unsafe++
-	rec.releases = append(rec.releases, release{r, step, rec.stream.seq})
+	rec.releases = append(rec.releases, release{r, step, rec.stream.seq, false})
+}
+
+// releaseItem lets the next item of a for_each step begin once all events so far are
+// safe. The stream is locked.
+func (rec *recorder) releaseItem(r *run, step int) {
+	r.unsafe++
+	rec.releases = append(rec.releases, release{r, step, rec.stream.seq, true})
 }
 
 // wait waits until all events so far are safe. The stream is locked.
@@ -85,8 +135,9 @@ func (rec *recorder) work(ctx context.Context) {
 	s := rec.stream
 	s.Lock()
 	defer s.Unlock()
+	defer rec.linger.Stop()
 	for {
-		for len(rec.unsaved) == 0 && !s.closed {
+		for !rec.due && !s.closed {
 			rec.arrived.Wait()
 		}
 		if len(rec.unsaved) == 0 {
@@ -94,7 +145,7 @@ func (rec *recorder) work(ctx context.Context) {
 			return
 		}
 		batch, last := rec.unsaved, s.closed
-		rec.unsaved, rec.writing = rec.spare[:0], len(batch)
+		rec.unsaved, rec.writing, rec.due = rec.spare[:0], len(batch), false
 		if rec.err == nil || last {
 			before := rec.err
 			s.Unlock()
@@ -107,7 +158,9 @@ func (rec *recorder) work(ctx context.Context) {
 		}
 		rec.writing = 0
 		rec.settle(batch[len(batch)-1].Seq)
-		rec.deliver(batch)
+		if rec.err == nil { // else a resumed run may give their seq to other events
+			s.deliver(batch...)
+		}
 		clear(batch)
 		rec.spare = batch
 		s.relieve()
@@ -118,7 +171,7 @@ func (rec *recorder) work(ctx context.Context) {
 // last one the journal lets go of the run: whoever sees its end can go on with it.
 func (rec *recorder) write(ctx context.Context, batch []*Event, failed error, last bool) error {
 	if failed == nil {
-		failed = rec.append(ctx, batch)
+		failed = rec.log.Append(ctx, batch...)
 	}
 	if !last {
 		return failed
@@ -134,19 +187,6 @@ func (rec *recorder) write(ctx context.Context, batch []*Event, failed error, la
 	return failed
 }
 
-// append waits for the disk where a step or the run has come to its end. All else
-// may be lost with the process: it happens again.
-func (rec *recorder) append(ctx context.Context, batch []*Event) error {
-	for _, ev := range batch {
-		switch ev.Type {
-		case StepReady, StepStarted, StepInput, StepDelta, StepRetrying, StepSkipped:
-		default:
-			return rec.log.Append(ctx, batch...)
-		}
-	}
-	return rec.log.Enqueue(ctx, batch...)
-}
-
 // settle lets go on what waited for the events up to seq. The stream is locked.
 func (rec *recorder) settle(seq int64) {
 	rec.saved = seq
@@ -159,7 +199,13 @@ func (rec *recorder) settle(seq int64) {
 		if r.ending || r.over {
 			continue
 		}
-		if rec.err == nil {
+		switch {
+		case rec.err != nil:
+		case one.item:
+			if e := r.states[one.step].each; e != nil {
+				e.proceed(r, one.step)
+			}
+		default:
 			r.release(one.step, rec.stream.clock())
 		}
 		r.spawn()
@@ -167,23 +213,15 @@ func (rec *recorder) settle(seq int64) {
 	rec.releases = append(rec.releases[:0], rec.releases[n:]...)
 }
 
-// deliver hands events to the reader. A run whose end is not recorded has failed.
-// The stream is locked.
-func (rec *recorder) deliver(batch []*Event) {
-	if last := batch[len(batch)-1]; rec.err != nil && (last.Type == FlowFinished || last.Type == FlowWaiting) {
-		n := newNote(FlowFailed)
-		n.fault(&rec.failure().Info)
-		n.event.Seq, n.event.Time, n.event.Run = last.Seq, last.Time, last.Run
-		n.data.Usage = last.Data.Usage
-		batch[len(batch)-1] = &n.event
-	}
-	rec.stream.deliver(batch...)
-}
-
-// failure is why the run cannot go on.
+// failure is why the run cannot go on. What else it failed with, the journal does not
+// know either.
 func (rec *recorder) failure() *Failure {
 	err := calls.Errorf(calls.Internal, "recording the run: %w", rec.err)
-	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
+	text, all := err.Error(), error(err)
+	if f := rec.run.failure; f != nil && !errors.Is(f, rec.err) {
+		text, all = text+"\nand before that the run failed: "+f.Error(), errors.Join(err, f)
+	}
+	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: text, Hint: calls.HintOf(err)}, Err: all}
 }
 
 // load gives a flow that a call runs by a path which only it knows: by the text

@@ -340,10 +340,10 @@ func (r *run) play(yield func(*Event, error) bool) {
 	}
 	rec := r.stream.record
 	switch {
-	case r.failure != nil:
-		yield(nil, r.failure)
 	case rec != nil && rec.err != nil:
 		yield(nil, rec.failure())
+	case r.failure != nil:
+		yield(nil, r.failure)
 	case r.waiting != nil:
 		yield(nil, r.waiting)
 	}

@@ -126,7 +126,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	case o.status == statusWaiting:
 		r.suspended = true
 		if t.item >= 0 {
-			st.each.proceed(r, t.step.Index)
+			st.each.follow(r, t)
 		} else {
 			st.status = statusWaiting
 		}

@@ -25,6 +25,8 @@ type session struct {
 	show     showFlags
 	state    *scheduler.RunState
 	run      string // its id, once there was an event
+	// ended: there was the event that tells the end of the run.
+	ended bool
 	// fleeting: the record of the run is gone with the process.
 	fleeting bool
 	// typed are answers that the run did not get any more.
@@ -51,12 +53,13 @@ func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) 
 			err = closeErr
 		}
 	}()
+	s.ended = false
 	for event, runErr := range events {
 		if runErr != nil {
 			return runErr
 		}
 		s.state.Add(event)
-		s.run = event.Run
+		s.run, s.ended = event.Run, s.state.State != scheduler.RunRunning
 		if err := out.event(event); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -155,7 +158,7 @@ func (s *session) exit(ctx context.Context, err error) error {
 		return exitError{exitFailed, calls.Errorf(calls.Invalid, "%w", held).
 			WithHint("wait until that is done, or stop it with: %s runs cancel %s", program(), held.Run)}
 	}
-	code := exitFor(ctx, err, s.show.json)
+	code := exitFor(ctx, err, s.show.json && s.ended)
 	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, scheduler.ErrSecretLost) {
 		return code
 	}
