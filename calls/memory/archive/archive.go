@@ -60,10 +60,20 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 		return r, err
 	}
 	defer func() { err = firstOf(err, w.root.Close()) }()
+	unlock, err := lock(ctx, w.root)
+	if err != nil {
+		return r, fmt.Errorf("exporting memories: %w", err)
+	}
+	defer func() { err = firstOf(err, unlock()) }()
 	if err := w.checkOwners(dir, users); err != nil {
 		return r, err
 	}
-	which := memory.Selection{Users: users}
+	return w.export(store, users)
+}
+
+// export writes everything. The caller has the lock of the directory.
+func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err error) {
+	ctx, which := w.ctx, memory.Selection{Users: users}
 	for m, err := range store.Memories(ctx, which) {
 		if err != nil {
 			return r, err

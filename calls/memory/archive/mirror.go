@@ -18,9 +18,10 @@ import (
 // Mirror is a store whose content is also kept in a directory, as [Export] writes it.
 //
 // What is saved is in its file when saving returns. The index follows, at the latest
-// when the store is closed: it lists the files that are there, so several processes
-// may keep the same directory. That a file cannot be written is logged and made good
-// by writing all anew later; what the store has saved is saved.
+// when the store is closed: it lists the files that are there. Several processes may
+// keep the same directory; one at a time writes. That a file cannot be written is
+// logged and made good by writing all anew later, as is what a process that was killed
+// has left undone; what the store has saved is saved.
 type Mirror struct {
 	memory.Store
 	dir  string
@@ -28,6 +29,7 @@ type Mirror struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex
+	mark    *os.File        // says that this process changes something
 	changed map[string]bool // files whose entry in the index may be wrong
 	whole   bool            // everything may be wrong
 	timer   *time.Timer     // until the index is written
@@ -42,24 +44,56 @@ const (
 	indexShare = 20
 )
 
-// NewMirror keeps a directory beside a store. One without an index is filled at once.
+// NewMirror keeps a directory beside a store. One without an index is filled at once,
+// as is one in which a process that was killed has left something undone.
 func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Logger) (*Mirror, error) {
 	root, err := openDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &Mirror{Store: store, dir: dir, root: root, log: log, changed: map[string]bool{}, pause: indexPause}
-	if _, err := root.Stat(indexFile); err != nil {
-		m.whole = true
-		if err := m.flush(ctx); err != nil {
-			return nil, errors.Join(err, root.Close())
+	err = m.alone(ctx, func() error {
+		left := leftMarks(root)
+		_, missing := root.Stat(indexFile)
+		if m.whole = missing != nil || len(left) > 0; !m.whole {
+			return nil
 		}
+		return errors.Join(m.flush(ctx), forget(root, left...))
+	})
+	if err != nil {
+		return nil, firstOf(err, root.Close())
 	}
 	return m, nil
 }
 
+// alone calls f while no other process writes to the directory.
+func (m *Mirror) alone(ctx context.Context, f func() error) error {
+	unlock, err := lock(ctx, m.root)
+	if err != nil {
+		return fmt.Errorf("mirroring memories: %w", err)
+	}
+	return firstOf(f(), unlock())
+}
+
+// begin notes, before the store is changed, that the files may be behind it.
+func (m *Mirror) begin(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mark != nil {
+		return
+	}
+	err := m.alone(ctx, func() (err error) {
+		m.mark, err = mark(m.root)
+		return err
+	})
+	if err != nil && ctx.Err() == nil { // else the store will say so
+		m.warn(err)
+	}
+}
+
 // SaveMemories stores the memories, then writes their files.
 func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory) ([]memory.Saved, error) {
+	m.begin(ctx)
 	saved, err := m.Store.SaveMemories(ctx, memories)
 	if err != nil {
 		return saved, err
@@ -87,6 +121,7 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 
 // SaveSnapshot stores the snapshot, then writes its file.
 func (m *Mirror) SaveSnapshot(ctx context.Context, user string, s memory.MemorySnapshot) error {
+	m.begin(ctx)
 	if err := m.Store.SaveSnapshot(ctx, user, s); err != nil {
 		return err
 	}
@@ -96,6 +131,7 @@ func (m *Mirror) SaveSnapshot(ctx context.Context, user string, s memory.MemoryS
 
 // SaveMetaSnapshot stores the meta snapshot, then writes its file.
 func (m *Mirror) SaveMetaSnapshot(ctx context.Context, user string, s memory.MetaSnapshot) error {
+	m.begin(ctx)
 	if err := m.Store.SaveMetaSnapshot(ctx, user, s); err != nil {
 		return err
 	}
@@ -105,6 +141,7 @@ func (m *Mirror) SaveMetaSnapshot(ctx context.Context, user string, s memory.Met
 
 // Complete settles the job, then writes the file of what it has made.
 func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
+	m.begin(ctx)
 	if err := m.Store.Complete(ctx, job); err != nil {
 		return err
 	}
@@ -119,17 +156,22 @@ func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
 
 // Delete deletes, then writes all anew: of what is deleted, no file stays.
 func (m *Mirror) Delete(ctx context.Context, which memory.Selection) (memory.Deleted, error) {
+	if which.DryRun {
+		return m.Store.Delete(ctx, which)
+	}
+	m.begin(ctx)
 	deleted, err := m.Store.Delete(ctx, which)
-	if err != nil || which.DryRun {
+	if err != nil && deleted == (memory.Deleted{}) {
 		return deleted, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.whole = true
-	if err := m.flush(context.WithoutCancel(ctx)); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if err := m.alone(ctx, func() error { return m.flush(ctx) }); err != nil {
 		m.warn(err)
 	}
-	return deleted, nil
+	return deleted, err
 }
 
 // Close writes the index and closes the store.
@@ -140,14 +182,27 @@ func (m *Mirror) Close() error {
 		m.timer.Stop()
 	}
 	m.closed = true
-	return errors.Join(m.flush(context.Background()), m.root.Close(), m.Store.Close())
+	ctx := context.Background()
+	var err error
+	if m.whole || m.mark != nil {
+		err = m.alone(ctx, func() error {
+			if err := m.flush(ctx); err != nil {
+				if m.mark != nil {
+					err = errors.Join(err, m.mark.Close()) // the next one sees it
+				}
+				return err
+			}
+			return unmark(m.root, m.mark)
+		})
+	}
+	return errors.Join(err, m.root.Close(), m.Store.Close())
 }
 
 // follow makes the files follow a change of the store.
 func (m *Mirror) follow(write func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := write(); err != nil {
+	if err := m.alone(context.Background(), write); err != nil {
 		m.whole = true
 		m.warn(err)
 	}
@@ -158,7 +213,8 @@ func (m *Mirror) follow(write func() error) {
 			if m.closed {
 				return
 			}
-			if err := m.flush(context.Background()); err != nil {
+			ctx := context.Background()
+			if err := m.alone(ctx, func() error { return m.flush(ctx) }); err != nil {
 				m.warn(err)
 			}
 		})
@@ -205,13 +261,13 @@ func (m *Mirror) present(f folder, ids []string) *value.Map {
 	return found
 }
 
-// flush brings the index up to date, or everything. The caller has the lock.
+// flush brings the index up to date, or everything. The caller has both locks.
 func (m *Mirror) flush(ctx context.Context) (err error) {
 	started := time.Now()
 	m.timer = nil
 	switch {
 	case m.whole:
-		_, err = Export(ctx, m.Store, memory.AllUsers(), m.dir, nil)
+		err = m.export(ctx)
 	case len(m.changed) > 0:
 		err = m.reindex()
 	}
@@ -222,10 +278,25 @@ func (m *Mirror) flush(ctx context.Context) (err error) {
 	return err
 }
 
+// export writes everything anew.
+func (m *Mirror) export(ctx context.Context) error {
+	w, err := newWriter(ctx, m.dir, nil)
+	if err != nil {
+		return err
+	}
+	_, err = w.export(m.Store, memory.AllUsers())
+	return firstOf(err, w.root.Close())
+}
+
 // reindex writes the index of the files that are there. What the old index says of
-// them is believed, unless they have changed.
+// them is believed, unless they have changed: other processes write files, too, so
+// those that are not older than the index are read again.
 func (m *Mirror) reindex() error {
 	var old value.Value
+	var written time.Time
+	if info, err := m.root.Stat(indexFile); err == nil {
+		written = info.ModTime()
+	}
 	if data, err := m.root.ReadFile(indexFile); err == nil {
 		old, _ = value.ParseJSON(data) // a damaged one says nothing
 	}
@@ -254,7 +325,11 @@ func (m *Mirror) reindex() error {
 			}
 			entry, ok := known.Get(id)
 			name, named := said[id]
-			if !ok || m.changed[f.file(id)] || i > 0 && !named {
+			info, err := file.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // gone meanwhile
+			}
+			if err != nil || !ok || m.changed[f.file(id)] || !info.ModTime().Before(written) || i > 0 && !named {
 				data, err := m.root.ReadFile(f.file(id))
 				if errors.Is(err, fs.ErrNotExist) {
 					continue // gone meanwhile

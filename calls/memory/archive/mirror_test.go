@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,9 @@ func mirror(t *testing.T, s memory.Store, dir string) (*archive.Mirror, *bytes.B
 func same(t *testing.T, s memory.Store, dir string) {
 	t.Helper()
 	exported, _ := export(t, s, memory.AllUsers())
-	if diff := cmp.Diff(files(t, exported), files(t, dir)); diff != "" {
+	got := files(t, dir)
+	maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasPrefix(name, ".behind-") })
+	if diff := cmp.Diff(files(t, exported), got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -95,6 +98,9 @@ func TestMirror(t *testing.T) {
 	}
 	if err := third.Close(); err != nil || log.Len() > 0 {
 		t.Errorf("%v, %s", err, log)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || left != nil {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

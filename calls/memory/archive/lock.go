@@ -1,0 +1,89 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+)
+
+// lockPause is how long to wait before a lock is tried again.
+const lockPause = 5 * time.Millisecond
+
+// lock waits until no other process writes to the directory; unlock lets others.
+func lock(ctx context.Context, root *os.Root) (unlock func() error, err error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	for !tryLock(dir) {
+		select {
+		case <-ctx.Done():
+			return nil, firstOf(ctx.Err(), dir.Close())
+		case <-time.After(lockPause):
+		}
+	}
+	return dir.Close, nil
+}
+
+// A mark is a file that a process keeps, locked, in the directory as long as files may
+// be behind the store. One that nobody has locked was left by a process that was
+// killed. Who makes or reads marks has the lock of the directory.
+const markPrefix = ".behind-"
+
+// mark makes the mark of this process.
+func mark(root *os.Root) (*os.File, error) {
+	name := markPrefix + strings.TrimPrefix(memory.NewID(memory.MetaID, time.Now()), string(memory.MetaID)+"_")
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("mirroring memories: %w", err)
+	}
+	tryLock(f) // nobody else knows it
+	return f, nil
+}
+
+// unmark takes the mark away.
+func unmark(root *os.Root, f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return errors.Join(forget(root, filepath.Base(f.Name())), f.Close())
+}
+
+// forget removes marks.
+func forget(root *os.Root, names ...string) error {
+	for _, name := range names {
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("mirroring memories: %w", err)
+		}
+	}
+	return nil
+}
+
+// leftMarks are the names of marks whose processes are gone.
+func leftMarks(root *os.Root) (names []string) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil // it will be met again
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), markPrefix) {
+			continue
+		}
+		f, err := root.OpenFile(e.Name(), os.O_RDWR, 0)
+		if err != nil {
+			continue // it has just gone
+		}
+		if tryLock(f) {
+			names = append(names, e.Name())
+		}
+		_ = f.Close() // it was not written
+	}
+	return names
+}

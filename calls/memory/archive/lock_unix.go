@@ -1,0 +1,22 @@
+//go:build unix
+
+package archive
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock takes the lock of a file or a directory, which ends with this process; false
+// where another has it. A file system without locks is used without.
+func tryLock(f *os.File) bool {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false
+		case !errors.Is(err, syscall.EINTR):
+			return true
+		}
+	}
+}
