@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -33,6 +34,9 @@ func main() {
 
 // execute runs the program and gives its exit code.
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == host.KeeperCommand {
+		return host.Keep(args[1:])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() { // a second Ctrl-C ends the program at once

@@ -96,6 +96,7 @@ func (a *app) openPlugins() (*host.Host, error) {
 		LockFile: within(c.LockFile)[0],
 		Log:      slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})),
 		AutoMTLS: c.AutoMTLS,
+		Keeper:   true,
 		Taken:    variableNames(),
 	})
 	if err != nil {

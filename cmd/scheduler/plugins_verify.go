@@ -44,7 +44,7 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		}
 		return usageError(err)
 	}
-	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS}
+	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS, Keeper: true}
 	if log {
 		opts.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

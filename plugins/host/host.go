@@ -46,6 +46,11 @@ type Options struct {
 	// are in a folder that only this user can enter, so it is rarely needed. A start
 	// takes some 30 ms longer.
 	AutoMTLS bool
+	// Keeper says that this program's main gives its arguments to [Keep] when the first
+	// is [KeeperCommand]. Plugins are started through it then, and on Linux nothing that
+	// one starts outlives it, also what leaves its group of processes. Without, and on
+	// other systems, the group is ended.
+	Keeper bool
 	// Backoff is the pause before the first restart, doubled with each; 0 is 100 ms.
 	Backoff time.Duration
 	// Cooldown is how long a plugin that failed too often is not started; 0 is 30 s.

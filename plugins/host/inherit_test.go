@@ -31,10 +31,17 @@ func TestNoFilesAreInherited(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t)})
-	if err == nil {
-		t.Fatal("it is a plugin")
+	for _, keeper := range []bool{true, false} {
+		_, err = host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t), Keeper: keeper})
+		if err == nil {
+			t.Fatal("it is a plugin")
+		}
+		inheritsNothing(t, err)
 	}
+}
+
+func inheritsNothing(t *testing.T, err error) {
+	t.Helper()
 	_, list, ok := strings.Cut(err.Error(), "it wrote:\n")
 	if !ok {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func (p *program) start(ctx context.Context, m *Manifest, path string) (*process
 		return nil, permanent{err}
 	}
 	log := p.host.opts.Log.With("plugin", p.name)
-	r := &runner{manifest: m, program: path, dir: p.dir, shared: dir, out: &output{log: log}, spawn: &p.host.spawn}
+	r := &runner{manifest: m, program: path, dir: p.dir, shared: dir, out: &output{log: log}, spawn: &p.host.spawn, kept: canKeep && p.host.opts.Keeper}
 	timeout := time.Duration(m.Limits.StartTimeout)
 	wires := &wires{limit: m.Limits.maxMessage()}
 	client := goplugin.NewClient(&goplugin.ClientConfig{

@@ -40,10 +40,12 @@ type runner struct {
 	shared   string   // the host's folder of all sockets
 	out      *output
 	spawn    *spawner
+	kept     bool // a keeper starts it
 
-	cmd       *exec.Cmd
-	life      *os.File // the host's end of the life pipe
+	cmd       *exec.Cmd // the process, or its keeper
+	keeper    *keeper   // nil where there is none; a watcher is there then
 	watcher   *watcher
+	life      *os.File // the host's end of the life pipe
 	handshake *io.PipeReader
 	exited    chan struct{}
 
@@ -52,6 +54,7 @@ type runner struct {
 	silent bool   // standard output ended before that
 	pid    int    // 0 before the start
 	ended  bool   // the process was waited for: its id may be another's
+	end    string // how it ended
 	killed bool
 }
 
@@ -100,16 +103,13 @@ func (r *runner) Start(context.Context) (err error) {
 	if lifePipe {
 		r.cmd.ExtraFiles = []*os.File{lifeR}
 	}
-	ownGroup(r.cmd)
-	if err := r.begin(); err != nil {
+	if err = r.begin(); err != nil {
 		return err
 	}
 	_ = errors.Join(stdoutW.Close(), stderrW.Close(), lifeR.Close()) // the process has its own
 	r.life = life
-	r.watcher = watchGroup(r.pid, r.shared)
 	handshake, handshakeW := io.Pipe()
 	r.handshake = handshake
-	r.exited = make(chan struct{})
 	drained := make(chan struct{})
 	var pumps sync.WaitGroup
 	pumps.Go(func() { _, _ = io.Copy(r.out, stderr) })
@@ -120,17 +120,39 @@ func (r *runner) Start(context.Context) (err error) {
 }
 
 // begin starts the process, unless it was killed before.
-func (r *runner) begin() error {
+func (r *runner) begin() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.killed {
 		return context.Canceled
 	}
+	r.exited = make(chan struct{})
+	if r.kept {
+		return r.beginKept()
+	}
+	ownGroup(r.cmd)
 	if err := r.spawn.start(r.cmd); err != nil {
 		return err
 	}
 	r.pid = r.cmd.Process.Pid
+	r.watcher = watchGroup(r.pid, r.shared)
 	return nil
+}
+
+// beginKept has a keeper start the process. r.mu is held.
+func (r *runner) beginKept() (err error) {
+	if r.keeper, err = keep(r.cmd, r.shared); err != nil {
+		return err
+	}
+	if err = r.spawn.start(r.cmd); err == nil {
+		if r.pid, err = r.keeper.started(); err != nil {
+			_ = r.cmd.Wait()
+		}
+	}
+	if err != nil {
+		r.keeper.close()
+	}
+	return err
 }
 
 // readStdout hands the first line to the library, and the rest to the log.
@@ -154,11 +176,23 @@ func (r *runner) readStdout(stdout io.Reader, handshake *io.PipeWriter) {
 // reap waits for the end of the process, ends its children, and closes what is
 // open.
 func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
-	_ = r.cmd.Wait() // the state says how it ended
+	end := ""
+	if r.keeper != nil {
+		if end = r.keeper.ended(); end != "" {
+			_ = r.cmd.Process.Kill() // it has nothing more to do
+		}
+	}
+	_ = r.cmd.Wait()
 	r.mu.Lock()
-	r.ended = true
+	r.ended, r.end = true, end
+	if s := r.cmd.ProcessState; s != nil && end == "" {
+		r.end = s.String()
+	}
 	r.mu.Unlock()
-	killGroup(r.pid)
+	if end == "" { // else nothing of the group is left, and its id may be another's
+		killGroup(r.pid)
+	}
+	r.keeper.close()
 	r.watcher.stop()
 	select {
 	case <-drained:
@@ -176,17 +210,39 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 func (r *runner) Kill(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
+	if r.ended || r.pid == 0 {
+		r.killed = true
 		return nil
+	}
+	if r.keeper != nil {
+		return r.killKept()
 	}
 	r.killed = true
-	if r.pid == 0 {
-		return nil
-	}
 	killGroup(r.pid)
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	return nil
+}
+
+// keeperEnd is how long a keeper has to end its plugin.
+const keeperEnd = time.Second
+
+// killKept has the keeper end everything; one that does not, which the plugin may
+// have stopped, is killed, and the kernel kills the plugin with it. r.mu is held.
+func (r *runner) killKept() error {
+	if r.killed {
+		return nil
+	}
+	r.killed = true
+	r.keeper.end()
+	go func() {
+		select {
+		case <-r.exited:
+		case <-time.After(keeperEnd):
+			_ = r.cmd.Process.Kill()
+		}
+	}()
 	return nil
 }
 
@@ -245,10 +301,9 @@ func (r *runner) status() string {
 	default:
 		return ""
 	}
-	if s := r.cmd.ProcessState; s != nil {
-		return s.String()
-	}
-	return "ended"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.end
 }
 
 // startFailure words why a process did not become a plugin. err is the library's.

@@ -64,9 +64,22 @@ func TestNothingGrows(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		rounds = n
 	}
+	// The plugin and its watcher, or its keeper.
+	for _, keeper := range []bool{false, true} {
+		t.Run(fmt.Sprintf("keeper %t", keeper), func(t *testing.T) {
+			children := 2
+			if keeper {
+				children = 1
+			}
+			nothingGrows(t, rounds, keeper, children)
+		})
+	}
+}
+
+func nothingGrows(t *testing.T, rounds int, keeper bool, children int) {
 	// Not by open, to know the folder.
 	temp := shortDir(t)
-	h, err := host.Single(t.Context(), folder(t, "services: [log, vars]\nlimits: {restarts: 100}"), host.Options{TempDir: temp, Backoff: 1})
+	h, err := host.Single(t.Context(), folder(t, "services: [log, vars]\nlimits: {restarts: 100}"), host.Options{TempDir: temp, Backoff: 1, Keeper: keeper})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +109,7 @@ func TestNothingGrows(t *testing.T) {
 	settled := func(before *usage) (now usage) {
 		eventually(t, "the end of what was stopped", func() bool {
 			now = measure(t, temp)
-			return now.children == 2 && now.sockets == 1 && (before == nil || now.within(*before)) // the plugin and its watcher
+			return now.children == children && now.sockets == 1 && (before == nil || now.within(*before))
 		})
 		return now
 	}

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Println("the hostile plugin needs Linux")
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == host.KeeperCommand {
+		os.Exit(host.Keep(os.Args[2:]))
+	}
 	if dir := os.Getenv(hostDir); dir != "" {
 		beAHost(dir)
 	}
@@ -92,13 +95,13 @@ type world struct {
 func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 	t.Helper()
 	t.Parallel()
-	limits := limits
-	if len(waits) > 0 && waits[0] {
-		limits = impatient
-	}
 	dir := t.TempDir()
 	w := &world{dir: dir, temp: built}
 	for name, at := range map[string]string{"hostile": at, "healthy": ""} {
+		limits := limits
+		if len(waits) > 0 && waits[0] && name == "hostile" {
+			limits = impatient
+		}
 		folder := filepath.Join(dir, "plugins", name)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
@@ -135,7 +138,7 @@ func (w *world) open(t *testing.T) {
 	var err error
 	w.Host, err = host.Open(host.Options{
 		Folders:  []string{filepath.Join(w.dir, "plugins")},
-		LockFile: filepath.Join(w.dir, host.LockName), TempDir: w.temp, AutoMTLS: w.autoMTLS, StopGrace: 300 * time.Millisecond,
+		LockFile: filepath.Join(w.dir, host.LockName), TempDir: w.temp, AutoMTLS: w.autoMTLS, Keeper: true, StopGrace: 300 * time.Millisecond,
 		Backoff: time.Millisecond, Cooldown: time.Hour,
 	})
 	if err != nil {
@@ -238,20 +241,40 @@ func (endless) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, er
 	}
 }
 
-// healthy says whether the host still runs a healthy plugin.
+// healthy says whether the host still runs a healthy plugin. The hostile one may have
+// little time, and a machine with much to do is asked again.
 func (w *world) healthy(t *testing.T, plugin string) {
 	t.Helper()
-	verdicts, err := w.judge(t.Context(), t, plugin, "healthy")
-	if err != nil || len(verdicts) != 3 || verdicts[0].Reason != "healthy" {
-		t.Errorf("the plugin %s is not healthy: %v, %v", plugin, verdicts, err)
+	err := w.use(t, plugin)
+	for range 5 {
+		if calls.KindOf(err) != calls.Timeout {
+			break
+		}
+		err = w.use(t, plugin)
 	}
-	out, err := w.exec(t.Context(), t, plugin, "act", "healthy")
-	if err != nil || out.JSON() != `{"text":"healthy"}` {
-		t.Errorf("the plugin %s is not healthy: %s, %v", plugin, out, err)
-	}
-	if err := w.resolve(t.Context(), plugin, "healthy"); err != nil {
+	if err != nil {
 		t.Errorf("the plugin %s is not healthy: %v", plugin, err)
 	}
+}
+
+// use uses all that a plugin offers.
+func (w *world) use(t *testing.T, plugin string) error {
+	t.Helper()
+	verdicts, err := w.judge(t.Context(), t, plugin, "healthy")
+	if err != nil {
+		return err
+	}
+	if len(verdicts) != 3 || verdicts[0].Reason != "healthy" {
+		return fmt.Errorf("the verdicts are %v", verdicts)
+	}
+	out, err := w.exec(t.Context(), t, plugin, "act", "healthy")
+	if err != nil {
+		return err
+	}
+	if out.JSON() != `{"text":"healthy"}` {
+		return fmt.Errorf("the output is %s", out)
+	}
+	return w.resolve(t.Context(), plugin, "healthy")
 }
 
 // says checks an error: that it names the plugin, its kind, and its text.
@@ -279,6 +302,7 @@ func TestStart(t *testing.T) {
 		"version":               "it speaks version 99 of the protocol, this program version 1",
 		"nowhere":               "/nowhere/at/all",
 		"children":              "it ended before the handshake: exit status 1",
+		"daemons":               "it ended before the handshake: exit status 1",
 		"describe hang":         "it did not describe itself within 2s",
 		"describe exit":         "its process ended: exit status 4",
 		"describe another name": `it calls itself "somebody-else", its plugin.yaml "hostile"`,
@@ -523,6 +547,43 @@ func TestOutputOfAnyKind(t *testing.T) {
 		if _, err := w.judge(t.Context(), t, "hostile", mode); err != nil && calls.KindOf(err) != calls.Timeout {
 			t.Errorf("%s: %v", mode, err)
 		}
+	}
+	w.healthy(t, "hostile")
+}
+
+// What leaves the group and the session of the plugin ends with it all the same.
+func TestDaemons(t *testing.T) {
+	for _, mode := range []string{"daemons", "daemons, then kill", "daemons, then stop"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, "", "[]", true)
+			w.trust(t)
+			_, err := w.judge(t.Context(), t, "hostile", mode)
+			switch mode {
+			case "daemons, then kill":
+				says(t, err, calls.Plugin, "its process ended: signal: killed")
+			case "daemons, then stop":
+				says(t, err, calls.Timeout, "no answer within 1s")
+			default:
+				if err != nil {
+					t.Error(err)
+				}
+				eventually(t, "the start of the daemons", func() bool { return len(processes(w.dir)) == 1+allDaemons })
+			}
+			w.healthy(t, "hostile")
+		})
+	}
+}
+
+// A plugin that stops its keeper is ended all the same.
+func TestStoppedKeeper(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	if _, err := w.judge(t.Context(), t, "hostile", "stop the keeper"); err != nil {
+		t.Error(err)
+	}
+	w.healthy(t, "hostile")
+	if _, err := w.judge(t.Context(), t, "hostile", "kill"); err == nil {
+		t.Error("no error")
 	}
 	w.healthy(t, "hostile")
 }

@@ -22,11 +22,15 @@ import (
 // that is killed.
 const hostDir = "HOSTILE_HOST_DIR"
 
+// allDaemons are the processes that the mode daemons starts, and that stay.
+const allDaemons = 7
+
 // beAHost has the hostile plugin misbehave, says so, and waits to be killed.
 func beAHost(dir string) {
 	h, err := host.Open(host.Options{
 		Folders:  []string{filepath.Join(dir, "plugins")},
 		LockFile: filepath.Join(dir, host.LockName), TempDir: os.Getenv("HOSTILE_TEMP"),
+		Keeper: os.Getenv("HOSTILE_KEEPER") != "",
 	})
 	r, _ := calls.NewRegistry()
 	if err == nil {
@@ -36,7 +40,7 @@ func beAHost(dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	for _, mode := range []string{"healthy", "children, then stop"} {
+	for _, mode := range []string{"healthy", os.Getenv("HOSTILE_MODE")} {
 		f, _ := r.Importance("hostile.judge")
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		go func() {
@@ -55,8 +59,22 @@ func beAHost(dir string) {
 // forked, nor the folder of its sockets. The next host removes such a folder where
 // nobody else did.
 func TestHostIsKilled(t *testing.T) {
-	w := newWorld(t, "", "[]")
-	w.trust(t)
+	for name, test := range map[string]struct {
+		keeper, mode string
+		processes    int
+	}{
+		"watcher": {"", "children, then stop", 4},
+		"keeper":  {"yes", "daemons, then stop", 1 + allDaemons},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", "[]")
+			w.trust(t)
+			hostIsKilled(t, w, test.keeper, test.mode, test.processes)
+		})
+	}
+}
+
+func hostIsKilled(t *testing.T, w *world, keeper, mode string, all int) {
 	temp, err := os.MkdirTemp(built, "t")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +91,7 @@ func TestHostIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), hostDir+"="+w.dir, "HOSTILE_TEMP="+temp)
+	cmd.Env = append(os.Environ(), hostDir+"="+w.dir, "HOSTILE_TEMP="+temp, "HOSTILE_KEEPER="+keeper, "HOSTILE_MODE="+mode)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -85,7 +103,7 @@ func TestHostIsKilled(t *testing.T) {
 		t.Errorf("the host says %q", line)
 	}
 	// The plugin of this test's own host was never started: all are the other's.
-	eventually(t, "the start of the children", func() bool { return len(processes(w.dir)) == 4 })
+	eventually(t, "the start of the children", func() bool { return len(processes(w.dir)) == all })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,9 @@ func main() {
 	case "children":
 		children()
 		os.Exit(1)
+	case "daemons":
+		daemons()
+		os.Exit(1)
 	case "no certificate":
 		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
 	}
@@ -75,12 +78,24 @@ func main() {
 // children starts processes that hold standard output open.
 func children() {
 	for range 3 {
-		cmd := exec.Command("/bin/sleep", "3600") //nolint:noctx // it is meant to stay
-		cmd.Env = append(os.Environ(), "CHILD_OF="+os.Args[0])
-		cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
-		if err := cmd.Start(); err != nil {
-			panic(err)
-		}
+		child("/bin/sleep", "3600")
+	}
+}
+
+// daemons starts processes that leave the plugin: each in a session of its own, and
+// the child of another that has ended, or that waits for it.
+func daemons() {
+	const daemon = `setsid sleep 3600 & setsid sh -c 'sleep 3600 & setsid sleep 3600 & exit' & `
+	child("/bin/sh", "-c", daemon+"exit")
+	child("/bin/sh", "-c", daemon+"wait")
+}
+
+func child(program string, args ...string) {
+	cmd := exec.Command(program, args...) //nolint:noctx // it is meant to stay
+	cmd.Env = append(os.Environ(), "CHILD_OF="+os.Args[0])
+	cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
+	if err := cmd.Start(); err != nil {
+		panic(err)
 	}
 }
 
@@ -172,8 +187,20 @@ func (h *hostile) misbehave(ctx context.Context, mode string) error {
 		return ctx.Err()
 	case "children":
 		children()
+	case "daemons":
+		daemons()
+	case "daemons, then kill":
+		daemons()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "stop the keeper":
+		_ = syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 	case "children, then stop":
 		children()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		select {}
+	case "daemons, then stop":
+		daemons()
+		time.Sleep(100 * time.Millisecond) // they come into being
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}
 	case "stdout":
