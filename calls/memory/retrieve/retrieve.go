@@ -4,9 +4,11 @@ package retrieve
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -35,7 +37,7 @@ type Input struct {
 
 // Definition is the call memory-retrieve as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, memory.Response](calls.Info{
+	def := calls.Define[Params, Input, memory.Response](calls.Info{
 		Name: "memory-retrieve",
 		Summary: calls.Text{
 			En: "Find what was remembered of the user and matters for a question, with a score and a reason.",
@@ -48,6 +50,26 @@ include: [content]
 `,
 		}},
 	})
+	def.Lint = lint
+	return def
+}
+
+// lint finds times that are none, and those between which nothing can be.
+func lint(params value.Value, _ calls.Functions) []schema.Problem {
+	problems := memory.LintTimes(params, "timestamp", "since", "before")
+	if len(problems) > 0 {
+		return problems
+	}
+	at := func(name string) (t time.Time) {
+		v, _ := params.Get(name)
+		text, _ := v.Str()
+		t, _ = memory.ParseTime(text) // zero for what is not given
+		return t
+	}
+	if since, before := at("since"), at("before"); !since.IsZero() && !before.IsZero() && !since.Before(before) {
+		problems = append(problems, schema.Problem{Pointer: "/before", Keyword: "minimum", Message: "it is not after since: no memory is from between the two"})
+	}
+	return problems
 }
 
 // Init puts the request together.

@@ -4,9 +4,11 @@ package save
 import (
 	"context"
 	"iter"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -31,7 +33,7 @@ type Output struct {
 
 // Definition is the call memory-save as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-save",
 		Summary: calls.Text{
 			En: "Remember something of the user; once it is done, it is safe on the disk and can be found.",
@@ -44,6 +46,18 @@ role: user
 `,
 		}},
 	})
+	def.Lint = lint
+	return def
+}
+
+// lint finds texts that the store would refuse.
+func lint(params value.Value, _ calls.Functions) []schema.Problem {
+	problems := append(memory.LintTimes(params, "timestamp"), memory.LintID(params, "id", memory.MemoryID)...)
+	content, _ := params.Get("content")
+	if text, ok := content.Str(); ok && strings.TrimSpace(text) == "" {
+		problems = append(problems, schema.Problem{Pointer: "/content", Keyword: "minLength", Message: "it is empty: there is nothing to remember"})
+	}
+	return problems
 }
 
 // Init makes the memory.

@@ -1,0 +1,35 @@
+package memory
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// LintTimes finds texts among the parameters of these names that are no times.
+func LintTimes(params value.Value, names ...string) (problems []schema.Problem) {
+	for _, name := range names {
+		v, _ := params.Get(name)
+		text, _ := v.Str()
+		if text == "" {
+			continue // a template, or not given
+		}
+		if _, err := ParseTime(text); err != nil {
+			problems = append(problems, schema.Problem{Pointer: "/" + name, Keyword: "format", Message: err.Error()})
+		}
+	}
+	return problems
+}
+
+// LintID finds a text under a name that is no id of that kind.
+func LintID(params value.Value, name string, kind Kind) []schema.Problem {
+	v, _ := params.Get(name)
+	text, _ := v.Str()
+	if text == "" {
+		return nil
+	}
+	if _, err := CheckID(kind, text); err != nil {
+		return []schema.Problem{{Pointer: "/" + name, Keyword: "format", Message: err.Error(), Hint: calls.HintOf(err)}}
+	}
+	return nil
+}
