@@ -20,7 +20,7 @@ func (s *Store) Check(ctx context.Context) error {
 			return fmt.Errorf("damage was found: %s", problem)
 		}
 		var users []user
-		err := c.rows("SELECT id, name, n, folded FROM user", nil, func(scan func(...any) error) error {
+		err := c.rows("SELECT id, name, "+nextNumber+", folded FROM user", nil, func(scan func(...any) error) error {
 			var u user
 			err := scan(&u.id, &u.name, &u.n, &u.folded)
 			users = append(users, u)
@@ -70,11 +70,15 @@ func (u *user) check(ctx context.Context, c *conn) error {
 			return fmt.Errorf("%w: the memory %d of the user %q has no words", errBlob, seq, u.name)
 		}
 	}
-	var rid int64
-	lost, err := c.row(`SELECT rid FROM memory WHERE rid >= ? AND rid < ? AND rid NOT IN (SELECT rid FROM tail) LIMIT 1`,
-		[]any{u.rid(u.folded), u.rid(u.n)}, &rid)
-	if lost {
-		return fmt.Errorf("%w: the memory %d of the user %q has no words", errBlob, rid&0xffffffff, u.name)
-	}
-	return err
+	// Those beyond are found by what they say.
+	return c.rows("SELECT rid FROM memory WHERE rid >= ? AND rid < ?", []any{u.rid(0), u.rid(u.folded)}, func(scan func(...any) error) error {
+		var rid int64
+		if err := scan(&rid); err != nil {
+			return err
+		}
+		if seq := rid & 0xffffffff; entries[seq].Deleted {
+			return fmt.Errorf("%w: the memory %d of the user %q is not in it", errBlob, seq, u.name)
+		}
+		return nil
+	})
 }

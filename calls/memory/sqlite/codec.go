@@ -54,44 +54,6 @@ func readEntry(b []byte) rank.Entry {
 	}
 }
 
-// document is a memory in the index: its entry and its terms.
-type document struct {
-	entry rank.Entry
-	terms []rank.Frequency
-}
-
-func (d *document) append(b []byte) []byte {
-	b = appendEntry(b, d.entry)
-	for _, f := range d.terms {
-		b = binary.AppendUvarint(b, uint64(len(f.Term)))
-		b = append(b, f.Term...)
-		b = binary.AppendUvarint(b, uint64(f.N))
-	}
-	return b
-}
-
-func readDocument(b []byte) (d document, err error) {
-	if len(b) < entrySize {
-		return d, errBlob
-	}
-	d.entry = readEntry(b)
-	for b = b[entrySize:]; len(b) > 0; {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size >= uint64(len(b)-n) {
-			return d, errBlob
-		}
-		term := string(b[n : n+int(size)])
-		b = b[n+int(size):]
-		frequency, n := binary.Uvarint(b)
-		if n <= 0 {
-			return d, errBlob
-		}
-		d.terms = append(d.terms, rank.Frequency{Term: term, N: int(frequency)})
-		b = b[n:]
-	}
-	return d, nil
-}
-
 // appendPosting appends the two bytes of a posting; its chunk says the rest.
 func appendPosting(b []byte, p rank.Posting) []byte {
 	return binary.LittleEndian.AppendUint16(b, uint16(p))

@@ -8,28 +8,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
-// FuzzDocument: what is read from a blob is what would be written, and damaged blobs
-// are refused.
-func FuzzDocument(f *testing.F) {
-	d := document{entry: rank.Entry{Time: 1, Session: 2, Speaker: rank.None, Len: 3, Timed: true}, terms: []rank.Frequency{{Term: "tea", N: 2}, {Term: "茶", N: 300}}}
-	f.Add(d.append(nil))
-	f.Add(d.append(nil)[:25])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := readDocument(b)
-		if err != nil {
-			return
-		}
-		again, err := readDocument(d.append(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(d, again, cmp.AllowUnexported(document{})); diff != "" {
-			t.Fatal(diff)
-		}
-	})
-}
-
 // FuzzPostings: postings of a chunk belong to the chunk, and none is lost.
 func FuzzPostings(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, uint32(7))

@@ -95,7 +95,6 @@ func (s *Store) wipe(ctx context.Context, name string, which memory.Selection) (
 			{"DELETE FROM version WHERE rid BETWEEN ?1 AND ?2", nil},
 			{"DELETE FROM vector WHERE rid BETWEEN ?1 AND ?2", nil},
 			{"DELETE FROM unembedded WHERE rid BETWEEN ?1 AND ?2", nil},
-			{"DELETE FROM tail WHERE rid BETWEEN ?1 AND ?2", nil},
 			{"DELETE FROM memory WHERE rid BETWEEN ?1 AND ?2", &d.Memories},
 			{"DELETE FROM snapshot_ref WHERE snapshot IN (SELECT key FROM snapshot WHERE user = ?1 >> 32)", nil},
 			{"DELETE FROM meta_ref WHERE meta IN (SELECT key FROM meta WHERE user = ?1 >> 32)", nil},
@@ -167,6 +166,10 @@ type deletion struct {
 }
 
 func (x *deletion) run(ctx context.Context, rids []int64) error {
+	// The numbers of the tail are those of its memories: none of them may go.
+	if err := (indexer{x.conn, x.user}).fold(x.user.n); err != nil {
+		return err
+	}
 	for part := range slices.Chunk(rids, 1000) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -215,13 +218,8 @@ func (x *deletion) memories(rids []int64) error {
 		}
 		seq := rid & 0xffffffff
 		doc := rank.Analyze(m.Content, m.Speaker())
-		entry := rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
-		if seq < x.user.folded {
-			placesOf(seq, doc.Terms, postings)
-			entries[seq] = entry
-		} else if err := ix.replace(seq, nil, &document{entry: entry}); err != nil {
-			return err
-		}
+		placesOf(seq, doc.Terms, postings)
+		entries[seq] = rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
 		if err := x.row(rid); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
@@ -15,64 +16,10 @@ type indexer struct {
 	user *user
 }
 
-// foldTail puts the tail below a number into the postings.
-func (ix indexer) foldTail(until int64) error {
-	u := ix.user
-	if u.folded >= until {
-		return nil
-	}
-	var docs []document
-	err := ix.conn.rows("SELECT doc FROM tail WHERE rid >= ? AND rid < ? ORDER BY rid", []any{u.rid(u.folded), u.rid(until)}, func(scan func(...any) error) error {
-		var b []byte
-		if err := scan(&b); err != nil {
-			return err
-		}
-		d, err := readDocument(b)
-		docs = append(docs, d)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if int64(len(docs)) != until-u.folded {
-		return errBlob
-	}
-	if err := ix.conn.exec("DELETE FROM tail WHERE rid >= ? AND rid < ?", u.rid(u.folded), u.rid(until)); err != nil {
-		return err
-	}
-	return ix.fold(docs)
-}
-
 // place of a posting: a row of table posting.
 type place struct {
 	term  string
 	chunk int64
-}
-
-// fold puts documents behind those that are in the postings.
-func (ix indexer) fold(docs []document) error {
-	u := ix.user
-	lists := map[place][]byte{}
-	entries := map[int64][]byte{}
-	for i := range docs {
-		seq := u.folded + int64(i)
-		chunk := seq >> entryBits
-		entries[chunk] = appendEntry(entries[chunk], docs[i].entry)
-		for _, f := range docs[i].terms {
-			at := place{f.Term, seq >> postingBits}
-			lists[at] = appendPosting(lists[at], rank.MakePosting(uint32(seq), f.N))
-		}
-	}
-	for _, chunk := range slices.Sorted(maps.Keys(entries)) {
-		err := ix.conn.exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, u.id, chunk, entries[chunk])
-		if err != nil {
-			return err
-		}
-	}
-	u.folded += int64(len(docs))
-	u.changed = true
-	return ix.add(lists)
 }
 
 // add appends postings, in the order of the table.
@@ -139,16 +86,25 @@ func placesOf(seq int64, terms []rank.Frequency, to map[place]map[uint16]bool) {
 	}
 }
 
-// replace puts another document at a number.
-func (ix indexer) replace(seq int64, before []rank.Frequency, doc *document) error {
+// replace puts another document at a number. What has not been folded needs nothing:
+// its words are not in the index.
+func (ix indexer) replace(seq int64, before, after *memory.BaseMemory, session int32) error {
 	u := ix.user
 	if seq >= u.folded {
-		return ix.conn.exec("UPDATE tail SET doc = ? WHERE rid = ?", doc.append(nil), u.rid(seq))
+		return nil
 	}
 	gone := map[place]map[uint16]bool{}
-	placesOf(seq, before, gone)
+	placesOf(seq, rank.Analyze(before.Content, before.Speaker()).Terms, gone)
 	if err := ix.remove(gone); err != nil {
 		return err
+	}
+	doc, speaker := documentOf(after)
+	doc.entry.Session = session
+	if speaker != "" {
+		var err error
+		if doc.entry.Speaker, err = u.speaker(ix.conn, speaker); err != nil {
+			return err
+		}
 	}
 	lists := map[place][]byte{}
 	for _, f := range doc.terms {
@@ -180,39 +136,6 @@ func (ix indexer) setEntries(entries map[int64]rank.Entry) error {
 			copy(data[at:], appendEntry(nil, entries[seq]))
 		}
 		if err := ix.conn.exec("UPDATE entry SET data = ? WHERE user = ? AND chunk = ?", data, ix.user.id, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tidy folds the long tails, and wipes what was deleted out of the log; the writer
-// calls it when it was asked to.
-func (s *Store) tidy(c *conn) error {
-	s.mu.Lock()
-	users := slices.Sorted(maps.Keys(s.toFold))
-	clear(s.toFold)
-	scrub := s.scrub
-	s.scrub = false
-	s.mu.Unlock()
-	if scrub {
-		if _, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, new(int), new(int), new(int)); err != nil {
-			return err
-		}
-	}
-	for _, id := range users {
-		err := transact(c, func() error {
-			u := &user{id: id}
-			found, err := c.row("SELECT n, folded, extras, generation FROM user WHERE id = ?", []any{id}, &u.n, &u.folded, &u.extras, &u.generation)
-			if !found || u.n-u.folded < foldAt {
-				return err
-			}
-			if err := (indexer{c, u}).foldTail(u.n); err != nil {
-				return err
-			}
-			return u.store(c)
-		})
-		if err != nil {
 			return err
 		}
 	}

@@ -9,12 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// reindexed is how many memories are indexed anew at once, and tellEvery how often the
-// log hears of it.
-const (
-	reindexed = 4096
-	tellEvery = 10 * reindexed
-)
+// tellEvery is after how many memories the log hears of it.
+const tellEvery = 10 * foldedAtOnce
 
 // reindex makes the words of memories anew that an older version of the analysis has
 // made. Each user is one transaction: who is interrupted goes on with the next user
@@ -23,7 +19,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	var old []string
 	var memories int
 	err := s.read.read(ctx, func(c *conn) error {
-		return c.rows("SELECT name, n, analysis FROM user WHERE analysis <> ? ORDER BY id", []any{rank.AnalysisVersion}, func(scan func(...any) error) error {
+		return c.rows("SELECT name, "+nextNumber+", analysis FROM user WHERE analysis <> ? ORDER BY id", []any{rank.AnalysisVersion}, func(scan func(...any) error) error {
 			var name string
 			var n, analysis int
 			if err := scan(&name, &n, &analysis); err != nil {
@@ -80,22 +76,15 @@ func (r *reindexing) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.exec("DELETE FROM tail WHERE rid BETWEEN ? AND ?", u.rid(0), u.rid(rank.MaxEntries)); err != nil {
-		return err
-	}
-	n := u.n
-	for u.folded = 0; u.folded < n; {
+	for u.folded = 0; u.folded < u.n; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		docs, err := r.documents(min(reindexed, n-u.folded))
-		if err != nil {
+		next := min(u.folded+foldedAtOnce, u.n)
+		r.tell(int(next - u.folded))
+		if err := r.fold(next); err != nil {
 			return err
 		}
-		if err := r.fold(docs); err != nil {
-			return err
-		}
-		r.tell(len(docs))
 	}
 	if err := r.extras("snapshot", memory.SnapshotID); err != nil {
 		return err
@@ -109,36 +98,6 @@ func (r *reindexing) run(ctx context.Context) error {
 		return err
 	}
 	return c.exec("UPDATE user SET analysis = ? WHERE id = ?", rank.AnalysisVersion, u.id)
-}
-
-// documents are the next n memories, as they are found in the index. Numbers of
-// memories that were deleted stay.
-func (r *reindexing) documents(n int64) ([]document, error) {
-	u, first := r.user, r.user.folded
-	docs := make([]document, n)
-	for i := range docs {
-		docs[i].entry = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
-	}
-	speakers := make([]string, n)
-	err := r.conn.rows(`SELECT m.rid, m.session, m.time, m.content, m.other FROM memory m WHERE m.rid >= ? AND m.rid < ?`,
-		[]any{u.rid(first), u.rid(first + n)}, func(scan func(...any) error) error {
-			var rid int64
-			var session int32
-			var m memory.BaseMemory
-			if err := scan(&rid, &session, scanTime{&m.Timestamp}, &m.Content, scanJSON{func(v value.Value) { m.Context.Other = v }}); err != nil {
-				return err
-			}
-			i := rid&0xffffffff - first
-			docs[i], speakers[i] = documentOf(&m)
-			docs[i].entry.Session = session
-			return nil
-		})
-	for i, name := range speakers {
-		if err == nil && name != "" {
-			docs[i].entry.Speaker, err = u.speaker(r.conn, name)
-		}
-	}
-	return docs, err
 }
 
 // extras puts the words of snapshots back into the index.

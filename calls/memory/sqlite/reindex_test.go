@@ -149,6 +149,51 @@ func TestOlderAnalysis(t *testing.T) {
 	}
 }
 
+// A file of the form that had the words of the newest memories in a table of their own
+// finds the same once it has been opened.
+func TestOlderForm(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	fillForReindex(t, s)
+	list := []memory.BaseMemory{{Content: "Zoe: what about the pear tree number7 of row 1?"}, {Content: "Tom: it is an apple tree"}, {Content: "Zoe: last year it was a pear tree"}}
+	for i := range list {
+		list[i].Context, list[i].Timestamp = memory.Context{UserID: "ann", SessionID: "s1"}, time.UnixMilli(1e9)
+	}
+	if _, err := s.SaveMemories(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	want := answers(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The newest of its numbers is that of a memory that was deleted.
+	edit(t, dir, "ALTER TABLE user ADD COLUMN n INTEGER NOT NULL DEFAULT 0", "CREATE TABLE tail(rid INTEGER PRIMARY KEY, doc BLOB NOT NULL)",
+		"INSERT INTO tail SELECT rid, 'words' FROM memory WHERE rid & 4294967295 >= (SELECT folded FROM user WHERE id = rid >> 32)",
+		"INSERT INTO tail SELECT max(rid) + 1, 'nothing' FROM tail", "UPDATE user SET n = folded + (SELECT count(*) FROM tail WHERE rid >> 32 = id)",
+		"INSERT INTO speaker SELECT user, max(number) + 1, 'Zoe' FROM speaker WHERE user = (SELECT id FROM user WHERE name = 'ann')", "PRAGMA user_version = 2")
+	s = open(t, dir, sqlite.Options{})
+	if diff := cmp.Diff(want, answers(t, s)); diff != "" {
+		t.Error(diff)
+	}
+	if st, err := s.Stats(t.Context(), memory.User("ann")); err != nil || st.Memories != 5039 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	// Its next memories get their words into the index.
+	for i := range 300 {
+		list = append(list, memory.BaseMemory{Content: fmt.Sprintf("Zoe: a hazel %d", i), Context: list[0].Context, Timestamp: time.UnixMilli(2e9)})
+	}
+	if _, err := s.SaveMemories(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	q := &memory.Query{Users: memory.User("ann"), Text: "what did Zoe say of the hazel 77?", Now: time.UnixMilli(2e9)}
+	if found, err := s.Search(t.Context(), q); err != nil || len(found.Memories) == 0 || found.Memories[0].Memory.Content != "Zoe: a hazel 77" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A store that a newer analysis has indexed is left alone.
 func TestNewerAnalysis(t *testing.T) {
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -97,24 +98,22 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 	return d.scan(ctx, query, middle+1, hi, row)
 }
 
-// names reads what can be read of the users and sessions, and how far the memories
-// of each user go.
-func (d *Damaged) names(ctx context.Context) (ends map[int64]int64, err error) {
-	ends = map[int64]int64{}
-	err = d.scan(ctx, "SELECT id, name, n FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
-		var id, n int64
+// names reads what can be read of the users and sessions.
+func (d *Damaged) names(ctx context.Context) error {
+	err := d.scan(ctx, "SELECT id, name FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
+		var id int64
 		var name string
-		err := scan(&id, &name, &n)
+		err := scan(&id, &name)
 		if err == nil {
-			d.users[id], ends[id] = name, n
+			d.users[id] = name
 		}
 		return id, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for id := range ends {
-		err := d.scan(ctx, fmt.Sprintf("SELECT number, name FROM session WHERE user = %d AND number BETWEEN ? AND ? ORDER BY number", id), -1, ends[id], func(scan func(...any) error) (int64, error) {
+	for id := range d.users {
+		err := d.scan(ctx, fmt.Sprintf("SELECT number, name FROM session WHERE user = %d AND number BETWEEN ? AND ? ORDER BY number", id), -1, rank.MaxEntries, func(scan func(...any) error) (int64, error) {
 			var number int64
 			var name string
 			err := scan(&number, &name)
@@ -124,10 +123,10 @@ func (d *Damaged) names(ctx context.Context) (ends map[int64]int64, err error) {
 			return number, err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return ends, nil
+	return nil
 }
 
 // nameOf is the name of a user, or one that says that it could not be read.
@@ -151,8 +150,7 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 	if err := which.Users.Check(); err != nil {
 		return err
 	}
-	ends, err := d.names(ctx)
-	if err != nil {
+	if err := d.names(ctx); err != nil {
 		return err
 	}
 	row := func(scan func(...any) error) (rid int64, err error) {
@@ -171,12 +169,12 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 		return rid, nil
 	}
 	const query = "SELECT rid, session, id, time, content, other, extra FROM memory WHERE rid BETWEEN ? AND ? ORDER BY rid"
-	if len(ends) == 0 { // the users cannot be read
+	if len(d.users) == 0 { // the users cannot be read
 		return d.scan(ctx, query, 1, math.MaxInt32<<32, row)
 	}
-	for id, n := range ends {
+	for id := range d.users {
 		u := user{id: id}
-		if err := d.scan(ctx, query, u.rid(0), u.rid(max(n-1, 0)), row); err != nil {
+		if err := d.scan(ctx, query, u.rid(0), u.rid(rank.MaxEntries-1), row); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,8 @@ import (
 // prepared is a memory with all that can be computed before the transaction.
 type prepared struct {
 	memory.BaseMemory
-	given bool // it came with its id
-	uuid  uuid.UUID
-	doc   document
-	// speaker is the name that doc.entry.Speaker stands for.
-	speaker      string
+	given        bool // it came with its id
+	uuid         uuid.UUID
 	other, extra any
 	hash         int64
 }
@@ -66,7 +63,6 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 		return err
 	}
 	p.BaseMemory = m
-	p.doc, p.speaker = documentOf(&m)
 	if !m.Context.Other.IsNull() {
 		p.other = m.Context.Other.JSON()
 	}
@@ -75,17 +71,6 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 	}
 	p.hash = hashOf(&m)
 	return nil
-}
-
-// documentOf is a memory in the index, but for the numbers of its session and its
-// speaker.
-func documentOf(m *memory.BaseMemory) (d document, speaker string) {
-	doc := rank.Analyze(m.Content, m.Speaker())
-	return document{
-		entry: rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len),
-			Timed: doc.Time, Question: doc.Question, Utterance: m.Role() != ""},
-		terms: doc.Terms,
-	}, doc.Speaker
 }
 
 // hashOf is equal for what [memory.Duplicate] says is one.
@@ -97,74 +82,12 @@ func hashOf(m *memory.BaseMemory) int64 {
 	return int64(h.Sum64())
 }
 
-// user is a row of table user while it is changed.
-type user struct {
-	id                            int64
-	name                          string
-	n, folded, extras, generation int64
-	analysis                      int // the version that made its words
-	// embeds says that there is a model in use, for whose vectors memories wait.
-	embeds, changed bool
-	sessions        map[string]*session
-	speakers        map[string]int32
-	// fresh are documents that go into the postings at once, from number folded on.
-	fresh []document
-}
-
-// session is what a batch brings to a session.
-type session struct {
-	number int32
-	fresh  int
-	waits  bool // for a snapshot, as its row says
-}
-
-func (u *user) rid(seq int64) int64 { return u.id<<32 | seq }
-
 // batch is the memories that are saved in one change.
 type batch struct {
 	store *Store
 	conn  *conn
 	now   time.Time
 	users map[string]*user
-}
-
-// findUser gives a user; nil where there is none.
-func findUser(c *conn, name string) (*user, error) {
-	u, err := readUser(c, name)
-	if u == nil || err != nil {
-		return nil, err
-	}
-	return u, checkAnalysis(u.analysis)
-}
-
-// readUser is findUser whatever version made the user's words.
-func readUser(c *conn, name string) (*user, error) {
-	u := &user{name: name, sessions: map[string]*session{}, speakers: map[string]int32{}}
-	found, err := c.row("SELECT id, n, folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
-		&u.id, &u.n, &u.folded, &u.extras, &u.generation, &u.analysis, &u.embeds)
-	if !found {
-		return nil, err
-	}
-	return u, nil
-}
-
-// makeUser gives a user, a new one where there is none.
-func makeUser(c *conn, name string) (*user, error) {
-	u, err := findUser(c, name)
-	if u != nil || err != nil {
-		return u, err
-	}
-	if err := c.exec("INSERT INTO user(name, analysis) VALUES (?, ?)", name, rank.AnalysisVersion); err != nil {
-		return nil, err
-	}
-	return findUser(c, name)
-}
-
-func (u *user) store(c *conn) error {
-	if !u.changed {
-		return nil
-	}
-	return c.exec("UPDATE user SET n = ?, folded = ?, extras = ?, generation = ? WHERE id = ?", u.n, u.folded, u.extras, u.generation, u.id)
 }
 
 func (b *batch) user(name string) (*user, error) {
@@ -203,12 +126,13 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	if u.n >= rank.MaxEntries {
 		return saved, calls.Errorf(calls.Invalid, "the user %q has %d memories, and can have no more", u.name, u.n)
 	}
-	if err := b.place(u, p); err != nil {
+	in, err := b.session(u, p.Context.SessionID)
+	if err != nil {
 		return saved, err
 	}
 	rid := u.rid(u.n)
 	err = b.conn.exec("INSERT INTO memory(rid, id, session, time, saved, content, other, extra, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		rid, p.uuid[:], p.doc.entry.Session, p.doc.entry.Time, b.now.UnixMilli(), p.Content, p.other, p.extra, p.hash)
+		rid, p.uuid[:], in.number, p.Timestamp.UnixMilli(), b.now.UnixMilli(), p.Content, p.other, p.extra, p.hash)
 	if err != nil {
 		return saved, err
 	}
@@ -217,10 +141,10 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 			return saved, err
 		}
 	}
-	u.sessions[p.Context.SessionID].fresh++
-	u.fresh = append(u.fresh, p.doc)
+	in.fresh++
 	u.n++
-	u.changed = true
+	u.fresh++
+	u.long = u.long || len(p.Content) > longText
 	return saved, nil
 }
 
@@ -255,55 +179,6 @@ func (b *batch) session(u *user, name string) (in *session, err error) {
 	return in, err
 }
 
-// place finds the numbers of the session and of the speaker.
-func (b *batch) place(u *user, p *prepared) error {
-	in, err := b.session(u, p.Context.SessionID)
-	if err != nil {
-		return err
-	}
-	p.doc.entry.Session = in.number
-	if p.speaker != "" {
-		p.doc.entry.Speaker, err = u.speaker(b.conn, p.speaker)
-	}
-	return err
-}
-
-// findSession gives a session, a new one where there is none.
-func findSession(c *conn, u *user, name string) (*session, error) {
-	s := &session{number: rank.None}
-	found, err := c.row("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
-	if found || err != nil {
-		return s, err
-	}
-	if name != "" {
-		if _, err := c.row("SELECT coalesce(max(number), -1) + 1 FROM session WHERE user = ?", []any{u.id}, &s.number); err != nil {
-			return nil, err
-		}
-	}
-	return s, c.exec("INSERT INTO session(user, number, name, after) VALUES (?, ?, ?, ?)", u.id, s.number, name, u.rid(u.n))
-}
-
-func (u *user) speaker(c *conn, name string) (number int32, err error) {
-	if len(u.speakers) == 0 {
-		err := c.rows("SELECT number, name FROM speaker WHERE user = ?", []any{u.id}, func(scan func(...any) error) error {
-			var number int32
-			var name string
-			err := scan(&number, &name)
-			u.speakers[name] = number
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	if number, ok := u.speakers[name]; ok {
-		return number, nil
-	}
-	number = int32(len(u.speakers))
-	u.speakers[name] = number
-	return number, c.exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
-}
-
 // replace makes a new version of a memory.
 func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, error) {
 	if rid>>32 != u.id {
@@ -316,19 +191,14 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	case old.Equal(&p.BaseMemory):
 		return memory.Unchanged, nil
 	}
-	// The index takes the old words back first.
-	if err := b.flush(u); err != nil {
+	in, err := b.session(u, p.Context.SessionID)
+	if err != nil {
 		return "", err
 	}
-	before := rank.Analyze(old.Content, old.Speaker())
-	if err := b.place(u, p); err != nil {
+	if err := b.move(u, rid, old, in); err != nil {
 		return "", err
 	}
-	if err := b.move(u, rid, old, p); err != nil {
-		return "", err
-	}
-	ix := indexer{b.conn, u}
-	if err := ix.replace(rid&0xffffffff, before.Terms, &p.doc); err != nil {
+	if err := (indexer{b.conn, u}).replace(rid&0xffffffff, old, &p.BaseMemory, in.number); err != nil {
 		return "", err
 	}
 	if u.embeds && old.EmbeddedText() != p.EmbeddedText() {
@@ -343,69 +213,39 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 		return "", err
 	}
 	err = b.conn.exec("UPDATE memory SET session = ?, time = ?, content = ?, other = ?, extra = ?, hash = ? WHERE rid = ?",
-		p.doc.entry.Session, p.doc.entry.Time, p.Content, p.other, p.extra, p.hash, rid)
+		in.number, p.Timestamp.UnixMilli(), p.Content, p.other, p.extra, p.hash, rid)
 	u.generation++
 	u.changed = true
 	return memory.Updated, err
 }
 
 // move lets another session wait for a snapshot of a memory, if none has it yet.
-func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, p *prepared) error {
+func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, to *session) error {
 	from, err := b.session(u, old.Context.SessionID)
-	if err != nil || from.number == p.doc.entry.Session {
+	if err != nil || from == to {
 		return err
 	}
 	if summed, err := b.conn.row("SELECT 1 FROM snapshot_ref WHERE rid = ?", []any{rid}, new(int)); summed || err != nil {
 		return err
 	}
 	from.fresh--
-	u.sessions[p.Context.SessionID].fresh++
-	return b.conn.exec("UPDATE session SET after = min(after, ?) WHERE user = ? AND number = ?", rid, u.id, p.doc.entry.Session)
-}
-
-// foldAt is how many memories wait in the tail before their words go into the
-// postings, when nobody writes; maxTail how many wait at all.
-const (
-	foldAt  = 256
-	maxTail = 4 * foldAt
-)
-
-// flush puts the new documents of a user into the index: many at once into the
-// postings, few into the tail.
-func (b *batch) flush(u *user) error {
-	defer func() { u.fresh = u.fresh[:0] }()
-	first := u.n - int64(len(u.fresh))
-	if len(u.fresh) >= foldAt || u.n-u.folded >= maxTail {
-		ix := indexer{b.conn, u}
-		if err := ix.foldTail(first); err != nil {
-			return err
-		}
-		return ix.fold(u.fresh)
-	}
-	var room []byte
-	for i := range u.fresh {
-		room = u.fresh[i].append(room[:0])
-		if err := b.conn.exec("INSERT INTO tail(rid, doc) VALUES (?, ?)", u.rid(first+int64(i)), room); err != nil {
-			return err
-		}
-	}
-	return nil
+	to.fresh++
+	return b.conn.exec("UPDATE session SET after = min(after, ?) WHERE user = ? AND number = ?", rid, u.id, to.number)
 }
 
 func (b *batch) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(b.users)) {
 		u := b.users[name]
-		if err := b.flush(u); err != nil {
-			return err
+		if u.fresh >= foldAt || u.n-u.folded >= maxTail {
+			if err := (indexer{b.conn, u}).fold(u.n); err != nil {
+				return err
+			}
 		}
 		if err := u.store(b.conn); err != nil {
 			return err
 		}
-		if u.n-u.folded >= foldAt {
-			b.store.mu.Lock()
-			b.store.toFold[u.id] = true
-			b.store.mu.Unlock()
-			b.store.writer.later()
+		if u.n-u.folded >= foldAt || u.long && u.n > u.folded {
+			b.store.foldLater(u)
 		}
 		for _, in := range u.sessions {
 			if in.fresh == 0 {
@@ -417,15 +257,6 @@ func (b *batch) finish() error {
 		}
 	}
 	return nil
-}
-
-// store writes what a batch has brought to a session.
-func (s *session) store(c *conn, u *user, now time.Time) error {
-	set := ""
-	if !s.waits {
-		set = ", waits = 1"
-	}
-	return c.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
 }
 
 // loadMemory gives nil where there is none.

@@ -144,6 +144,11 @@ CREATE TABLE category (
 -- Which version of the analysis of texts has made the words in the index; 0 is one
 -- that nobody noted.
 ALTER TABLE user ADD COLUMN analysis INTEGER NOT NULL DEFAULT 0;
+`, `
+-- The words of memories that are not in entry and posting yet are read from themselves,
+-- and the rowids tell how many there are: a save need not write both.
+DROP TABLE tail;
+ALTER TABLE user DROP COLUMN n;
 `}
 
 // layout is that of the file.

@@ -83,7 +83,7 @@ func (s *Store) with(ctx context.Context, name string, f func(*view) error) erro
 func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 	var id int64
 	var analysis int
-	found, err := c.row("SELECT id, n, folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
+	found, err := c.row("SELECT id, "+nextNumber+", folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
 		&id, &seen.n, &seen.folded, &seen.extras, &seen.generation, &analysis)
 	if !found {
 		return nil, seen, err
@@ -141,11 +141,8 @@ func (sh *shelf) update(ctx context.Context, c *conn, seen state) error {
 		return sh.load(ctx, c, seen)
 	}
 	if sh.folded != seen.folded {
-		sh.tail = map[string][]rank.Posting{}
+		sh.dropTail(seen.folded)
 		sh.folded = seen.folded
-		if err := sh.readTail(c, seen.folded, min(sh.n, seen.n), false); err != nil {
-			return err
-		}
 	}
 	if err := sh.readNew(c, seen); err != nil {
 		return err
@@ -174,7 +171,17 @@ func (sh *shelf) readNew(c *conn, seen state) error {
 		}
 		sh.n = seen.folded
 	}
-	return sh.readTail(c, sh.n, seen.n, true)
+	return sh.readTail(c, sh.n, seen.n)
+}
+
+// dropTail forgets the words of memories below a number: they are in the postings.
+func (sh *shelf) dropTail(folded int64) {
+	for term, list := range sh.tail {
+		list = slices.DeleteFunc(list, func(p rank.Posting) bool { return int64(p.Seq()) < folded })
+		if sh.tail[term] = list; len(list) == 0 {
+			delete(sh.tail, term)
+		}
+	}
 }
 
 // load reads everything anew.
@@ -193,7 +200,7 @@ func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
 	if err := sh.readSpeakers(c); err != nil {
 		return err
 	}
-	if err := sh.readTail(c, seen.folded, seen.n, true); err != nil {
+	if err := sh.readTail(c, seen.folded, seen.n); err != nil {
 		return err
 	}
 	return sh.readExtras(c, 0)
@@ -226,27 +233,30 @@ func (sh *shelf) readSpeakers(c *conn) error {
 	})
 }
 
-// readTail reads the words of memories in the tail; new ones get an entry too.
-func (sh *shelf) readTail(c *conn, from, until int64, isNew bool) error {
+// readTail reads memories that are not in the postings.
+func (sh *shelf) readTail(c *conn, from, until int64) error {
 	u := user{id: sh.user}
-	return c.rows("SELECT rid, doc FROM tail WHERE rid >= ? AND rid < ? ORDER BY rid", []any{u.rid(from), u.rid(until)}, func(scan func(...any) error) error {
-		var rid int64
-		var b sql.RawBytes
-		if err := scan(&rid, &b); err != nil {
-			return err
+	docs, err := documents(c, u.rid(from), until-from, sh.speaker)
+	if err != nil {
+		return err
+	}
+	for i := range docs {
+		sh.index.Append(docs[i].entry)
+		for _, f := range docs[i].terms {
+			sh.tail[f.Term] = append(sh.tail[f.Term], rank.MakePosting(uint32(from)+uint32(i), f.N))
 		}
-		d, err := readDocument(b)
-		if err != nil {
-			return err
-		}
-		for _, f := range d.terms {
-			sh.tail[f.Term] = append(sh.tail[f.Term], rank.MakePosting(uint32(rid), f.N))
-		}
-		if isNew {
-			sh.index.Append(d.entry)
-		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// speaker is the number of a speaker: of a new one, that which folding will give it.
+func (sh *shelf) speaker(name string) (int32, error) {
+	number := slices.Index(sh.index.Speakers, name)
+	if number < 0 {
+		number = len(sh.index.Speakers)
+		sh.index.Speakers = append(sh.index.Speakers, name)
+	}
+	return int32(number), nil
 }
 
 // readExtras reads the snapshots from a number on.

@@ -3,7 +3,7 @@
 // A memory, its words and the snapshot that it makes due are one commit, which is
 // on the disk when saving returns. Words are found through posting lists of our own,
 // per user: blobs of (memory, frequency), to which new memories are added some
-// hundred at a time; until then their words lie beside them.
+// hundred at a time; until then who searches reads their words from themselves.
 package sqlite
 
 import (
@@ -50,7 +50,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
-	toFold  map[int64]bool   // users whose tail is long
+	toFold  map[string]bool  // users whose tail is long
 	cached  int64            // how many entries of all shelves stay in the heap
 	scrub   bool             // something was deleted
 	once    sync.Once
@@ -67,7 +67,7 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the memory store: %w", err)
 	}
-	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[int64]bool{}, cached: maxCached}
+	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[string]bool{}, cached: maxCached}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// The tail of a user are the newest memories, whose words are not in the postings yet:
+// who searches takes them from the memories themselves. So a save writes nothing but
+// the memory, and the words of some hundred go into the index together.
+//
+// foldAt is how many memories are folded in the change that brings them, and from how
+// many on the tail is folded when nobody writes; maxTail how many are in it at most.
+// One text of more than longText bytes is enough: to read it takes as long.
+const (
+	foldAt   = 256
+	maxTail  = 4 * foldAt
+	longText = 4 << 10
+)
+
+// foldedAtOnce is how many memories have their words in memory while they are folded.
+const foldedAtOnce = 4096
+
+// fold puts the words of the memories below a number into the postings.
+func (ix indexer) fold(until int64) error {
+	u := ix.user
+	for u.folded < until {
+		docs, err := documents(ix.conn, u.rid(u.folded), min(foldedAtOnce, until-u.folded), func(name string) (int32, error) {
+			return u.speaker(ix.conn, name)
+		})
+		if err != nil {
+			return err
+		}
+		if err := ix.append(docs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append puts documents behind those that are in the postings.
+func (ix indexer) append(docs []document) error {
+	u := ix.user
+	lists := map[place][]byte{}
+	entries := map[int64][]byte{}
+	for i := range docs {
+		seq := u.folded + int64(i)
+		chunk := seq >> entryBits
+		entries[chunk] = appendEntry(entries[chunk], docs[i].entry)
+		for _, f := range docs[i].terms {
+			at := place{f.Term, seq >> postingBits}
+			lists[at] = appendPosting(lists[at], rank.MakePosting(uint32(seq), f.N))
+		}
+	}
+	for _, chunk := range slices.Sorted(maps.Keys(entries)) {
+		err := ix.conn.exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
+			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, u.id, chunk, entries[chunk])
+		if err != nil {
+			return err
+		}
+	}
+	u.folded += int64(len(docs))
+	u.changed = true
+	return ix.add(lists)
+}
+
+// document is a memory in the index: its entry and its terms.
+type document struct {
+	entry rank.Entry
+	terms []rank.Frequency
+}
+
+// documentOf is a memory as a document, but for the numbers of its session and its
+// speaker.
+func documentOf(m *memory.BaseMemory) (d document, speaker string) {
+	doc := rank.Analyze(m.Content, m.Speaker())
+	return document{
+		entry: rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len),
+			Timed: doc.Time, Question: doc.Question, Utterance: m.Role() != ""},
+		terms: doc.Terms,
+	}, doc.Speaker
+}
+
+// documents are the n memories from a rowid on. Numbers of memories that were deleted
+// stay. speaker gives the number of a name; names are asked for in the order of the
+// memories, so that all who read them number new ones alike.
+func documents(c *conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
+	docs := make([]document, n)
+	for i := range docs {
+		docs[i].entry = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
+	}
+	speakers := make([]string, n)
+	err := c.rows("SELECT rid, session, time, content, other FROM memory WHERE rid >= ? AND rid < ? ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
+		var rid int64
+		var session int32
+		var m memory.BaseMemory
+		if err := scan(&rid, &session, scanTime{&m.Timestamp}, &m.Content, scanJSON{func(v value.Value) { m.Context.Other = v }}); err != nil {
+			return err
+		}
+		i := rid - first
+		docs[i], speakers[i] = documentOf(&m)
+		docs[i].entry.Session = session
+		return nil
+	})
+	for i, name := range speakers {
+		if err == nil && name != "" {
+			docs[i].entry.Speaker, err = speaker(name)
+		}
+	}
+	return docs, err
+}
+
+// foldLater folds the tail of a user when nobody writes.
+func (s *Store) foldLater(u *user) {
+	s.mu.Lock()
+	s.toFold[u.name] = true
+	s.mu.Unlock()
+	s.writer.later()
+}
+
+// tidy folds the tails that it was asked to, and wipes what was deleted out of the log;
+// the writer calls it.
+func (s *Store) tidy(c *conn) error {
+	s.mu.Lock()
+	users := slices.Sorted(maps.Keys(s.toFold))
+	clear(s.toFold)
+	scrub := s.scrub
+	s.scrub = false
+	s.mu.Unlock()
+	if scrub {
+		if _, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, new(int), new(int), new(int)); err != nil {
+			return err
+		}
+	}
+	for _, name := range users {
+		err := transact(c, func() error {
+			u, err := findUser(c, name)
+			if u == nil || err != nil {
+				return err // deleted meanwhile
+			}
+			if err := (indexer{c, u}).fold(u.n); err != nil {
+				return err
+			}
+			return u.store(c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

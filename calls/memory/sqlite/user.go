@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+)
+
+// user is a row of table user while it is changed.
+type user struct {
+	id   int64
+	name string
+	// n is the number that the next memory gets. It is not in the row, so that saving need
+	// not write that: memories beyond folded are never deleted, so their rowids tell it.
+	n                          int64
+	folded, extras, generation int64
+	analysis                   int // the version that made its words
+	// embeds says that there is a model in use, for whose vectors memories wait.
+	embeds, changed bool
+	sessions        map[string]*session
+	speakers        map[string]int32
+	// fresh is how many memories a batch has brought, long that a long one is among them.
+	fresh int
+	long  bool
+}
+
+// session is what a batch brings to a session.
+type session struct {
+	number int32
+	fresh  int
+	waits  bool // for a snapshot, as its row says
+}
+
+func (u *user) rid(seq int64) int64 { return u.id<<32 | seq }
+
+// findUser gives a user; nil where there is none.
+func findUser(c *conn, name string) (*user, error) {
+	u, err := readUser(c, name)
+	if u == nil || err != nil {
+		return nil, err
+	}
+	return u, checkAnalysis(u.analysis)
+}
+
+// readUser is findUser whatever version made the user's words.
+func readUser(c *conn, name string) (*user, error) {
+	u := &user{name: name, sessions: map[string]*session{}, speakers: map[string]int32{}}
+	found, err := c.row("SELECT id, "+nextNumber+", folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
+		&u.id, &u.n, &u.folded, &u.extras, &u.generation, &u.analysis, &u.embeds)
+	if !found {
+		return nil, err
+	}
+	return u, nil
+}
+
+// nextNumber is the column n of a user.
+const nextNumber = "max(folded, coalesce((SELECT max(rid) FROM memory WHERE rid BETWEEN user.id << 32 AND user.id << 32 | 4294967295) - (user.id << 32) + 1, 0))"
+
+// makeUser gives a user, a new one where there is none.
+func makeUser(c *conn, name string) (*user, error) {
+	u, err := findUser(c, name)
+	if u != nil || err != nil {
+		return u, err
+	}
+	if err := c.exec("INSERT INTO user(name, analysis) VALUES (?, ?)", name, rank.AnalysisVersion); err != nil {
+		return nil, err
+	}
+	return findUser(c, name)
+}
+
+func (u *user) store(c *conn) error {
+	if !u.changed {
+		return nil
+	}
+	return c.exec("UPDATE user SET folded = ?, extras = ?, generation = ? WHERE id = ?", u.folded, u.extras, u.generation, u.id)
+}
+
+// findSession gives a session, a new one where there is none.
+func findSession(c *conn, u *user, name string) (*session, error) {
+	s := &session{number: rank.None}
+	found, err := c.row("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
+	if found || err != nil {
+		return s, err
+	}
+	if name != "" {
+		if _, err := c.row("SELECT coalesce(max(number), -1) + 1 FROM session WHERE user = ?", []any{u.id}, &s.number); err != nil {
+			return nil, err
+		}
+	}
+	return s, c.exec("INSERT INTO session(user, number, name, after) VALUES (?, ?, ?, ?)", u.id, s.number, name, u.rid(u.n))
+}
+
+func (u *user) speaker(c *conn, name string) (number int32, err error) {
+	if len(u.speakers) == 0 {
+		err := c.rows("SELECT number, name FROM speaker WHERE user = ?", []any{u.id}, func(scan func(...any) error) error {
+			var number int32
+			var name string
+			err := scan(&number, &name)
+			u.speakers[name] = number
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if number, ok := u.speakers[name]; ok {
+		return number, nil
+	}
+	number = int32(len(u.speakers))
+	u.speakers[name] = number
+	return number, c.exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
+}
+
+// store writes what a batch has brought to a session.
+func (s *session) store(c *conn, u *user, now time.Time) error {
+	set := ""
+	if !s.waits {
+		set = ", waits = 1"
+	}
+	return c.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
+}
