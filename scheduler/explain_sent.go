@@ -161,6 +161,9 @@ func (x *explainer) origin(at *frame, s *Step, got *StepState, part calls.Part, 
 // fills is the parameter that says what slot fills; there is none where slot fills the
 // parameters of another call.
 func (x *explainer) fills(s *Step, got *StepState, kind string) (*Param, bool) {
+	if slot := x.record.Step(around(got.ID)); got.Call != callSlot && slot != nil {
+		got = slot // it has asked in a piece of its work
+	}
 	if s.With == nil || got.Call != s.Call {
 		return nil, false
 	}

@@ -78,14 +78,14 @@ func TestExplainSent(t *testing.T) {
 		"Read the conversation < the text facts facts.txt > known (facts)",
 		"My cat is called Momo. < flow.yaml:8:36 > known (facts): talk",
 		"The user lives in Lyon. < flow.yaml:8:36 > known (facts): known",
-		"You fill in the arguments < the text slot prompt.txt > args (slot)",
-		"How is the weather? < inputs.question (flow.yaml:9:5) > args (slot): question",
-		"All about rivers. < sum (summary) > args (slot): summary",
-		"The cat is called Momo. < known (facts) > args (slot): facts",
-		`{"unit":"metric"} < flow.yaml:13:7 > args (slot): known`,
-		`"/city" < flow.yaml:13:7 > args (slot): schema`,
-		"no idea < the model's answer > args (slot)",
-		"That was no JSON object < the text slot retry.txt > args (slot)",
+		"You fill in the arguments < the text slot prompt.txt > args/ask-1 (ask)",
+		"How is the weather? < inputs.question (flow.yaml:9:5) > args/ask-1 (ask): question",
+		"All about rivers. < sum (summary) > args/ask-1 (ask): summary",
+		"The cat is called Momo. < known (facts) > args/ask-1 (ask): facts",
+		`{"unit":"metric"} < flow.yaml:13:7 > args/ask-1 (ask): known`,
+		`"/city" < flow.yaml:13:7 > args/ask-1 (ask): schema`,
+		"no idea < the model's answer > args/ask-3 (ask)",
+		"That was no JSON object < the text slot retry.txt > args/ask-3 (ask)",
 		"Decide which branch < the text choice choice.txt > way (choice)",
 		"The first way to go < flow.yaml:18:11 > way (choice): description",
 		"Lyon upon Rhone < flow.yaml:18:11 > way (choice): values",
@@ -142,7 +142,7 @@ func TestExplainInside(t *testing.T) {
 	if diff := cmp.Diff(want, explained(t, r, "work")); diff != "" {
 		t.Error(diff)
 	}
-	if got := origins(t, r, "each[1]", "You fill in", `"/n"`); got[0] != "You fill in < the text slot prompt.txt > each[1] (slot)" {
+	if got := origins(t, r, "each[1]", "You fill in", `"/n"`); got[0] != "You fill in < the text slot prompt.txt > each[1]/ask-1 (ask)" {
 		t.Errorf("got %q", got)
 	}
 	for step, want := range map[string]string{

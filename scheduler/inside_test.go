@@ -7,10 +7,12 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -235,5 +237,46 @@ func TestFillingTriedAgain(t *testing.T) {
 	want := []string{"step.started a/slot-1", "step.started a/slot-1", "step.started a/slot-2", "step.failed a/slot-1 provider: provider: busy"}
 	if diff := cmp.Diff(want, append(got, lines(r, "step.started a/")...)); diff != "" {
 		t.Errorf("%s\n%s", diff, r.Log())
+	}
+}
+
+// guide knows the city in words and the day by a schema.
+type guide struct{ asked []string }
+
+func (g *guide) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	stage, text := "llm", `{"/city": "Lyon"}`
+	if len(req.ResponseSchema) > 0 {
+		stage, text = "function", `{"/day": "Monday"}`
+	}
+	g.asked = append(g.asked, stage)
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: text}, nil) }
+}
+
+// TestSlotKilled kills a run after each of its events: no more is asked again than the
+// answer that was in flight.
+func TestSlotKilled(t *testing.T) {
+	const text = `
+steps: [{id: a, call: slot, with: {current_schema: {type: object, required: [city, day], properties: {city: {type: string}, day: {type: string}}}}}]
+outputs: {city: "{{ a.slot_data.city }}", day: "{{ a.slot_data.day }}"}
+`
+	for left, over := 1, false; !over; left++ {
+		model, store, now := &guide{}, journal.NewMemory(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+		mortal := &dying{store, left}
+		r := schedulertest.Run(t, text, schedulertest.With(slot.Definition()), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+			e.Journal = mortal
+			e.Env.Clock = func() time.Time { return now }
+		}))
+		if over = r.Err == nil; !over {
+			mortal.left, now = 1<<30, now.Add(time.Hour)
+			if r = r.Resume(scheduler.Resumption{}); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		if len(model.asked) > 3 { // one may have been in flight
+			t.Errorf("killed after %d events: asked %v", left, model.asked)
+		}
+		if got := r.Outputs.JSON(); got != `{"city":"Lyon","day":"Monday"}` {
+			t.Errorf("killed after %d events: %s", left, got)
+		}
 	}
 }

@@ -166,12 +166,13 @@ type HeldError struct {
 	Holder *Holder
 }
 
-// Error names the process.
+// Error names the process and the end of its lease.
 func (e *HeldError) Error() string {
 	if e.Holder == nil {
 		return fmt.Sprintf("the run %s does not belong to this process any more", e.Run)
 	}
-	return fmt.Sprintf("the run %s is in the hands of another process: %d on %s", e.Run, e.Holder.PID, e.Holder.Host)
+	return fmt.Sprintf("the run %s is in the hands of another process: %d on %s holds it until %s, and longer while it lives",
+		e.Run, e.Holder.PID, e.Holder.Host, e.Holder.Until.Local().Format(time.TimeOnly))
 }
 
 // ErrCancelRequested is why a run stops that somebody cancelled from outside.

@@ -204,10 +204,7 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 func rejected(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {
-		at, _ := one.Get("pointer")
-		why, _ := one.Get("reason")
-		pointer, _ := at.Str()
-		reason, _ := why.Str()
+		pointer, reason := rejection(one)
 		for answered := range answers.Map().All() {
 			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
 				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)

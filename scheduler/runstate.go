@@ -129,6 +129,9 @@ type StepState struct {
 type WaitingFor struct {
 	Step            string      `json:"step"`
 	RemainingSchema value.Value `json:"remaining_schema"`
+	// Reasons say why nobody knew the values, where something went wrong: a model that
+	// failed, an answer that did not fit.
+	Reasons []string `json:"reasons,omitempty"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
 	// Only [Fold] knows it.
 	Whole value.Value `json:"-"`
@@ -172,7 +175,9 @@ func (s *RunState) Add(ev *Event) {
 	switch {
 	case ev.Type == StepWaiting:
 		s.stopWaiting(st.ID)
-		s.Waiting = append(s.Waiting, WaitingFor{st.ID, st.Remaining, s.asked(st)})
+		w := newWaitingFor(st.ID, st.found, st.Remaining)
+		w.Whole = s.asked(st)
+		s.Waiting = append(s.Waiting, w)
 	case st.State != StepStatusParam:
 		s.stopWaiting(st.ID)
 	}

@@ -29,6 +29,51 @@ func (w *Waiting) Error() string {
 	return "the run waits for values: " + strings.Join(texts, "; ")
 }
 
+// maxReasons bounds how many reasons there are for one step.
+const maxReasons = 8
+
+// newWaitingFor is a step that waits, with what slot put out before it did.
+func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
+	w := WaitingFor{Step: step, RemainingSchema: remaining}
+	add := func(reason string) {
+		if len(w.Reasons) < maxReasons && !slices.Contains(w.Reasons, reason) {
+			w.Reasons = append(w.Reasons, reason)
+		}
+	}
+	rejected, _ := found.Get("rejected")
+	for _, one := range rejected.List() {
+		if pointer, reason := rejection(one); slices.Contains(w.Pointers(), pointer) {
+			given, _ := one.Get("value")
+			add(fmt.Sprintf("%s: the answer %s was not taken: %s", pointer, clipped(given.JSON()), reason))
+		}
+	}
+	warnings, _ := found.Get("warnings")
+	for _, warning := range warnings.List() {
+		if text, ok := warning.Str(); ok {
+			add(text)
+		}
+	}
+	return w
+}
+
+// rejection is one of the answers that slot did not take.
+func rejection(v value.Value) (pointer, reason string) {
+	at, _ := v.Get("pointer")
+	why, _ := v.Get("reason")
+	pointer, _ = at.Str()
+	reason, _ = why.Str()
+	return pointer, reason
+}
+
+// clipped is the beginning of a text that is too long for a message.
+func clipped(text string) string {
+	const most = 80
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
 // String is the step and the pointers of what it waits for.
 func (w WaitingFor) String() string {
 	return w.Step + " for " + strings.Join(w.Pointers(), ", ")
@@ -103,6 +148,9 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 		v = plain
 	}
 	problems, asText := s.Check(v), s.Check(plain)
+	if yes, ok := schema.YesOrNo(text); ok && problems != nil && s.Check(yes) == nil {
+		return yes, nil
+	}
 	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
 		v = plain
 	}

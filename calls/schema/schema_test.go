@@ -352,10 +352,11 @@ func TestLookup(t *testing.T) {
 }
 
 func TestFromText(t *testing.T) {
-	s := mustParse(t, `{"properties":{"s":{"type":"string"},"i":{"type":"integer"},"si":{"type":["string","integer"]},"ol":{"type":["object","array"]},"any":{}}}`)
+	s := mustParse(t, `{"properties":{"s":{"type":"string"},"i":{"type":"integer"},"si":{"type":["string","integer"]},"ol":{"type":["object","array"]},"b":{"type":"boolean"},"sb":{"type":["boolean","string"]},"any":{}}}`)
 	for _, test := range []struct{ property, text, want string }{
 		{"s", "12", `"12"`}, {"i", "12", `12`}, {"i", "x", `error`}, {"si", "12", `12`}, {"si", "x", `"x"`}, {"ol", "[1]", `[1]`}, {"ol", "x", "error"},
-		{"any", "true", `true`}, {"any", "a b", `"a b"`}, {"other", "{}", `{}`}, {"other", "text", `"text"`},
+		{"any", "true", `true`}, {"any", "a b", `"a b"`}, {"b", "true", `true`}, {"b", "Y", `true`}, {"b", "否", `false`}, {"b", "maybe", "error"}, {"s", "yes", `"yes"`}, {"sb", "no", `"no"`}, {"any", "no", `"no"`}, {"i", "y", "error"},
+		{"other", "{}", `{}`}, {"other", "text", `"text"`},
 	} {
 		v, err := s.FromText(test.property, test.text)
 		got := v.JSON()

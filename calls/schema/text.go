@@ -20,7 +20,8 @@ func (s *Schema) Property(name string) value.Value {
 }
 
 // FromText reads text as the type of a property wants it, for values that come
-// from a command line: for a string the text itself, for anything else JSON. A
+// from a command line: for a string the text itself, for a boolean true, false or a word
+// of [YesOrNo], for anything else JSON. A
 // property that may be a string, or anything, takes text that is no JSON as a
 // string. The value is not checked against the rest of the schema.
 func (s *Schema) FromText(property, text string) (value.Value, error) {
@@ -36,7 +37,21 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 	case !typed || slices.Contains(names, "string"):
 		return value.OfString(text), nil
 	}
+	if yes, ok := YesOrNo(text); ok && slices.Contains(names, "boolean") {
+		return yes, nil
+	}
 	return value.Value{}, fmt.Errorf("%q is no %s: %w", clip(text), strings.Join(names, " or "), err)
+}
+
+// YesOrNo reads a boolean as people write it.
+func YesOrNo(text string) (v value.Value, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "y", "yes", "true", "是", "对", "好":
+		return value.OfBool(true), true
+	case "n", "no", "false", "否", "不", "不是":
+		return value.OfBool(false), true
+	}
+	return value.Value{}, false
 }
 
 // typeNames is the value of the keyword type, which is a name or a list of them.

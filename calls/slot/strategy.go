@@ -74,12 +74,27 @@ func (w *Work) run(ctx context.Context, stage string, fill Strategy) error {
 // bytes.
 const maxAnswer = 1 << 20
 
+// wanted is what an answer depends on beside the parameters of the call: for what it
+// was asked. The prompt is not in it: it tells the time.
+type wanted struct {
+	Data   value.Value `json:"data"`
+	Schema value.Value `json:"schema"`
+}
+
 // Ask gives the model's answer: the arguments of the tool that it calls, or its
-// text.
+// text. An answer is on record before it is used: when the step is cut short later, the
+// model is not asked for it again.
 func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
+	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
+	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
+		return ask(ctx, env.LLM, req)
+	})
+}
+
+func ask(ctx context.Context, model llm.Provider, req *llm.Request) (string, error) {
 	var joined llm.AnswerBuilder
 	size := 0
-	for d, err := range w.Env.LLM.Chat(ctx, req) {
+	for d, err := range model.Chat(ctx, req) {
 		if err != nil {
 			if calls.KindOf(err) == calls.Internal {
 				err = calls.Errorf(calls.Provider, "%w", err)

@@ -68,7 +68,7 @@ type asker struct {
 func (q *asker) ask(ctx context.Context) error {
 	for _, w := range q.waiting {
 		properties, _ := w.RemainingSchema.Get("properties")
-		fmt.Fprintf(q.out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n", w.Step)
+		fmt.Fprintf(q.out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
 		for pointer, property := range properties.Map().All() {
 			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema}
 			f.optional = !names(w.RemainingSchema, pointer)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -47,10 +48,6 @@ func (f field) read(line string, waiting []scheduler.WaitingFor) (value.Value, e
 		return value.OfString(""), nil
 	case len(choices.List()) > 0:
 		return choose(line, choices.List())
-	case typeName == "boolean":
-		if v, ok := yesOrNo(line); ok {
-			return v, nil
-		}
 	case typeName == "array" && !strings.HasPrefix(line, "["):
 		return f.list(line)
 	}
@@ -91,17 +88,6 @@ func numbered(choices []value.Value) bool {
 	})
 }
 
-// yesOrNo reads a boolean as people write it.
-func yesOrNo(line string) (v value.Value, ok bool) {
-	switch strings.ToLower(line) {
-	case "y", "yes", "true", "是", "对", "好":
-		return value.OfBool(true), true
-	case "n", "no", "false", "否", "不", "不是":
-		return value.OfBool(false), true
-	}
-	return value.Value{}, false
-}
-
 // list reads the items of an array between commas. Items that are no plain values
 // have to be JSON.
 func (f field) list(line string) (value.Value, error) {
@@ -120,7 +106,7 @@ func (f field) list(line string) (value.Value, error) {
 			if v, err = choose(text, choices.List()); err != nil {
 				return value.Value{}, err
 			}
-		} else if yes, ok := yesOrNo(text); ok && typeName == "boolean" {
+		} else if yes, ok := schema.YesOrNo(text); ok && typeName == "boolean" {
 			v = yes
 		} else if parsed, err := value.ParseJSON([]byte(text)); err == nil && typeName != "string" {
 			v = parsed

@@ -162,7 +162,7 @@ func TestExit(t *testing.T) {
 		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
 		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
 		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
-		"held":      {session{}, &scheduler.HeldError{Run: "r", Holder: &scheduler.Holder{PID: 7, Host: "h"}}, exitFailed, nil, "resume"},
+		"held":      {session{}, &scheduler.HeldError{Run: "r", Holder: &scheduler.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
 		"waiting":   {session{run: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,17 +43,37 @@ func completeCalls(a *app) completion {
 
 // completeRuns offers the ids of runs, the newest first.
 func completeRuns(a *app) completion {
+	return completeSome(a, func(*scheduler.RunInfo) bool { return true })
+}
+
+// completeResumable offers those that resume goes on with: runs that nobody is at and
+// that are not finished.
+func completeResumable(a *app) completion {
+	return completeSome(a, func(info *scheduler.RunInfo) bool {
+		return info.State != scheduler.RunFinished && info.Holder == nil
+	})
+}
+
+func completeSome(a *app, fits func(*scheduler.RunInfo) bool) completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 || !a.settle() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ids := []string{"last"}
+		const most = 50
+		var ids []string
 		_ = a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
-			for info, err := range j.Runs(cmd.Context(), scheduler.RunFilter{Limit: 50}) {
-				if err != nil {
+			newest := true
+			for info, err := range j.Runs(cmd.Context(), scheduler.RunFilter{}) {
+				if err != nil || len(ids) > most {
 					return err
 				}
-				ids = append(ids, info.ID+"\t"+info.Flow+", "+string(info.State))
+				if fits(info) {
+					if newest {
+						ids = append(ids, "last")
+					}
+					ids = append(ids, info.ID+"\t"+info.Flow+", "+standing(info))
+				}
+				newest = false
 			}
 			return nil
 		})

@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was r
   scheduler resume last --set 'book[2]:/date=2026-05-01'
   scheduler resume last --flow fixed.yaml`, "\n"),
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: completeRuns(a),
+		ValidArgsFunction: completeResumable(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := f.show.place(args)
 			if err != nil {

@@ -155,8 +155,9 @@ func (s *session) exit(ctx context.Context, err error) error {
 	case s.run == "" && refused(err):
 		return usageError(err)
 	case errors.As(err, &held) && held.Holder != nil:
-		return exitError{exitFailed, calls.Errorf(calls.Invalid, "%w", held).
-			WithHint("wait until that is done, or stop it with: %s runs cancel %s", program(), held.Run)}
+		return usageError(calls.Errorf(calls.Invalid, "%w", held).
+			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s",
+				s.app.command("runs", "show", held.Run), s.app.command("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.ended)
 	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, scheduler.ErrSecretLost) {
@@ -219,6 +220,15 @@ func waitingText(w scheduler.WaitingFor) string {
 		}
 		b.WriteString("\n")
 	}
+	return b.String() + reasons(w)
+}
+
+// reasons say why a step has to wait, a line for each.
+func reasons(w scheduler.WaitingFor) string {
+	var b strings.Builder
+	for _, reason := range w.Reasons {
+		fmt.Fprintf(&b, "  why: %s\n", visible(strings.Join(strings.Fields(reason), " ")))
+	}
 	return b.String()
 }
 
@@ -234,9 +244,9 @@ func program() string {
 	return "scheduler"
 }
 
-// resumeCommand is the exact command that goes on with a run, from any directory.
-func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer) string {
-	parts := []string{program(), "resume", run}
+// command is one that finds the same journal from any directory.
+func (a *app) command(words ...string) string {
+	parts := append([]string{program()}, words...)
 	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.config.path}} {
 		if path.path == "" {
 			continue
@@ -246,6 +256,12 @@ func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor, typed []
 		}
 		parts = append(parts, path.flag, quoted(path.path))
 	}
+	return strings.Join(parts, " ")
+}
+
+// resumeCommand is the exact command that goes on with a run, from any directory.
+func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer) string {
+	parts := []string{a.command("resume", run)}
 	set := func(step, pointer, text string) {
 		if len(waiting) == 1 {
 			step = ""
