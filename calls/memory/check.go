@@ -73,7 +73,7 @@ func (s *Selection) Has(m *BaseMemory) bool {
 // gone.
 func (s *Selection) Everything() bool {
 	rest := *s
-	rest.Users, rest.DryRun = Users{}, false
+	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil
 	return rest == Selection{}
 }
 

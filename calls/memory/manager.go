@@ -112,12 +112,12 @@ func (m *SnapshotManager) FindMetaSnapshotsByCategory(ctx context.Context, users
 	return list, nil
 }
 
-// CleanupOldMemories deletes memories older than so many days, and gives what it
-// deleted, or with dryRun would. Snapshots of which a memory is left stay; keep also
-// keeps the others.
-func CleanupOldMemories(ctx context.Context, store MemoryStorage, users Users, days int, now time.Time, keep, dryRun bool) (Deleted, error) {
+// CleanupOldMemories deletes what is selected and older than so many days, and gives
+// what it deleted, or in a dry run would. Snapshots of which a memory is left stay.
+func CleanupOldMemories(ctx context.Context, store MemoryStorage, which Selection, days int, now time.Time) (Deleted, error) {
 	if days < 1 {
 		return Deleted{}, calls.Errorf(calls.Invalid, "memories of %d days are not old", days).WithHint("give at least 1 day")
 	}
-	return store.Delete(ctx, Selection{Users: users, Before: now.UTC().AddDate(0, 0, -days), KeepSnapshots: keep, DryRun: dryRun})
+	which.Before = now.UTC().AddDate(0, 0, -days)
+	return store.Delete(ctx, which)
 }

@@ -75,7 +75,7 @@ func TestCleanup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := memory.CleanupOldMemories(t.Context(), s, memory.AllUsers(), 0, now, false, false); calls.KindOf(err) != calls.Invalid {
+	if _, err := memory.CleanupOldMemories(t.Context(), s, memory.Selection{Users: memory.AllUsers()}, 0, now); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("of no days: %v", err)
 	}
 	for _, test := range []struct {
@@ -83,7 +83,7 @@ func TestCleanup(t *testing.T) {
 		dry  bool
 		want int
 	}{{1, true, 1}, {2, true, 0}, {1, false, 1}, {1, false, 0}} { // a memory that is a day old to the millisecond stays
-		d, err := memory.CleanupOldMemories(t.Context(), s, memory.User(""), test.days, now, false, test.dry)
+		d, err := memory.CleanupOldMemories(t.Context(), s, memory.Selection{Users: memory.User(""), DryRun: test.dry}, test.days, now)
 		if err != nil || d.Memories != test.want {
 			t.Errorf("%+v: %+v, %v", test, d, err)
 		}

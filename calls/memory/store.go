@@ -30,7 +30,8 @@ type MemoryStorage interface {
 	// Delete removes memories, also from the index and from the history. Snapshots that
 	// were made of them are made anew from what is left, without a model, or go with
 	// the last memory, and so do meta snapshots. Of a selection of all that a user has,
-	// nothing is left.
+	// nothing is left. Of each user all that is selected goes or nothing; what is counted
+	// is gone, also where there is an error.
 	Delete(ctx context.Context, which Selection) (Deleted, error)
 }
 
@@ -203,7 +204,12 @@ type Selection struct {
 	DryRun bool
 	// KeepSnapshots lets Delete keep snapshots whose last memory goes.
 	KeepSnapshots bool
+	// Progress may be told of how many users Delete has done; nil is nobody.
+	Progress Progress
 }
+
+// Progress is shown to somebody who waits.
+type Progress interface{ Show(done, of int) }
 
 // Deleted counts what was deleted, or would be; Rewritten the snapshots that were
 // made anew without what was deleted.
@@ -212,6 +218,14 @@ type Deleted struct {
 	Snapshots     int `json:"snapshots"`
 	MetaSnapshots int `json:"meta_snapshots"`
 	Rewritten     int `json:"rewritten"`
+}
+
+// Add counts others too.
+func (d *Deleted) Add(o Deleted) {
+	d.Memories += o.Memories
+	d.Snapshots += o.Snapshots
+	d.MetaSnapshots += o.MetaSnapshots
+	d.Rewritten += o.Rewritten
 }
 
 // Stats counts what is stored.

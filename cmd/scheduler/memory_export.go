@@ -69,7 +69,7 @@ of a damaged store; its file is not changed.`,
 
 func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Users, dir string, asJSON bool) error {
 	bar := newBar(a, "exporting")
-	report, err := archive.Export(ctx, from, users, dir, bar.show)
+	report, err := archive.Export(ctx, from, users, dir, bar.Show)
 	bar.close()
 	switch {
 	case err != nil && calls.KindOf(err) == calls.Invalid:

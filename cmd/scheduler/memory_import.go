@@ -72,7 +72,7 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 	defer func() { _ = closeFile() }() // it was only read
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 		bar := newBar(a, "importing")
-		options.Progress = bar.show
+		options.Progress = bar.Show
 		report, err := archive.ImportLines(ctx, p.Store, name, file, options)
 		bar.close()
 		return a.tellImported(ctx, report, err, asJSON)
@@ -110,7 +110,7 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 	}
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 		bar := newBar(a, "importing")
-		options.Progress = bar.show
+		options.Progress = bar.Show
 		report, err := archive.Import(ctx, p.Store, dir, options)
 		bar.close()
 		return a.tellImported(ctx, report, err, asJSON)
@@ -169,8 +169,8 @@ func newBar(a *app, what string) *bar {
 	return &bar{app: a, what: what, live: isTerminal(a.stderr), next: time.Now().Add(barInterval)}
 }
 
-// show is an [archive.Progress].
-func (b *bar) show(done, of int) {
+// Show is an [archive.Progress], and makes a [memory.Progress] of the bar.
+func (b *bar) Show(done, of int) {
 	const width = 30
 	switch now := time.Now(); {
 	case b.live && of > 0:

@@ -230,7 +230,10 @@ func newMemoryDelete(a *app) *cobra.Command {
 		Short: "Forget a memory, a session or all of a user, for good",
 		Long: `Forget a memory, a session or all of a user, for good: with its old versions, and out
 of the snapshots that were made of it. Snapshots of which memories are left are made
-anew of those, the others go too.`,
+anew of those, the others go too.
+
+Of each user all that is meant goes or nothing. Of many users, some go at a time: when
+it is interrupted, the same command goes on with the rest.`,
 		Example: strings.Trim(`
   scheduler memory delete memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
   scheduler memory delete --user lin --session monday --dry-run
@@ -254,14 +257,13 @@ anew of those, the others go too.`,
 				}
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
-				deleted, err := p.Store.Delete(cmd.Context(), which)
-				if err != nil {
-					return exitFor(cmd.Context(), err, false)
-				}
-				if which.ID != "" && deleted.Memories == 0 {
-					return exitError{exitFailed, fmt.Errorf("there is no %s: nothing was deleted", which.ID)}
-				}
-				return a.tellDeleted(deleted, dryRun, asJSON)
+				return a.forget(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
+					deleted, err := p.Store.Delete(cmd.Context(), which)
+					if err == nil && which.ID != "" && deleted.Memories == 0 {
+						err = fmt.Errorf("there is no %s: nothing was deleted", which.ID)
+					}
+					return deleted, err
+				})
 			})
 		},
 	}
@@ -269,6 +271,28 @@ anew of those, the others go too.`,
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	return cmd
+}
+
+// forget deletes and says what was deleted, also where that ends too early.
+func (a *app) forget(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
+	bar := newBar(a, "deleting, by user")
+	which.Progress = bar
+	deleted, err := remove(which)
+	bar.close()
+	if err == nil {
+		return a.tellDeleted(deleted, which.DryRun, asJSON)
+	}
+	if deleted != (memory.Deleted{}) && !which.DryRun {
+		fmt.Fprint(a.stderr, "until then: ")
+		if told := a.tellDeleted(deleted, false, asJSON); told != nil {
+			return told
+		}
+		fmt.Fprintln(a.stderr, "the same command again goes on with the rest")
+	}
+	if calls.KindOf(err) == calls.Invalid {
+		return usageError(err)
+	}
+	return exitFor(ctx, err, false)
 }
 
 // tellDeleted says what was deleted.
@@ -321,14 +345,10 @@ memory is left are made anew of those; those of which none is left go too, unles
 				at = time.Now()
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
-				deleted, err := memory.CleanupOldMemories(cmd.Context(), p.Store, users, days, at, keep, dryRun)
-				switch {
-				case err != nil && calls.KindOf(err) == calls.Invalid:
-					return usageError(err)
-				case err != nil:
-					return exitFor(cmd.Context(), err, false)
-				}
-				return a.tellDeleted(deleted, dryRun, asJSON)
+				which := memory.Selection{Users: users, KeepSnapshots: keep, DryRun: dryRun}
+				return a.forget(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
+					return memory.CleanupOldMemories(cmd.Context(), p.Store, which, days, at)
+				})
 			})
 		},
 	}

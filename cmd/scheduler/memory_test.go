@@ -288,20 +288,20 @@ func TestBar(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stderr: &out}
 	live := &bar{app: a, what: "importing", live: true}
-	live.show(50, 100)
-	live.show(7, 0)
+	live.Show(50, 100)
+	live.Show(7, 0)
 	live.close()
 	if want := "\rimporting [###############---------------] 50 of 100\rimporting 7\r\x1b[K"; out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
 	out.Reset()
 	plain := newBar(a, "exporting")
-	plain.show(1, 2)
+	plain.Show(1, 2)
 	for range 2 {
 		plain.next = time.Time{}
-		plain.show(1, 2)
+		plain.Show(1, 2)
 		plain.next = time.Time{}
-		plain.show(1, 0)
+		plain.Show(1, 0)
 	}
 	plain.close()
 	if want := strings.Repeat("exporting: 1 of 2\nexporting: 1\n", 2); out.String() != want {

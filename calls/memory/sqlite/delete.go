@@ -17,73 +17,129 @@ import (
 // errDry takes back what a dry run has done.
 var errDry = errors.New("a dry run")
 
-// Delete removes memories and what snapshots say of them, one user at a time.
+// One change deletes of so many users at most, and of none more once it has that many
+// memories: who saves meanwhile does not wait long.
+const (
+	usersTogether = 256
+	goneTogether  = 10_000
+)
+
+// Delete removes memories and what snapshots say of them: those of one user all or
+// none, those of several some users at a time. Counted is what is gone, also where an
+// error or ctx ends it.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
 	names, err := s.names(ctx, which.Users)
 	if err != nil {
 		return d, err
 	}
-	remove := s.deleteOf
+	remove := s.deleteSome
 	if which.Everything() {
-		remove = s.wipe
+		remove = s.wipeSome
 	}
-	for _, name := range names {
-		one, err := remove(ctx, name, which)
+	for done := 0; done < len(names); {
+		n, some, err := remove(ctx, names[done:], which)
 		if err != nil {
 			return d, err
 		}
-		d.Memories += one.Memories
-		d.Snapshots += one.Snapshots
-		d.MetaSnapshots += one.MetaSnapshots
-		d.Rewritten += one.Rewritten
+		d.Add(some)
+		if done += n; which.Progress != nil {
+			which.Progress.Show(done, len(names))
+		}
 	}
 	return d, nil
 }
 
-func (s *Store) deleteOf(ctx context.Context, name string, which memory.Selection) (d memory.Deleted, err error) {
-	rids, err := s.find(ctx, name, which)
-	if err != nil || len(rids) == 0 {
+// deleteSome deletes what is selected of the first n users.
+func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
+	var found [][]int64
+	total := 0
+	for ; n < min(len(names), usersTogether) && total < goneTogether; n++ {
+		rids, err := s.find(ctx, names[n], which)
+		if err != nil {
+			return n, d, err
+		}
+		found, total = append(found, rids), total+len(rids)
+	}
+	if total == 0 {
+		return n, d, nil
+	}
+	err = s.deleting(ctx, which.DryRun, func(c *conn) error {
+		for i, rids := range found {
+			if len(rids) == 0 {
+				continue
+			}
+			one, err := s.deleteOf(ctx, c, names[i], rids, which)
+			if err != nil {
+				return err
+			}
+			d.Add(one)
+		}
+		return nil
+	})
+	return n, d, err
+}
+
+func (s *Store) deleteOf(ctx context.Context, c *conn, name string, rids []int64, which memory.Selection) (d memory.Deleted, err error) {
+	u, err := findUser(c, name)
+	if u == nil {
 		return d, err
 	}
-	err = s.change(ctx, func(c *conn) error {
-		u, err := findUser(c, name)
-		if u == nil {
+	x := &deletion{conn: c, user: u, keep: which.KeepSnapshots, gone: map[string]bool{}, snapshots: map[int64]bool{}, lost: map[string]bool{}}
+	if err := x.run(ctx, rids); err != nil {
+		return d, err
+	}
+	if which.HasSession {
+		if err := x.session(which.Session); err != nil {
+			return d, err
+		}
+	}
+	s.deleted(u)
+	return x.Deleted, nil
+}
+
+// deleting is a change that deletes; a dry one is taken back.
+func (s *Store) deleting(ctx context.Context, dry bool, do func(*conn) error) error {
+	err := s.change(ctx, func(c *conn) error {
+		if err := do(c); err != nil || !dry {
 			return err
 		}
-		x := &deletion{conn: c, user: u, keep: which.KeepSnapshots, gone: map[string]bool{}, snapshots: map[int64]bool{}, lost: map[string]bool{}}
-		if err := x.run(ctx, rids); err != nil {
-			return err
-		}
-		if which.HasSession {
-			if err := x.session(which.Session); err != nil {
+		return errDry
+	})
+	if errors.Is(err, errDry) {
+		return nil
+	}
+	if err == nil {
+		s.mu.Lock()
+		s.scrub = true
+		s.mu.Unlock()
+		s.writer.later()
+	}
+	return err
+}
+
+// deleted forgets what is known of a user.
+func (s *Store) deleted(u *user) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.shelves, u.id)
+}
+
+// wipeSome removes all that there is of the first n users.
+func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
+	err = s.deleting(ctx, which.DryRun, func(c *conn) error {
+		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
+			if err := s.wipe(names[n], &d)(c); err != nil {
 				return err
 			}
 		}
-		d = x.Deleted
-		return s.deleted(u, which.DryRun)
+		return nil
 	})
-	if errors.Is(err, errDry) {
-		err = nil
-	}
-	return d, err
-}
-
-// deleted ends the change that deletes.
-func (s *Store) deleted(u *user, dry bool) error {
-	if dry {
-		return errDry
-	}
-	s.mu.Lock()
-	s.scrub = true
-	delete(s.shelves, u.id)
-	s.mu.Unlock()
-	s.writer.later()
-	return nil
+	return n, d, err
 }
 
 // wipe removes all that there is of a user, names included.
-func (s *Store) wipe(ctx context.Context, name string, which memory.Selection) (d memory.Deleted, err error) {
-	err = s.change(ctx, func(c *conn) error {
+func (s *Store) wipe(name string, d *memory.Deleted) func(*conn) error {
+	return func(c *conn) error {
 		u, err := readUser(c, name)
 		if u == nil {
 			return err
@@ -113,15 +169,12 @@ func (s *Store) wipe(ctx context.Context, name string, which memory.Selection) (
 				return err
 			}
 			if q.count != nil {
-				*q.count = int(n)
+				*q.count += int(n)
 			}
 		}
-		return s.deleted(u, which.DryRun)
-	})
-	if errors.Is(err, errDry) {
-		err = nil
+		s.deleted(u)
+		return nil
 	}
-	return d, err
 }
 
 // find gives the rowids of the selected memories.
