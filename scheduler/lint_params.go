@@ -253,13 +253,13 @@ func cutLast(pointer string) (outer, last string, nested bool) {
 
 // nodeAt is the node that a JSON pointer names, or the nearest one around it.
 func (u *unit) nodeAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, _, _ := walkTo(n, pointer)
+	node, _, _ := yaml.Walk(n, pointer)
 	return node
 }
 
 // keyAt is the key of the member that a JSON pointer names.
 func (u *unit) keyAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, key, _ := walkTo(n, pointer)
+	node, key, _ := yaml.Walk(n, pointer)
 	if key != nil {
 		return key
 	}

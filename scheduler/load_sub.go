@@ -52,12 +52,12 @@ func looksLikeFlow(file string, src []byte) (pos Position, ok bool) {
 		return pos, false
 	}
 	pos = text.of(root)
-	steps, _, found := walkTo(root, "/steps")
+	steps, _, found := yaml.Walk(root, "/steps")
 	if !found || yaml.Resolve(steps).Kind != yaml.Sequence || len(yaml.Resolve(steps).Content) == 0 {
 		return pos, false
 	}
 	for _, step := range yaml.Resolve(steps).Content {
-		if _, _, calls := walkTo(step, "/call"); !calls {
+		if _, _, calls := yaml.Walk(step, "/call"); !calls {
 			return text.of(step), false
 		}
 	}

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"errors"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -35,7 +34,7 @@ func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 }
 
 func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
-	node, _, found := walkTo(o.root, pointer)
+	node, _, found := yaml.Walk(o.root, pointer)
 	node = yaml.Resolve(node)
 	if !found || node.Kind != yaml.Scalar {
 		return Position{}, false
@@ -75,38 +74,6 @@ func placed(err error, with *Param) error {
 		err = &unplaced{err, at}
 	}
 	return &placedError{pos, err}
-}
-
-// walkTo goes down from n to the node that a JSON pointer names, with its key
-// where it is a member of a map; where there is no such node, to the nearest one
-// around it.
-func walkTo(n *yaml.Node, pointer string) (node, key *yaml.Node, found bool) {
-	node = n
-	for pointer != "" {
-		token, rest, more := strings.Cut(pointer[1:], "/")
-		if pointer = ""; more {
-			pointer = "/" + rest
-		}
-		name := pointerToken.Replace(token)
-		var next, nextKey *yaml.Node
-		switch r := yaml.Resolve(node); r.Kind {
-		case yaml.Mapping:
-			for i := 0; i < len(r.Content) && next == nil; i += 2 {
-				if k := yaml.Resolve(r.Content[i]); k.Kind == yaml.Scalar && k.Value == name {
-					nextKey, next = r.Content[i], r.Content[i+1]
-				}
-			}
-		case yaml.Sequence:
-			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(r.Content) {
-				next = r.Content[i]
-			}
-		}
-		if next == nil {
-			return node, key, false
-		}
-		node, key = next, nextKey
-	}
-	return node, key, true
 }
 
 // pointerToken undoes the escapes of a JSON pointer.

@@ -132,7 +132,7 @@ func (a *app) registry() (*calls.Registry, error) {
 	}
 	if err := h.Register(registry); err != nil {
 		return nil, usageError(calls.Errorf(calls.Invalid, "the lock file of plugins: %w", err).
-			WithHint("take one of them out of %s", a.config.Plugins.LockFile))
+			WithHint("keep one of them: scheduler plugins untrust NAME takes the other out of %s", a.config.Plugins.LockFile))
 	}
 	a.plugins.registry = registry
 	return registry, nil
@@ -187,7 +187,7 @@ those that you trust are started, when a flow uses them.`,
 	list := newPluginsList(a)
 	cmd.RunE = list.RunE
 	cmd.Flags().AddFlagSet(list.Flags())
-	cmd.AddCommand(list, newPluginsInit(a), newPluginsVerify(a), newPluginsTrust(a))
+	cmd.AddCommand(list, newPluginsInit(a), newPluginsVerify(a), newPluginsTrust(a), newPluginsUntrust(a))
 	return cmd
 }
 
@@ -212,7 +212,9 @@ func newPluginsList(a *app) *cobra.Command {
 			}
 			list, problems := h.List()
 			for _, p := range problems {
-				fmt.Fprintf(a.stderr, "warning: %s\n", visible(p.Error()))
+				for line := range strings.SplitSeq(visible(p.Error()), "\n") {
+					fmt.Fprintf(a.stderr, "warning: %s\n", line)
+				}
 			}
 			if asJSON {
 				all := []value.Value{}
@@ -320,8 +322,8 @@ func pluginJSON(s host.Status, language string) value.Value {
 	return value.OfMap(doc)
 }
 
-// completePlugins offers the names of plugins that were found.
-func completePlugins(a *app) completion {
+// completePlugins offers the names of plugins, all or those that are in the lock file.
+func completePlugins(a *app, trusted bool) completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		if !a.settle() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -331,9 +333,11 @@ func completePlugins(a *app) completion {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		list, _ := h.List()
-		names := make([]string, len(list))
-		for i, s := range list {
-			names[i] = s.Name + "\t" + stateWords(s.State)
+		var names []string
+		for _, s := range list {
+			if s.Entry != nil || !trusted {
+				names = append(names, s.Name+"\t"+stateWords(s.State))
+			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

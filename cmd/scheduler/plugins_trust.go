@@ -30,7 +30,7 @@ checks the project out trusts the same programs, and no others.
 A plugin runs with your rights: to trust it is to say what it is, it is not locked in.`,
 		Example:           "  scheduler plugins trust my-first\n  scheduler plugins trust --yes my-first    # in scripts: asks nothing",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completePlugins(a),
+		ValidArgsFunction: completePlugins(a, false),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			h, err := a.openPlugins()
 			if err != nil {
@@ -52,6 +52,40 @@ A plugin runs with your rights: to trust it is to say what it is, it is not lock
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was written to the lock file as a JSON array")
+	return cmd
+}
+
+func newPluginsUntrust(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "untrust NAME...",
+		Short: "Take trust back: flows can no longer use the plugins",
+		Long: `Take plugins out of the lock file (plugins.lock.json). Their folders stay; nothing is
+started. A flow that uses one is refused until it is trusted again.`,
+		Example:           "  scheduler plugins untrust my-first",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completePlugins(a, true),
+		RunE: func(_ *cobra.Command, names []string) error {
+			h, err := a.openPlugins()
+			if err != nil {
+				return err
+			}
+			entries := []value.Value{}
+			for _, name := range names {
+				e, err := h.Untrust(name)
+				if err != nil {
+					return usageError(err)
+				}
+				fmt.Fprintf(a.stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.config.Plugins.LockFile)
+				entries = append(entries, value.Must(*e))
+			}
+			if asJSON {
+				return a.printJSON(value.OfList(entries...))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was taken out of the lock file as a JSON array")
 	return cmd
 }
 

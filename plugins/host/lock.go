@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // LockName is the usual name of the lock file.
@@ -28,30 +30,50 @@ type lock struct {
 // readLock reads a lock file; one that does not exist is empty.
 func readLock(path string) (*lock, error) {
 	l := &lock{Version: lockVersion}
-	text, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || path == "" {
 		return l, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the lock file of plugins: %w", err)
 	}
-	if err := l.parse(text); err != nil {
-		return nil, fmt.Errorf("reading the lock file of plugins: %s: %w; remove the file and trust its plugins anew: scheduler plugins trust NAME", path, err)
+	if err := l.parse(path, content); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "reading the lock file of plugins: %w", err).
+			WithHint("put it back as it was, or remove the file and trust its plugins anew: scheduler plugins trust NAME")
 	}
 	return l, nil
 }
 
-func (l *lock) parse(text []byte) error {
-	doc, err := value.ParseJSON(text)
+// parse reads the text of the file. Only what this program writes is taken: a key that
+// it does not know would have been meant for something.
+func (l *lock) parse(path string, content []byte) error {
+	doc, err := value.ParseJSON(content)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s:%w", path, err)
 	}
-	if err := errors.Join(readable(doc), value.Decode(doc, l)); err != nil {
-		return err
+	from := text{file: path}
+	from.root, _ = yaml.Parse(content) // nearly all JSON is YAML
+	var of struct {
+		Version *int `json:"version"`
 	}
-	if l.Version != lockVersion {
-		return fmt.Errorf("it has version %d, this program reads version %d", l.Version, lockVersion)
+	if err := value.Decode(doc, &of); err == nil && of.Version != nil && *of.Version != lockVersion {
+		return from.errorAt(schema.Problem{Pointer: "/version", Message: fmt.Sprintf("it has version %d, this program reads version %d", *of.Version, lockVersion)})
 	}
+	form := schema.MustFor[lock]()
+	if problems := slices.Concat(unreadable(doc, ""), form.Check(doc)); len(problems) > 0 {
+		return from.errors(form, problems)
+	}
+	if err := value.Decode(doc, l); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := l.check(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// check holds the entries to what [newEntry] guarantees.
+func (l *lock) check() error {
 	for i := range l.Plugins {
 		e := &l.Plugins[i]
 		if !callForm.MatchString(e.Name) {
@@ -102,6 +124,11 @@ func (l *lock) put(e Entry) {
 	}
 	i, _ := slices.BinarySearchFunc(l.Plugins, e.Name, func(e Entry, name string) int { return strings.Compare(e.Name, name) })
 	l.Plugins = slices.Insert(l.Plugins, i, e)
+}
+
+// remove takes a plugin out.
+func (l *lock) remove(name string) {
+	l.Plugins = slices.DeleteFunc(l.Plugins, func(e Entry) bool { return e.Name == name })
 }
 
 // write replaces the file as a whole, so that nobody reads half of it.

@@ -65,28 +65,29 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// ReadManifest reads the plugin.yaml of a folder. Errors name the file.
+// ReadManifest reads the plugin.yaml of a folder. The error has a line for each fault,
+// with its place: file:line:col: what is wrong (what to do).
 func ReadManifest(dir string) (*Manifest, error) {
 	file := filepath.Join(dir, ManifestName)
-	text, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a manifest: %w", err)
 	}
-	doc, err := yaml.ParseValue(text)
+	node, err := yaml.Parse(content)
+	if err == nil && node == nil {
+		err = &yaml.Error{Line: 1, Col: 1, Msg: "the file is empty: a plugin needs name, version and command"}
+	}
+	var doc value.Value
+	if err == nil {
+		doc, err = yaml.Value(node)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", file, err)
 	}
-	m, err := parseManifest(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return m, nil
+	return parseManifest(text{file, node}, doc)
 }
 
-func parseManifest(doc value.Value) (*Manifest, error) {
-	if err := readable(doc); err != nil {
-		return nil, err
-	}
+func parseManifest(from text, doc value.Value) (*Manifest, error) {
 	form := schema.MustFor[Manifest]()
 	if limits, ok := doc.Get("limits"); !ok || limits.IsNull() {
 		if doc.Kind() == value.Object {
@@ -96,36 +97,59 @@ func parseManifest(doc value.Value) (*Manifest, error) {
 		}
 	}
 	doc = form.ApplyDefaults(doc)
-	if problems := form.Check(doc); problems != nil {
-		return nil, problems
+	problems := slices.Concat(unreadable(doc, ""), form.Check(doc), manifestProblems(doc))
+	if len(problems) > 0 {
+		return nil, from.errors(form, problems)
 	}
 	m := new(Manifest)
 	if err := value.Decode(doc, m); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", from.file, err)
 	}
 	m.Description = oneLine(m.Description)
-	for _, word := range slices.Concat([]string{m.Version, m.Command}, m.Args, m.Data) {
-		if strings.ContainsAny(word, "\n\t") {
-			return nil, fmt.Errorf("%q has a line break or a tab", cut(word, 60))
-		}
-	}
-	if m.Name == "vars" {
-		return nil, errors.New("/name: flows name variables by vars: give it another name")
-	}
-	for _, name := range m.Env {
-		if !envName.MatchString(name) || strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "SCHEDULER_PLUGIN") {
-			return nil, fmt.Errorf("/env: %q cannot be passed on", name)
-		}
-	}
-	for _, path := range m.Data {
-		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
-			return nil, fmt.Errorf("/data: %q is no path inside the plugin's folder", path)
-		}
-	}
-	if strings.ContainsRune(m.Command, '/') && !filepath.IsAbs(m.Command) && !filepath.IsLocal(filepath.Clean(m.Command)) {
-		return nil, fmt.Errorf("/command: %q leaves the plugin's folder", m.Command)
-	}
 	return m, nil
+}
+
+// manifestProblems finds what the schema of a manifest does not say.
+func manifestProblems(doc value.Value) (all schema.Problems) {
+	found := func(pointer, hint, format string, args ...any) {
+		all = append(all, schema.Problem{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	for _, key := range []string{"version", "command", "args", "data"} {
+		for at, word := range texts(doc, key) {
+			if strings.ContainsAny(word, "\n\t") {
+				found(at, "put it on one line", "%q has a line break or a tab", cut(word, 60))
+			}
+		}
+	}
+	for at, name := range texts(doc, "name") {
+		if name == "vars" {
+			found(at, "give it another name", "flows name variables by vars")
+		}
+	}
+	for at, name := range texts(doc, "env") {
+		if !envName.MatchString(name) || strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "SCHEDULER_PLUGIN") {
+			found(at, "list names of variables, such as TZ; those of the protocol are not for plugins to choose", "%q cannot be passed on", name)
+		}
+	}
+	for at, path := range texts(doc, "data") {
+		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
+			found(at, "data is relative to plugin.yaml, and below it", "%q is no path inside the plugin's folder", path)
+		}
+	}
+	for at, command := range texts(doc, "command") {
+		if strings.ContainsRune(command, '/') && !filepath.IsAbs(command) && !filepath.IsLocal(filepath.Clean(command)) {
+			found(at, "give a path below it, an absolute one, or a name in PATH", "%q leaves the plugin's folder", command)
+		}
+	}
+	limits, _ := doc.Get("limits")
+	for _, key := range []string{"start_timeout", "timeout", "exec_timeout"} {
+		for at, span := range texts(limits, key) {
+			if err := new(Duration).UnmarshalText([]byte(span)); err != nil {
+				found("/limits"+at, "", "%v", err)
+			}
+		}
+	}
+	return all
 }
 
 // grants says whether the plugin wants a service of the host.

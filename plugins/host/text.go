@@ -1,10 +1,14 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -50,35 +54,36 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // readable refuses text that could play tricks on whoever reads it. What a plugin
 // says of itself is shown to the user who is asked to trust it.
 func readable(v value.Value) error {
-	switch v.Kind() {
-	case value.String:
-		text, _ := v.Str()
-		return readableText(text)
-	case value.List:
-		for _, item := range v.List() {
-			if err := readable(item); err != nil {
-				return err
-			}
-		}
-	case value.Object:
-		for key, member := range v.Map().All() {
-			if err := readableText(key); err != nil {
-				return err
-			}
-			if err := readable(member); err != nil {
-				return err
-			}
-		}
-	case value.Null, value.Bool, value.Int, value.Float:
+	for _, p := range unreadable(v, "") {
+		return errors.New(p.Message + ": " + p.Hint)
 	}
 	return nil
 }
 
-func readableText(text string) error {
-	for _, r := range text {
-		if tricky(r) {
-			return fmt.Errorf("the text %q has the character %U, which is not shown as it is: take it out", cut(text, 60), r)
+// unreadable finds such text, and where it stands; at is the pointer of v.
+func unreadable(v value.Value, at string) (all schema.Problems) {
+	look := func(at, text string) {
+		if i := strings.IndexFunc(text, tricky); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(text[i:])
+			all = append(all, schema.Problem{
+				Pointer: at, Message: fmt.Sprintf("the text %q has the character %U, which is not shown as it is", cut(text, 60), r), Hint: "take it out",
+			})
 		}
 	}
-	return nil
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		look(at, text)
+	case value.List:
+		for i, item := range v.List() {
+			all = append(all, unreadable(item, at+"/"+strconv.Itoa(i))...)
+		}
+	case value.Object:
+		for key, member := range v.Map().All() {
+			look(at, key)
+			all = append(all, unreadable(member, at+"/"+value.Escape(key))...)
+		}
+	case value.Null, value.Bool, value.Int, value.Float:
+	}
+	return all
 }

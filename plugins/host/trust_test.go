@@ -153,21 +153,23 @@ func TestManifest(t *testing.T) {
 		good: "",
 		good + "limits: {timeout: 5s, max_message_mib: 1}": "",
 		good + "limits:":                             "",
-		"name: sample\nversion: 1.0.0\n":             "/command: ",
-		"name: Sample\nversion: 1\ncommand: x\n":     "/name: ",
-		good + "comand: y\n":                         "/comand: ",
-		good + "env: ['A=B']":                        `"A=B" cannot be passed on`,
+		"name: sample\nversion: 1.0.0\n":             ":1:1: the required property \"command\" is missing (add it: The program",
+		"name: Sample\nversion: 1\ncommand: x\n":     ":2:10: version: want string, got integer",
+		"name: Sample\nversion: '1'\ncommand: x\n":   ":1:7: name: \"Sample\" does not match",
+		good + "comand: y\n":                         ":4:1: unknown property \"comand\" (did you mean \"command\"?)",
+		good + "limits: {a_b_c: 1}":                  ":4:10: unknown property \"a_b_c\" (take it out; there are start_timeout, timeout,",
+		good + "env: ['A=B']":                        `:4:7: env.0: "A=B" cannot be passed on`,
 		good + "env: [PLUGIN_UNIX_SOCKET_DIR]":       "cannot be passed on",
-		good + "services: [everything]":              "/services/0: ",
+		good + "services: [everything]":              ":4:12: services.0: \"everything\" is not one of llm, memory, vars, log",
 		good + "data: [../x]":                        "no path inside the plugin's folder",
 		good + "data: ['.']":                         "no path inside the plugin's folder",
-		good + "limits: {timeout: 5}":                "/limits/timeout: ",
-		good + "limits: {timeout: soon}":             "no time span",
-		good + "limits: {max_chunks: 0}":             "/limits/max_chunks: ",
-		good + "args: [\"a\\nb\"]":                   "has a line break",
+		good + "limits: {timeout: 5}":                ":4:19: limits.timeout: want string, got integer",
+		good + "limits: {timeout: soon}":             ":4:19: limits.timeout: \"soon\" is no time span: write it like 30s",
+		good + "limits: {max_chunks: 0}":             ":4:22: limits.max_chunks: 0 is less",
+		good + "args: [\"a\\nb\"]":                   ":4:8: args.0: \"a\\nb\" has a line break",
 		"name: vars\nversion: '1'\ncommand: x\n":     "give it another name",
 		good + "name: twice\n":                       ":4:1: ",
-		good + "description: \"\\e[2J\"":             "the character U+001B",
+		good + "description: \"\\e[2J\"":             ":4:14: description: the text \"\\x1b[2J\" has the character U+001B",
 		good + "args: [\"a\\u202Eb\"]":               "the character U+202E",
 		"- a list":                                   "want object, got array",
 		"name: x\nversion: 1.0.0\ncommand: ../../sh": "leaves the plugin's folder",
@@ -190,6 +192,51 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+// All faults of a manifest are told, each with its place.
+func TestManifestFaults(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, host.ManifestName)
+	const text = "name: vars\nversion: 1.0.0\nservices:\n  - lmm\ndata: [../x]\nlimits:\n  timout: 3s\n  exec_timeout: 9\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := host.ReadManifest(dir)
+	want := strings.ReplaceAll(strings.TrimSpace(`
+FILE:1:1: the required property "command" is missing (add it: The program: a path relative to this folder, or a name that is looked for in PATH)
+FILE:1:7: name: flows name variables by vars (give it another name)
+FILE:4:5: services.0: "lmm" is not one of llm, memory, vars, log (did you mean "llm"?)
+FILE:5:8: data.0: "../x" is no path inside the plugin's folder (data is relative to plugin.yaml, and below it)
+FILE:7:3: unknown property "timout" (did you mean "timeout"?)
+FILE:8:17: limits.exec_timeout: want string, got integer (One execution of a call)`), "FILE", file)
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// Trust is taken back: the entry is gone, the others stay, and what runs is ended.
+func TestUntrust(t *testing.T) {
+	dir := folder(t, "")
+	lock := filepath.Join(t.TempDir(), host.LockName)
+	h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: lock, TempDir: shortDir(t)})
+	if _, err := h.Untrust("sample"); err == nil || err.Error() != "the plugin sample is not trusted" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := h.Trust(t.Context(), "sample"); err != nil {
+		t.Fatal(err)
+	}
+	process := pid(t, registered(t, h))
+	if _, err := h.Untrust("sampel"); err == nil || err.Error() != `there is no plugin "sampel"` || calls.HintOf(err) != `did you mean "sample"?` {
+		t.Errorf("got %v", err)
+	}
+	e, err := h.Untrust("sample")
+	if err != nil || e.Name != "sample" || len(h.Names()) != 0 || alive(process) {
+		t.Errorf("got %v, %v; trusted are %v, the process is alive: %t", e, err, h.Names(), alive(process))
+	}
+	if text, err := os.ReadFile(lock); err != nil || !strings.Contains(string(text), `"plugins": []`) {
+		t.Errorf("the file has %s, %v", text, err)
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	f.Add("name: sample\nversion: 1.0.0\ncommand: ./x\nenv: [A]\nlimits: {timeout: 3s}\n")
 	f.Add("limits: 3")
@@ -208,11 +255,15 @@ func TestLockFile(t *testing.T) {
 	const plugin = `{"name":"x","version":"1","sha256":"","functions":[`
 	for text, want := range map[string]string{
 		`{"version":1,"plugins":[]}`: "",
-		`{"version":2,"plugins":[]}`: "it has version 2",
-		`{"version":1`:               "1:13",
-		`[]`:                         "want object, got array",
+		`{"version":2,"plugins":[]}`: ":1:12: version: it has version 2, this program reads version 1",
+		`{"version":2,"new":1}`:      "it has version 2",
+		`{"plugins":[]}`:             `:1:1: the required property "version" is missing`,
+		`{"version":1`:               ":1:13: ",
+		"{\n\t\"version\": 1,\n\t\"plugin\": [],\n\t\"plugins\": []\n}":                  `:3:2: unknown property "plugin" (did you mean "plugins"?)`,
+		`{"version":1,"plugins":[{"name":"x","version":"1","sha256":"","function":[]}]}`: `:1:63: unknown property "function" (did you mean "functions"?)`,
+		`[]`: "want object, got array",
 		`{"version":1,"plugins":[` + plugin + `]},` + plugin + `]}]}`:                                                 `the plugin "x" is there twice`,
-		`{"version":1,"plugins":[{"name":"../x","functions":[]}]}`:                                                    `"../x" is no name`,
+		`{"version":1,"plugins":[{"name":"../x","version":"1","sha256":"","functions":[]}]}`:                          `"../x" is no name`,
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"magic","doc_en":"d"}]}]}`:                          `the kind "magic" is not known`,
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"d","output":{"type":"x"}}]}]}`: "not a JSON Schema",
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"\u009b2J"}]}]}`:                "the character U+009B",

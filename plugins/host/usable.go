@@ -108,7 +108,7 @@ func (h *Host) unusable(name string) error {
 	}
 	m, err := ReadManifest(dir)
 	if err != nil {
-		return calls.Errorf(calls.Plugin, "the plugin %s is wrong: %w", name, err)
+		return calls.Errorf(calls.Plugin, "the plugin %s is wrong: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	switch state(dir, m, e) {
 	case NoProgram:
