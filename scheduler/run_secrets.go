@@ -208,17 +208,18 @@ func (r *run) learnSecrets() {
 }
 
 // textMask masks text that comes in pieces: a piece that ends in what may be the
-// beginning of a secret is held back until more is known.
+// beginning of a secret, or of an image, is held back until more is known.
 type textMask struct {
 	secrets *secrets
 	held    string
+	images  wholeImages
 }
 
 // next is what can be shown once piece has come.
 func (m *textMask) next(piece string) string {
 	l := m.secrets.known.Load()
 	if l == nil {
-		return piece
+		return m.images.next(piece)
 	}
 	text := l.replacer.Replace(m.held + piece)
 	keep := 0
@@ -230,12 +231,12 @@ func (m *textMask) next(piece string) string {
 		}
 	}
 	m.held = text[len(text)-keep:]
-	return text[:len(text)-keep]
+	return m.images.next(text[:len(text)-keep])
 }
 
 // rest is what was held back, at the end of the text.
 func (m *textMask) rest() string {
 	held := m.held
 	m.held = ""
-	return m.secrets.text(held)
+	return m.images.next(m.secrets.text(held)) + m.images.rest()
 }

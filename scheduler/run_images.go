@@ -1,0 +1,95 @@
+package scheduler
+
+import "strings"
+
+// wholeImages keeps the data: URLs of images in one piece in text that comes in
+// pieces: the journal seals the bytes of an image, but cannot know them by a fragment.
+type wholeImages struct {
+	// head is what may be the beginning of a URL, body one whose bytes have begun.
+	head string
+	body strings.Builder
+}
+
+// next is what can be shown once piece has come.
+func (w *wholeImages) next(piece string) string {
+	if w.body.Len() > 0 {
+		n := base64Run(piece)
+		w.body.WriteString(piece[:n])
+		if n == len(piece) {
+			return ""
+		}
+		whole := w.body.String()
+		w.body.Reset()
+		return whole + w.next(piece[n:])
+	}
+	text := w.head + piece
+	at, begun := openImage(text)
+	if w.head = text[at:]; begun {
+		w.body.WriteString(w.head)
+		w.head = ""
+	}
+	return text[:at]
+}
+
+// rest is what was held back, at the end of the text.
+func (w *wholeImages) rest() string {
+	held := w.head + w.body.String()
+	*w = wholeImages{}
+	return held
+}
+
+// maxMediaType bounds what stands between data: and the bytes.
+const maxMediaType = 256
+
+// openImage finds the data: URL, or what may be the beginning of one, that the text
+// ends in: its place, or the length of the text. begun says that its bytes have.
+func openImage(text string) (at int, begun bool) {
+	const scheme = "data:"
+	for from := 0; ; {
+		colon := strings.IndexByte(text[from:], ':')
+		if colon < 0 {
+			break
+		}
+		from += colon + 1
+		at := from - len(scheme)
+		if at < 0 || !strings.EqualFold(text[at:from], scheme) {
+			continue
+		}
+		end := strings.IndexFunc(text[from:], func(r rune) bool { return r <= ' ' || r == ',' || r == '(' || r == '<' })
+		if end < 0 {
+			if len(text)-from <= maxMediaType {
+				return at, false
+			}
+			continue
+		}
+		end += from
+		if text[end] != ',' || !strings.HasSuffix(strings.ToLower(text[from:end]), ";base64") {
+			continue
+		}
+		if from = end + 1 + base64Run(text[end+1:]); from == len(text) {
+			return at, true
+		}
+	}
+	for n := len(scheme) - 1; n > 0; n-- {
+		if at := len(text) - n; at >= 0 && strings.EqualFold(text[at:], scheme[:n]) {
+			return at, false
+		}
+	}
+	return len(text), false
+}
+
+// base64Run is how much of the beginning of the text may be base64 text: of either
+// alphabet, escaped or not, in lines or not. It may well be more than is.
+func base64Run(text string) int {
+	n := strings.IndexFunc(text, func(r rune) bool {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return false
+		}
+		return !strings.ContainsRune("+/=-_%\\\r\n", r)
+	})
+	if n < 0 {
+		return len(text)
+	}
+	return n
+}

@@ -1,0 +1,45 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWholeImages cuts texts into pieces of every length: the bytes of an image come
+// in one piece, and nothing is lost.
+func TestWholeImages(t *testing.T) {
+	payload := strings.Repeat("iVBORw0KGgo+/", 20) + "=="
+	for _, url := range []string{
+		"data:image/png;base64," + payload,
+		"DATA:image/svg+xml;charset=utf-8;BASE64," + payload,
+		"data:image/png;base64," + payload[:60] + "\n" + payload[60:120] + "\r\n" + payload[120:],
+	} {
+		for _, text := range []string{url, "See ![it](" + url + ") and " + url + ". The data: it is dat", `{"a":"` + url + `"}`, "d" + url + " ada data:text/plain,x"} {
+			for size := 1; size <= len(text); size++ {
+				mask := textMask{secrets: &secrets{}}
+				var shown []string
+				for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+					shown = append(shown, mask.next(rest[:min(size, len(rest))]))
+				}
+				shown = append(shown, mask.rest())
+				if all := strings.Join(shown, ""); all != text {
+					t.Fatalf("pieces of %d: %q became %q", size, text, all)
+				}
+				found := 0
+				for _, piece := range shown {
+					found += strings.Count(piece, url)
+				}
+				if want := strings.Count(text, url); found != want {
+					t.Fatalf("pieces of %d: %d whole images, want %d, in %q", size, found, want, shown)
+				}
+			}
+		}
+	}
+	// Other text is not held back for long.
+	mask := textMask{secrets: &secrets{}}
+	for _, piece := range []string{"the data: ", "at a:b ", "data:,x ", "data:text/plain;base65,xxxx ", "data:" + strings.Repeat("x", 300) + ","} {
+		if got := mask.next(piece); got != piece {
+			t.Errorf("of %q it shows %q", piece, got)
+		}
+	}
+}
