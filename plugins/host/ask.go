@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,10 @@ func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, may f
 	timeout := time.Duration(p.limits.Timeout)
 	rctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	var t *ticket
 	if proc.services != nil {
-		token, over := proc.services.issue(rctx, may())
+		t = may()
+		token, over := proc.services.issue(rctx, t)
 		defer over()
 		req.Token = token
 	}
@@ -77,7 +80,7 @@ func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, may f
 	}
 	if f := reply.GetFailure(); f != nil {
 		p.succeeded()
-		return nil, p.failed(what, f)
+		return nil, p.failed(what, f, t)
 	}
 	return reply, nil
 }
@@ -164,16 +167,23 @@ func statusText(err error) string {
 	return fmt.Sprintf("%s (%s)", message(s.Message()), s.Code())
 }
 
-// failed is what a function of the plugin says went wrong.
-func (p *plugin) failed(what string, f *proto.Failure) error {
+// failed is what a function of the plugin says went wrong. What went wrong in a
+// service of the host, and the plugin only passes on, keeps its kind and its hint.
+func (p *plugin) failed(what string, f *proto.Failure, t *ticket) error {
 	kinds := []calls.Kind{calls.Invalid, calls.NotFound, calls.Missing, calls.Provider, calls.Timeout}
-	kind := calls.Kind(f.GetKind())
+	kind, hint := calls.Kind(f.GetKind()), message(f.GetHint())
 	if !slices.Contains(kinds, kind) {
 		kind = calls.Plugin
+		if cause := t.cause(f.GetMessage()); cause != nil {
+			if of := calls.KindOf(cause); of == calls.Budget || slices.Contains(kinds, of) {
+				kind = of
+			}
+			hint = cmp.Or(hint, calls.HintOf(cause))
+		}
 	}
 	err := p.errorf(kind, what, "%s", message(f.GetMessage()))
-	if f.GetHint() != "" {
-		err = err.WithHint("%s", message(f.GetHint()))
+	if hint != "" {
+		err = err.WithHint("%s", hint)
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 	if err != nil {
 		return c.broken(ctx, ectx, proc, err)
 	}
-	out := &received{call: c}
+	out := &received{call: c, ticket: t}
 	for {
 		watch.waiting()
 		piece, err := stream.Recv()
@@ -164,6 +164,7 @@ func (c *call) broken(ctx, ectx context.Context, proc *process, err error) error
 // received counts and checks the chunks of one execution.
 type received struct {
 	call   *call
+	ticket *ticket
 	chunks int
 	bytes  int
 	data   bool
@@ -196,7 +197,7 @@ func (r *received) take(piece *proto.Chunk) (calls.Chunk, error) {
 		return calls.Chunk{Data: &v}, nil
 	case *proto.Chunk_Failure:
 		p.succeeded()
-		return calls.Chunk{}, p.failed(what, piece.Failure)
+		return calls.Chunk{}, p.failed(what, piece.Failure, r.ticket)
 	}
 	return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out a chunk with nothing in it")
 }

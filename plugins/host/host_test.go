@@ -388,17 +388,25 @@ func TestHostServices(t *testing.T) {
 		if !strings.Contains(log.String(), `level=WARN msg="asking about tea" plugin=sample`) {
 			t.Errorf("the log is %s", log)
 		}
-		env.LLM = failing{}
-		if _, err := run(t, r, env, "sample.ask-model", value.Pairs("name", "tea")); err == nil || !strings.Contains(err.Error(), "asking the model: provider: the model is tired") {
-			t.Errorf("got %v", err)
+		for want, err := range map[calls.Kind]error{
+			calls.Provider: &llm.Error{Message: "the model is tired"},
+			calls.Budget:   calls.Errorf(calls.Budget, "the budget of 3 tokens is used up").WithHint("raise it"),
+			calls.Plugin:   calls.Errorf(calls.Internal, "the model panicked"), // the step must not take that for its own
+		} {
+			env.LLM = failing{err}
+			_, got := run(t, r, env, "sample.ask-model", value.Pairs("name", "tea"))
+			if got == nil || !strings.Contains(got.Error(), "plugin sample, call ask-model: asking the model: "+err.Error()) ||
+				calls.KindOf(got) != want || calls.HintOf(got) != calls.HintOf(err) {
+				t.Errorf("got %v (%s), kind %s, want %s", got, calls.HintOf(got), calls.KindOf(got), want)
+			}
 		}
 	})
 }
 
-type failing struct{}
+type failing struct{ err error }
 
-func (failing) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, &llm.Error{Message: "the model is tired"}) }
+func (f failing) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, f.err) }
 }
 
 // A program sees nothing of the host but what its manifest lists.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -110,6 +111,28 @@ type ticket struct {
 	mu   sync.Mutex
 	over bool
 	used sync.WaitGroup
+	// failure is the last error of a service.
+	failure atomic.Pointer[error]
+}
+
+// note keeps an error of a service: the plugin may fail of it. It gives what the
+// plugin is told.
+func (t *ticket) note(err error) string {
+	t.failure.Store(&err)
+	return clean(err.Error())
+}
+
+// cause is the error of a service that a failure of the plugin passes on; nil where it
+// does not.
+func (t *ticket) cause(failure string) error {
+	if t == nil {
+		return nil
+	}
+	err := t.failure.Load()
+	if err == nil || !strings.Contains(failure, clean((*err).Error())) {
+		return nil
+	}
+	return *err
 }
 
 // issue makes the token of a request. closed must be called when the request is
@@ -200,7 +223,7 @@ func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServe
 	began = true
 	for d := range s.chat(t.chat(ctx, ask), ctx.Done(), done) {
 		if d.err != nil {
-			return status.Error(codes.Unavailable, clean(d.err.Error()))
+			return status.Error(codes.Unavailable, t.note(d.err))
 		}
 		if d.Text == "" && d.FinishReason == "" && d.Usage == nil {
 			continue
@@ -274,7 +297,7 @@ func (s *services) Search(ctx context.Context, req *proto.SearchRequest) (*proto
 	}
 	found, err := t.search(ctx, req.GetQuery(), min(limit, maxSearch))
 	if err != nil {
-		return nil, status.Error(codes.Unavailable, clean(err.Error()))
+		return nil, status.Error(codes.Unavailable, t.note(err))
 	}
 	return &proto.SearchReply{Found: proto.FromRecalled(found)}, nil
 }
@@ -291,7 +314,7 @@ func (s *services) Vars(ctx context.Context, req *proto.VarsRequest) (*proto.Var
 	}
 	v, err := t.vars()
 	if err != nil {
-		return nil, status.Error(codes.Internal, clean(err.Error()))
+		return nil, status.Error(codes.Internal, t.note(err))
 	}
 	return &proto.VarsReply{Vars: v.AppendJSON(nil)}, nil
 }
