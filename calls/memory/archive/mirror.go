@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,24 +100,52 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 		return saved, err
 	}
 	m.follow(func() error {
+		ids := map[string]bool{}
 		for _, s := range saved {
-			if s.State != memory.Created && s.State != memory.Updated {
-				continue
-			}
-			x, err := m.Store.LoadMemory(context.WithoutCancel(ctx), s.ID)
-			if err != nil {
-				return err
-			}
-			if x == nil { // deleted meanwhile, by somebody who tidies up
-				continue
-			}
-			if err := m.put(folders[0], s.ID, value.Must(*x)); err != nil {
-				return err
+			if s.State == memory.Created || s.State == memory.Updated {
+				ids[s.ID] = true
+				m.changed[folders[0].file(s.ID)] = true
 			}
 		}
-		return nil
+		return atOnce(ids, func(id string) error {
+			x, err := m.Store.LoadMemory(context.WithoutCancel(ctx), id)
+			if x == nil { // deleted meanwhile, by somebody who tidies up
+				return err
+			}
+			return write(m.root, folders[0].file(id), value.Must(*x), true)
+		})
 	})
 	return saved, nil
+}
+
+// maxAtOnce is how many files wait for the disk together.
+const maxAtOnce = 16
+
+// atOnce calls f for all ids, several at once, and gives an error of one of them.
+func atOnce(ids map[string]bool, f func(id string) error) error {
+	next := make(chan string)
+	errs := make(chan error, maxAtOnce)
+	n := min(len(ids), maxAtOnce)
+	for range n {
+		go func() {
+			var failed error
+			for id := range next {
+				if failed == nil {
+					failed = f(id)
+				}
+			}
+			errs <- failed
+		}()
+	}
+	for id := range ids {
+		next <- id
+	}
+	close(next)
+	var err error
+	for range n {
+		err = cmp.Or(err, <-errs)
+	}
+	return err
 }
 
 // SaveSnapshot stores the snapshot, then writes its file.
