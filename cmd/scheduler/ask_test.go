@@ -149,6 +149,7 @@ func TestResumeCommand(t *testing.T) {
 func TestExit(t *testing.T) {
 	failure := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
 	lost := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", scheduler.ErrSecretLost)}
+	misrendered := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Invalid, Message: "no such key"}, Err: errors.New("no such key")}
 	budget := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
 	for name, c := range map[string]struct {
 		s    session
@@ -159,6 +160,7 @@ func TestExit(t *testing.T) {
 	}{
 		"failed":    {session{run: "r"}, failure, exitFailed, []string{"down", "resume r"}, "--flow"},
 		"budget":    {session{run: "r"}, budget, exitFailed, []string{"resume r", "/my flow.yaml'"}, "none"},
+		"template":  {session{run: "r"}, misrendered, exitFailed, []string{"resume r", "--flow"}, "none"},
 		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
 		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
 		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},

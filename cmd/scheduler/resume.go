@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -179,15 +180,24 @@ func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]schedul
 		}
 	}
 	var set []scheduler.Answer
+	var wrong []error
 	for _, text := range f.set {
 		answer, err := scheduler.ParseAnswer(text, waiting)
 		if err != nil {
-			return nil, err
+			wrong = append(wrong, err)
+			continue
 		}
 		answers = slices.DeleteFunc(answers, func(other scheduler.Answer) bool {
 			return other.Step == answer.Step && other.Pointer == answer.Pointer
 		})
 		set = append(set, answer)
+	}
+	switch len(wrong) {
+	case 0:
+	case 1:
+		return nil, wrong[0]
+	default:
+		return nil, calls.Errorf(calls.Invalid, "%w", errors.Join(wrong...))
 	}
 	answers = append(answers, set...)
 	return answers, scheduler.CheckAnswers(answers, waiting)

@@ -181,6 +181,10 @@ func (s *session) exit(ctx context.Context, err error) error {
 // input.
 func refused(err error) bool {
 	kind := calls.KindOf(err)
+	var failure *scheduler.Failure
+	if errors.As(err, &failure) {
+		kind = failure.Info.Kind
+	}
 	return kind == calls.Invalid || kind == calls.NotFound || kind == calls.Missing
 }
 
