@@ -17,7 +17,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -164,26 +163,6 @@ func (p Params) toolProblems() (problems []schema.Problem) {
 			problems = append(problems, schema.Problem{Pointer: "/" + t.place, Message: err.Error(), Hint: calls.HintOf(err)})
 		}
 		names = append(names, t.name)
-	}
-	return problems
-}
-
-// lint checks the tools; null is what is known only later.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
-	var p Params
-	if value.Decode(params, &p) != nil {
-		return nil
-	}
-	problems := slices.DeleteFunc(p.toolProblems(), func(problem schema.Problem) bool {
-		name, given := params.At(problem.Pointer + "/name")
-		return given && name.IsNull()
-	})
-	for i, t := range p.Tools.Calls {
-		if err := calls.UnknownCall(functions, t.Call); t.Call != "" && err != nil {
-			problems = append(problems, schema.Problem{
-				Pointer: fmt.Sprintf("/tools/calls/%d/call", i), Message: err.Error(), Hint: calls.HintOf(err),
-			})
-		}
 	}
 	return problems
 }
