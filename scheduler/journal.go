@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -176,7 +177,7 @@ func (e *HeldError) Error() string {
 }
 
 // ErrCancelRequested is why a run stops that somebody cancelled from outside.
-var ErrCancelRequested = errors.New("the run was cancelled from outside")
+var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancelled from outside")
 
 // ErrSecretLost is why a step fails that would need what the journal does not keep:
 // to resume the run does not help.

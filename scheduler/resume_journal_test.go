@@ -178,12 +178,15 @@ func TestCancelFromOutside(t *testing.T) {
 			return nil, err
 		}
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: echo}, {id: b, call: wait}]`, schedulertest.With(wait),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = store }))
 	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, scheduler.ErrCancelRequested) {
 		t.Errorf("the run ends with %v", r.Err)
+	}
+	if len(lines(r, "step.failed b canceled")) != 1 {
+		t.Errorf("the step ends with\n%s", r.Log())
 	}
 	info, err := store.Run(t.Context(), "run-1")
 	if err != nil || info.State != scheduler.RunCancelled || info.Holder != nil {
