@@ -28,8 +28,8 @@ try:
     import grpc
     import google.protobuf
 except ImportError as error:
-    raise ImportError("plugins in Python need grpcio and protobuf: pip install grpcio protobuf (Debian: "
-                      "apt install python3-grpcio). They run with %s" % sys.executable) from error
+    raise ImportError("plugins in Python need grpcio and protobuf (%s): pip install grpcio protobuf (Debian: "
+                      "apt install python3-grpcio). They run with %s" % (error, sys.executable)) from None
 
 import plugin_pb2 as pb
 import transport_pb2 as transport
