@@ -43,14 +43,11 @@ type RunRecorder interface {
 // Once a write has failed, the log refuses every further one with the same error;
 // reopen the run to go on.
 type RunLog interface {
-	// Append adds events to the run, in order. They are durable when it returns,
-	// unless the run is of mode [Async]. Their Seq must go on where the last ended,
-	// and Run be the id of this run; all of a batch is stored, or nothing. Once
-	// begun it is not given up when ctx ends.
+	// Append adds events to the run, in order. They are durable when it returns; in
+	// mode [Async] it does not wait for that, and an error shows at a later call. Their
+	// Seq must go on where the last ended, and Run be the id of this run; all of a batch
+	// is stored, or nothing. Once begun it is not given up when ctx ends.
 	Append(ctx context.Context, events ...*Event) error
-	// Enqueue is Append without the wait: the events are committed with the next
-	// Append, or within 50 ms. An error shows at a later call.
-	Enqueue(ctx context.Context, events ...*Event) error
 	// Revise replaces the text of the flow.
 	Revise(ctx context.Context, text FlowText) error
 	// Header is what the run began with, Info how it stood when it was opened.
@@ -63,7 +60,7 @@ type RunLog interface {
 	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
 	// *[HeldError]). Call stop when it is not needed any more.
 	Watch(parent context.Context) (ctx context.Context, stop context.CancelFunc)
-	// Close commits what was enqueued and lets go of the run. It may be called
+	// Close commits what was added and lets go of the run. It may be called
 	// twice.
 	Close() error
 }

@@ -46,10 +46,6 @@ func (b *brokenLog) Append(ctx context.Context, events ...*scheduler.Event) erro
 	return b.RunLog.Append(ctx, events...)
 }
 
-func (b *brokenLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
-	return b.Append(ctx, events...)
-}
-
 func (b *brokenLog) Close() error { return errors.Join(b.RunLog.Close(), errors.New("and remains so")) }
 
 func TestJournalFails(t *testing.T) {

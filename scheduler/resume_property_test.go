@@ -52,10 +52,6 @@ func (l *dyingLog) Append(ctx context.Context, events ...*scheduler.Event) error
 	return nil
 }
 
-func (l *dyingLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
-	return l.Append(ctx, events...)
-}
-
 // TestInterruptedRuns kills runs of random flows again and again, and holds what
 // comes out in the end to the undisturbed run.
 func TestInterruptedRuns(t *testing.T) {

@@ -126,12 +126,6 @@ func fillRun(ctx context.Context, log scheduler.RunLog, id string, stdout *sync.
 			seq++
 			batch = append(batch, victimEvent(id, seq))
 		}
-		if rand.IntN(3) == 0 {
-			if err := log.Enqueue(ctx, batch...); err != nil {
-				return err
-			}
-			continue
-		}
 		if err := log.Append(ctx, batch...); err != nil {
 			return err
 		}

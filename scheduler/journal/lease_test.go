@@ -38,7 +38,17 @@ func open(t *testing.T, dir string, options journal.Options) *journal.SQLite {
 // begin starts a run of one event.
 func begin(t *testing.T, j scheduler.Journal, id string) scheduler.RunLog {
 	t.Helper()
-	log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(1_770_000_000, 0)})
+	return beginIn(t, j, id, scheduler.Sync)
+}
+
+func beginAsync(t *testing.T, j scheduler.Journal, id string) scheduler.RunLog {
+	t.Helper()
+	return beginIn(t, j, id, scheduler.Async)
+}
+
+func beginIn(t *testing.T, j scheduler.Journal, id string, mode scheduler.Durability) scheduler.RunLog {
+	t.Helper()
+	log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(1_770_000_000, 0), Mode: mode})
 	if err != nil {
 		t.Fatal(err)
 	}

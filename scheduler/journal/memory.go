@@ -350,11 +350,6 @@ func (l *memoryLog) Append(ctx context.Context, events ...*scheduler.Event) erro
 	return nil
 }
 
-// Enqueue adds events.
-func (l *memoryLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
-	return l.Append(ctx, events...)
-}
-
 // Revise replaces the text of the flow.
 func (l *memoryLog) Revise(ctx context.Context, text scheduler.FlowText) error {
 	if err := ctx.Err(); err != nil {

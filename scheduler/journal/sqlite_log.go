@@ -145,21 +145,12 @@ func (j *SQLite) holds(l *sqliteLog) bool {
 	return ok
 }
 
-// Append adds events. Without any it waits until what was enqueued is committed.
+// Append adds events. In mode async it does not wait, unless the disk cannot keep up.
 func (l *sqliteLog) Append(ctx context.Context, events ...*scheduler.Event) error {
-	return l.add(ctx, events, !l.async)
-}
-
-// Enqueue adds events and does not wait, unless the disk cannot keep up.
-func (l *sqliteLog) Enqueue(ctx context.Context, events ...*scheduler.Event) error {
-	return l.add(ctx, events, false)
-}
-
-func (l *sqliteLog) add(ctx context.Context, events []*scheduler.Event, wait bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wait = wait || l.journal.writer.full()
+	wait := !l.async || l.journal.writer.full()
 	done := make(chan error, 1)
 	if err := l.submit(events, wait, done); err != nil || !wait {
 		return err
@@ -357,7 +348,7 @@ func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*scheduler
 	return l.journal.events(ctx, l.opened.ID, from, true)
 }
 
-// Close commits what was enqueued and lets go of the run.
+// Close commits what was added and lets go of the run.
 func (l *sqliteLog) Close() error {
 	l.mu.Lock()
 	if l.closed {

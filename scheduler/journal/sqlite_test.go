@@ -84,7 +84,7 @@ func TestOpenAtOnce(t *testing.T) {
 func TestClosedJournal(t *testing.T) {
 	j := open(t, t.TempDir(), journal.Options{})
 	log := begin(t, j, "r")
-	if err := log.Enqueue(t.Context(), event("r", 2)); err != nil {
+	if err := log.Append(t.Context(), event("r", 2)); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Close(); err != nil {
@@ -264,19 +264,19 @@ func intact(t *testing.T, dir, run string, last int64) {
 	}
 }
 
-// A failure that an enqueued event meets shows at the next call, or at Close.
-func TestFailureOfEnqueued(t *testing.T) {
+// A failure that an event of mode async meets shows at the next call, or at Close.
+func TestFailureOfAsync(t *testing.T) {
 	for name, next := range map[string]func(scheduler.RunLog) error{
 		"Append": func(l scheduler.RunLog) error { return l.Append(context.Background(), event("r", 3)) },
 		"Close":  func(l scheduler.RunLog) error { return l.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := open(t, t.TempDir(), journal.Options{})
-			log := begin(t, j, "r")
+			log := beginAsync(t, j, "r")
 			if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 				t.Fatal(err)
 			}
-			if err := log.Enqueue(t.Context(), event("r", 2)); err != nil {
+			if err := log.Append(t.Context(), event("r", 2)); err != nil {
 				t.Fatal(err)
 			}
 			if err := j.Exec("SELECT 1"); err != nil { // the events go with it
@@ -295,15 +295,15 @@ func TestFailureOfEnqueued(t *testing.T) {
 // One write that fails does not undo those that share its commit.
 func TestFailureIsAlone(t *testing.T) {
 	j := open(t, t.TempDir(), journal.Options{})
-	good, bad := begin(t, j, "good"), begin(t, j, "bad")
+	good, bad := beginAsync(t, j, "good"), beginAsync(t, j, "bad")
 	if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event WHEN new.run = 2 BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 		t.Fatal(err)
 	}
 	for seq := range int64(50) {
-		if err := good.Enqueue(t.Context(), event("good", seq+2)); err != nil {
+		if err := good.Append(t.Context(), event("good", seq+2)); err != nil {
 			t.Fatal(err)
 		}
-		_ = bad.Enqueue(t.Context(), event("bad", seq+2))
+		_ = bad.Append(t.Context(), event("bad", seq+2))
 	}
 	if err := good.Close(); err != nil {
 		t.Error(err)
