@@ -30,7 +30,11 @@ meta_snapshots/ID.json. Importing that and exporting again gives the same bytes.
 of an earlier export whose memories are gone are removed.
 
 With --jsonl the memories alone, one in a line. With --salvage what can still be read
-of a damaged store; its file is not changed.`,
+of a damaged store; its file is not changed. Users and sessions whose names are lost
+are called salvaged-N then.
+
+Vectors of embeddings are not exported: after an import they are made anew, which a
+provider may want to be paid for.`,
 		Example: strings.Trim(`
   scheduler memory export backup/
   scheduler memory export --user lin lin/
@@ -122,7 +126,11 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 		return err
 	}
 	if damaged.Lost > 0 {
-		fmt.Fprintf(a.stderr, "warning: %s could not be read, and what was there is lost\n", count(damaged.Lost, "place"))
+		but := ""
+		if damaged.Found > 0 {
+			but = fmt.Sprintf(", but for %s found by looking through the whole file", countOf(damaged.Found, "memory that was", "memories that were"))
+		}
+		fmt.Fprintf(a.stderr, "warning: %s could not be read, and what was there is lost%s\n", count(damaged.Lost, "place"), but)
 	}
 	file := filepath.Join(a.config.StateDir, sqlite.FileName)
 	fmt.Fprintf(a.stderr, "to go on with it, move %s away and import what was exported\n", file)

@@ -24,8 +24,12 @@ type Damaged struct {
 	file string
 	db   *sql.DB
 	conn *conn
-	// Lost counts the places that could not be read.
-	Lost     int
+	// Lost counts the places that could not be read, Found the memories that were found
+	// all the same: in pages to which no way leads.
+	Lost, Found int
+
+	probes   int            // of the table that is read
+	seen     map[int64]bool // memories that were given
 	users    map[int64]string
 	sessions map[[2]int64]string
 }
@@ -35,7 +39,7 @@ var _ memory.Lister = (*Damaged)(nil)
 // OpenDamaged opens the store in a directory to save what can be read, with
 // archive.Export for one. A file whose very beginning is gone cannot be opened.
 func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
-	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}}
+	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}, seen: map[int64]bool{}}
 	if _, err := os.Stat(d.file); err != nil {
 		return nil, explain(d.file, "opening", err)
 	}
@@ -53,6 +57,10 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 		return d, nil
 	}
 	_ = d.db.Close() // the error that led here says more
+	d.db, d.conn = nil, nil
+	if d.hasLeaves(ctx) {
+		return d, nil
+	}
 	if code := sqlitefile.CodeOf(err); code == sqlitefile.Corrupt || code == sqlitefile.NotADB {
 		return nil, calls.Errorf(calls.Internal, "opening the memory store %s: %w", d.file, err).
 			WithHint("its beginning is damaged, so nothing of it can be read: move it away, and import an export or the mirror")
@@ -61,14 +69,23 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 }
 
 // Close lets go of the file.
-func (d *Damaged) Close() error { return errors.Join(d.conn.close(), d.db.Close()) }
+func (d *Damaged) Close() error {
+	if d.conn == nil {
+		return nil
+	}
+	return errors.Join(d.conn.close(), d.db.Close())
+}
 
-// maxProbes bounds how often a damaged part is tried.
-const maxProbes = 1 << 20
+// maxProbes bounds how often damaged parts of a table are tried.
+const maxProbes = 1 << 14
 
 // scan reads the rows of keys lo to hi. Where reading fails it goes on in halves of
 // what is left, so that only what is damaged is lost.
 func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func(scan func(...any) error) (key int64, err error)) error {
+	if d.conn == nil { // the beginning of the file is gone
+		d.Lost = max(d.Lost, 1)
+		return nil
+	}
 	last := lo - 1
 	stop := false
 	err := d.conn.rows(query, []any{lo, hi}, func(scan func(...any) error) error {
@@ -88,7 +105,8 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 		return ctx.Err()
 	}
 	d.Lost++
-	if lo = last + 1; lo >= hi || d.Lost > maxProbes {
+	d.probes++
+	if lo = last + 1; lo >= hi || d.probes > maxProbes {
 		return nil
 	}
 	middle := lo + (hi-lo)/2
@@ -137,10 +155,22 @@ func (d *Damaged) nameOf(user int64) string {
 	return fmt.Sprintf("salvaged-%d", user)
 }
 
+// sessionOf is the same for a session.
+func (d *Damaged) sessionOf(user, number int64) string {
+	if name, ok := d.sessions[[2]int64{user, number}]; ok || number < 0 {
+		return name
+	}
+	return fmt.Sprintf("salvaged-%d", number)
+}
+
 // Memories gives the memories that can be read; of the selection, only users count.
 func (d *Damaged) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
-		if err := d.memories(ctx, which, yield); err != nil && !errors.Is(err, errStop) {
+		err := d.memories(ctx, which, yield)
+		if err == nil && d.Lost > 0 {
+			err = d.leftovers(ctx, which, yield)
+		}
+		if err != nil && !errors.Is(err, errStop) {
 			yield(memory.BaseMemory{}, err)
 		}
 	}
@@ -153,6 +183,7 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 	if err := d.names(ctx); err != nil {
 		return err
 	}
+	d.probes = 0
 	row := func(scan func(...any) error) (rid int64, err error) {
 		var m memory.BaseMemory
 		var session int64
@@ -162,7 +193,8 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 			return rid, err
 		}
 		m.Context.UserID = d.nameOf(rid >> 32)
-		m.Context.SessionID = d.sessions[[2]int64{rid >> 32, session}]
+		m.Context.SessionID = d.sessionOf(rid>>32, session)
+		d.seen[rid] = true
 		if which.Users.Has(m.Context.UserID) && !yield(m, nil) {
 			return rid, errStop
 		}
@@ -202,6 +234,7 @@ const maxSalvaged = 1 << 24
 
 func salvaged[T any](ctx context.Context, d *Damaged, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
+		d.probes = 0
 		err := which.Users.Check()
 		if err == nil {
 			err = d.scan(ctx, "SELECT key, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
