@@ -213,15 +213,21 @@ func (rec *recorder) settle(seq int64) {
 	rec.releases = append(rec.releases[:0], rec.releases[n:]...)
 }
 
-// failure is why the run cannot go on. What else it failed with, the journal does not
-// know either.
+// failure is why the run cannot go on.
 func (rec *recorder) failure() *Failure {
 	err := calls.Errorf(calls.Internal, "recording the run: %w", rec.err)
-	text, all := err.Error(), error(err)
-	if f := rec.run.failure; f != nil && !errors.Is(f, rec.err) {
-		text, all = text+"\nand before that the run failed: "+f.Error(), errors.Join(err, f)
+	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
+}
+
+// failureOver is failure for a run that is over: what else it failed with, the journal
+// does not know either.
+func (rec *recorder) failureOver(run *Failure) *Failure {
+	f := rec.failure()
+	if run != nil && !errors.Is(run, rec.err) {
+		f.Info.Message += "\nand before that the run failed: " + run.Error()
+		f.Err = errors.Join(f.Err, run)
 	}
-	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: text, Hint: calls.HintOf(err)}, Err: all}
+	return f
 }
 
 // load gives a flow that a call runs by a path which only it knows: by the text

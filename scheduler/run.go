@@ -341,7 +341,7 @@ func (r *run) play(yield func(*Event, error) bool) {
 	rec := r.stream.record
 	switch {
 	case rec != nil && rec.err != nil:
-		yield(nil, rec.failure())
+		yield(nil, rec.failureOver(r.failure))
 	case r.failure != nil:
 		yield(nil, r.failure)
 	case r.waiting != nil:
