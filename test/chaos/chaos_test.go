@@ -32,6 +32,8 @@ const (
 	// shortRounds is how many flows the ordinary tests kill to their end; make chaos
 	// sets CHAOS_ROUNDS.
 	shortRounds = 3
+	// parallel is how many items of a list may be at work.
+	parallel = 2
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // TestKilledRuns holds runs that were killed again and again to the undisturbed
 // one: equal outputs, every end recorded once, nothing run again that was recorded
-// as finished, a sound database.
+// as finished, no more of a list to run again than was at work, a sound database.
 func TestKilledRuns(t *testing.T) {
 	rounds := shortRounds
 	if n, err := strconv.Atoi(os.Getenv("CHAOS_ROUNDS")); err == nil {
@@ -66,8 +68,10 @@ func TestKilledRuns(t *testing.T) {
 		// the end too.
 		for life := 120; ; life += 10 {
 			killed := oneProcess(t, dir, time.Duration(10+rand.IntN(life))*time.Millisecond)
-			checkWork(t, dir, done)
-			if done = finished(t, dir); !killed {
+			began := checkWork(t, dir, done)
+			done = finished(t, dir)
+			checkLists(t, began, done)
+			if !killed {
 				break
 			}
 			kills++
@@ -114,7 +118,7 @@ func files(t *testing.T, dir string) {
 		}
 		switch {
 		case i%50 == 7:
-			fmt.Fprintf(&b, "  - {id: s%d, call: work, needs: %s, for_each: [1, 2, 3, 4, 5], max_parallel: 2, with: {a: '{{ item }}'}}\n", i, needs)
+			fmt.Fprintf(&b, "  - {id: s%d, call: work, needs: %s, for_each: [1, 2, 3, 4, 5], max_parallel: %d, with: {a: '{{ item }}'}}\n", i, needs, parallel)
 		case i%50 == 17:
 			fmt.Fprintf(&b, "  - {id: s%d, call: pieces, needs: %s, with: %s}\n", i, needs, with)
 		case i%50 == 13:
@@ -254,13 +258,13 @@ func finished(t *testing.T, dir string) map[string]bool {
 	return done
 }
 
-// checkWork looks at what the last process worked on: nothing that was done.
-func checkWork(t *testing.T, dir string, done map[string]bool) {
+// checkWork looks at what the last process began to work on: nothing that was done.
+func checkWork(t *testing.T, dir string, done map[string]bool) (began []string) {
 	t.Helper()
 	name := filepath.Join(dir, "work.log")
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return
+		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -274,9 +278,25 @@ func checkWork(t *testing.T, dir string, done map[string]bool) {
 		if done[path] {
 			t.Errorf("%s was finished, and ran again", path)
 		}
+		began = append(began, path)
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
+	}
+	return began
+}
+
+// checkLists looks at the items that have begun and are not done: no more of a list
+// than may be at work at once.
+func checkLists(t *testing.T, began []string, done map[string]bool) {
+	t.Helper()
+	open := map[string]int{}
+	for _, path := range began {
+		if step, _, item := strings.Cut(path, "["); item && !done[path] {
+			if open[step]++; open[step] > parallel {
+				t.Errorf("%d items of %s have begun and are not done", open[step], step)
+			}
+		}
 	}
 }
 
