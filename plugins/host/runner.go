@@ -225,8 +225,8 @@ func (r *runner) Kill(context.Context) error {
 	return nil
 }
 
-// keeperEnd is how long a keeper has to end its plugin.
-const keeperEnd = time.Second
+// keeperEnd is how long a keeper has to end its plugin; less than forcedEnd.
+const keeperEnd = 3 * time.Second
 
 // killKept has the keeper end everything; one that does not, which the plugin may
 // have stopped, is killed, and the kernel kills the plugin with it. r.mu is held.

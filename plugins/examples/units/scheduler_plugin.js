@@ -9,6 +9,7 @@
 // request; the plugin lives on. What is printed goes to the log of the host.
 'use strict'
 
+const { execFileSync } = require('node:child_process')
 const fs = require('node:fs')
 const net = require('node:net')
 const path = require('node:path')
@@ -22,6 +23,33 @@ const transport = load('transport.proto').plugin
 
 const maxMessage = Number(process.env.SCHEDULER_PLUGIN_MAX_MESSAGE || 16 << 20)
 const limits = { 'grpc.max_receive_message_length': maxMessage, 'grpc.max_send_message_length': maxMessage }
+
+const folder = process.env.PLUGIN_UNIX_SOCKET_DIR || '/tmp'
+
+// Where the host wants TLS (AutoMTLS), both sides show a certificate made for this start
+// alone. Node cannot make one: openssl does.
+const tls = process.env.PLUGIN_CLIENT_CERT && makeTLS(Buffer.from(process.env.PLUGIN_CLIENT_CERT))
+
+function makeTLS (host) {
+  const file = path.join(folder, 'plugin.key') // the folder is the user's alone
+  try {
+    const cert = execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file,
+      '-config', '/dev/null', '-subj', '/CN=localhost', '-days', '3650', '-addext', 'subjectAltName=DNS:localhost', '-addext', 'basicConstraints=critical,CA:TRUE'
+    ], { stdio: ['ignore', 'pipe', 'pipe'] })
+    return { host, cert, key: fs.readFileSync(file) }
+  } catch (err) {
+    console.error(`plugins in Node need openssl for encrypted connections (plugins.auto_mtls): ${err.stderr || err.message}`)
+    process.exit(1)
+  } finally {
+    fs.rmSync(file, { force: true })
+  }
+}
+
+const serverCredentials = () => tls
+  ? grpc.ServerCredentials.createSsl(tls.host, [{ private_key: tls.key, cert_chain: tls.cert }], true)
+  : grpc.ServerCredentials.createInsecure()
+
+const clientCredentials = () => tls ? grpc.credentials.createSsl(tls.host, tls.key, tls.cert) : grpc.credentials.createInsecure()
 
 // An error that says more than its text. kind is invalid, notfound, missing,
 // provider, timeout or plugin; the last three may be tried again. The hint says what
@@ -163,7 +191,7 @@ class Plugin {
     const id = request.host_service
     if (id && !this.#client) {
       const address = this.#addresses.get(id) || await new Promise(resolve => this.#waiting.set(id, resolve))
-      this.#client = new protocol.Host(`unix:${address}`, grpc.credentials.createInsecure(), limits)
+      this.#client = new protocol.Host(`unix:${address}`, clientCredentials(), { ...limits, 'grpc.ssl_target_name_override': 'localhost' })
     }
     return this.description
   }
@@ -248,10 +276,6 @@ class Plugin {
       console.error(`This program is the plugin ${this.description.name} of scheduler, which starts it. Try it: scheduler plugins verify FOLDER`)
       process.exit(1)
     }
-    if (process.env.PLUGIN_CLIENT_CERT) {
-      console.error('plugins in Node do not speak AutoMTLS: turn it off')
-      process.exit(1)
-    }
     const unary = handle => (call, done) => handle(call).then(reply => done(null, reply), err => done({ code: grpc.status.INTERNAL, details: String(err) }))
     const server = new grpc.Server(limits)
     server.addService(protocol.Plugin.service, {
@@ -278,10 +302,11 @@ class Plugin {
       Check: { path: '/grpc.health.v1.Health/Check', requestStream: false, responseStream: false, requestSerialize: whole, requestDeserialize: whole, responseSerialize: whole, responseDeserialize: whole }
     }, { Check: (_, done) => done(null, Buffer.from([8, 1])) }) // status 1 is SERVING
 
-    const socket = path.join(process.env.PLUGIN_UNIX_SOCKET_DIR || '/tmp', 'plugin.sock')
-    server.bindAsync(`unix:${socket}`, grpc.ServerCredentials.createInsecure(), err => {
+    const socket = path.join(folder, 'plugin.sock')
+    const der = tls ? tls.cert.toString().replace(/-----[^-]+-----|[\s=]/g, '') : ''
+    server.bindAsync(`unix:${socket}`, serverCredentials(), err => {
       if (err) throw err
-      fs.writeSync(1, `1|1|unix|${socket}|grpc|\n`)
+      fs.writeSync(1, `1|1|unix|${socket}|grpc|${der}\n`)
     })
     const life = Number(process.env.SCHEDULER_PLUGIN_LIFE)
     if (life) {
