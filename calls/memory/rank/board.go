@@ -8,18 +8,11 @@ import (
 
 // board is where the scores of one query are added up.
 type board struct {
-	ix *Index
-	// By entry: BM25 of the memory, that of its windows, the weight of the terms that
-	// stand in or around it (as idf and as share), and the frequencies of the present
-	// term in its windows.
-	base, windows  []float64
-	matched, cover []float32
-	inNear, inWide []float32
-	seen           []bool
-	noted          []int32  // the last term that stands in or around it
-	term           int32    // the present term, from 1
-	touched        []uint32 // entries with a score
-	around         []uint32 // entries whose windows have the present term
+	ix      *Index
+	cells   []cell   // by entry
+	term    int32    // the present term, from 1
+	touched []uint32 // entries with a score
+	around  []uint32 // entries whose windows have the present term
 	// By session, the same.
 	talk        []float64
 	weightTalk  float64
@@ -31,15 +24,30 @@ type board struct {
 	averageTalk float64
 }
 
+// cell is what a board has of one entry. Who owns a million has as many, so it is small
+// and lies together.
+type cell struct {
+	// base is BM25 of the memory, windows that of its windows.
+	base, windows float32
+	// matched and cover are the weight of the terms that stand in or around it, as idf and
+	// as share.
+	matched, cover float32
+	// inNear and inWide are the frequencies of the present term in its windows.
+	inNear, inWide float32
+	// noted is the last term that stands in or around it, touched where none does; 0 for
+	// an entry without a score.
+	noted int32
+}
+
+// touched marks a cell among the touched ones.
+const touched = -1
+
 var boardPool = sync.Pool{New: func() any { return new(board) }}
 
 func newBoard(ix *Index) *board {
 	b := boardPool.Get().(*board)
-	n := len(ix.entries)
 	b.ix = ix
-	b.base, b.windows = room(b.base, n), room(b.windows, n)
-	b.matched, b.cover = room(b.matched, n), room(b.cover, n)
-	b.inNear, b.inWide, b.seen, b.noted = room(b.inNear, n), room(b.inWide, n), room(b.seen, n), room(b.noted, n)
+	b.cells = room(b.cells, len(ix.entries))
 	b.talk, b.inTalk = room(b.talk, len(ix.sessions)), room(b.inTalk, len(ix.sessions))
 	b.extra = map[uint32]float64{}
 	live := float64(ix.live)
@@ -55,17 +63,21 @@ func newBoard(ix *Index) *board {
 	return b
 }
 
+// roomToGrow is how many memories more a board has room for at most: the next memory
+// should not need another one.
+const roomToGrow = 1 << 14
+
 // room is a slice of n zeros; it was cleaned when it was used last.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]T, n, n+n/4)
+		return make([]T, n, n+min(n/4, roomToGrow))
 	}
 	return s[:n]
 }
 
 func (b *board) release() {
 	for _, n := range b.touched {
-		b.base[n], b.windows[n], b.matched[n], b.cover[n], b.seen[n], b.noted[n] = 0, 0, 0, 0, false, 0
+		b.cells[n] = cell{}
 	}
 	clear(b.talk)
 	b.term, b.touched, b.ix, b.extra = 0, b.touched[:0], nil, nil
@@ -73,20 +85,21 @@ func (b *board) release() {
 }
 
 func (b *board) touch(n uint32) {
-	if !b.seen[n] {
-		b.seen[n] = true
+	if c := &b.cells[n]; c.noted == 0 {
+		c.noted = touched
 		b.touched = append(b.touched, n)
 	}
 }
 
 // note says that a term stands in or around an entry.
 func (b *board) note(n uint32, l list) {
-	if b.noted[n] == b.term {
+	c := &b.cells[n]
+	if c.noted == b.term {
 		return
 	}
-	b.noted[n] = b.term
-	b.matched[n] += float32(l.idf)
-	b.cover[n] += float32(l.share)
+	c.noted = b.term
+	c.matched += float32(l.idf)
+	c.cover += float32(l.share)
 }
 
 // count adds what one term brings.
@@ -103,7 +116,7 @@ func (b *board) count(l list) {
 			continue
 		}
 		b.touch(n)
-		b.base[n] += l.idf * ofMemory.weight(tf, float64(e.Len), b.average)
+		b.cells[n].base += float32(l.idf * ofMemory.weight(tf, float64(e.Len), b.average))
 		if e.Session < 0 || len(ix.sessions[e.Session].members) == 1 {
 			b.note(n, l)
 			continue
@@ -122,12 +135,13 @@ func (b *board) spread(n uint32, in int32, tf float32) {
 	b.inTalk[in] += tf
 	for i := max(at-wide, 0); i <= min(at+wide, len(s.members)-1); i++ {
 		m := s.members[i]
-		if b.inWide[m] == 0 {
+		c := &b.cells[m]
+		if c.inWide == 0 {
 			b.around = append(b.around, m)
 		}
-		b.inWide[m] += tf
+		c.inWide += tf
 		if at-near <= i && i <= at+near {
-			b.inNear[m] += tf
+			c.inNear += tf
 		}
 	}
 }
@@ -139,12 +153,13 @@ func (b *board) settle(l list) {
 		s, at := &ix.sessions[ix.entries[n].Session], int(ix.place[n])
 		b.touch(n)
 		b.note(n, l)
-		score := weightWide * ofWindow.weight(float64(b.inWide[n]), float64(s.window(at, wide)), b.averageWide[1])
-		if tf := b.inNear[n]; tf > 0 {
-			score += weightNear * ofWindow.weight(float64(tf), float64(s.window(at, near)), b.averageWide[0])
+		c := &b.cells[n]
+		score := weightWide * ofWindow.weight(float64(c.inWide), float64(s.window(at, wide)), b.averageWide[1])
+		if c.inNear > 0 {
+			score += weightNear * ofWindow.weight(float64(c.inNear), float64(s.window(at, near)), b.averageWide[0])
 		}
-		b.windows[n] += l.idf * score
-		b.inNear[n], b.inWide[n] = 0, 0
+		c.windows += float32(l.idf * score)
+		c.inNear, c.inWide = 0, 0
 	}
 	for _, in := range b.talksSeen {
 		s := &ix.sessions[in]
@@ -195,16 +210,17 @@ func (b *board) everything(a *Analysis) {
 // score is what an entry has in all.
 func (b *board) score(n uint32) float64 {
 	e := &b.ix.entries[n]
-	s := b.base[n] + b.windows[n] + b.extra[n]
+	s := float64(b.cells[n].base) + float64(b.cells[n].windows) + b.extra[n]
 	if e.Session < 0 {
 		return s
 	}
 	s += b.weightTalk * b.talk[e.Session]
 	if at := b.ix.place[n]; at > 0 {
 		before := b.ix.sessions[e.Session].members[at-1]
-		s += weightPrevious * b.base[before]
+		base := float64(b.cells[before].base)
+		s += weightPrevious * base
 		if b.ix.entries[before].Question {
-			s += weightAnswer * b.base[before]
+			s += weightAnswer * base
 		}
 	}
 	return s
@@ -227,7 +243,7 @@ func (b *board) finish(q *Query, r *Result, onlyBoosts bool) {
 		if q.Keep != nil && !q.Keep(n, *e) {
 			continue
 		}
-		h := Hit{Seq: n, Date: a.date(e.Time, q.Now.Location()), Timed: a.When && e.Timed, Around: b.windows[n] > 0}
+		h := Hit{Seq: n, Date: a.date(e.Time, q.Now.Location()), Timed: a.When && e.Timed, Around: b.cells[n].windows > 0}
 		h.Said = e.Speaker >= 0 && said[e.Speaker]
 		boost := 1.0
 		if h.Said {

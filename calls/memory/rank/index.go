@@ -103,7 +103,7 @@ func (ix *Index) Entry(seq uint32) Entry { return ix.entries[seq] }
 
 // NewIndex makes an index of all entries at once.
 func NewIndex(entries []Entry) *Index {
-	ix := &Index{entries: entries, place: make([]int32, len(entries))}
+	ix := &Index{entries: entries, place: make([]int32, len(entries), cap(entries)), sessions: sessionsOf(entries)}
 	for seq, e := range entries {
 		if e.Deleted {
 			continue
@@ -114,9 +114,6 @@ func NewIndex(entries []Entry) *Index {
 		if e.Session < 0 {
 			ix.talks++
 			continue
-		}
-		for int(e.Session) >= len(ix.sessions) {
-			ix.sessions = append(ix.sessions, session{})
 		}
 		s := &ix.sessions[e.Session]
 		s.members = append(s.members, uint32(seq))
@@ -131,10 +128,34 @@ func NewIndex(entries []Entry) *Index {
 		if !slices.IsSortedFunc(s.members, byTime) {
 			slices.SortStableFunc(s.members, byTime)
 		}
-		s.until = make([]int64, len(s.members))
+		s.until = s.until[:len(s.members)]
 		ix.measure(s, 0)
 	}
 	return ix
+}
+
+// sessionsOf makes room for the members of all sessions, without any between them.
+func sessionsOf(entries []Entry) []session {
+	var sizes []int32
+	all := 0
+	for i := range entries {
+		e := &entries[i]
+		if e.Deleted || e.Session < 0 {
+			continue
+		}
+		for int(e.Session) >= len(sizes) {
+			sizes = append(sizes, 0)
+		}
+		sizes[e.Session]++
+		all++
+	}
+	sessions := make([]session, len(sizes))
+	members, until := make([]uint32, all), make([]int64, all)
+	for i, n := range sizes {
+		sessions[i].members, members = members[:0:n], members[n:]
+		sessions[i].until, until = until[:0:n], until[n:]
+	}
+	return sessions
 }
 
 // Members are the memories of a session in order of their time; do not change them.

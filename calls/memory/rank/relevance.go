@@ -56,14 +56,14 @@ func (b *board) measure(r *Result, asked float64) {
 	best := r.Hits[0]
 	cover := 0.0
 	for _, h := range r.Hits[:min(len(r.Hits), bestHits)] {
-		cover = max(cover, float64(b.cover[h.Seq])/asked)
+		cover = max(cover, float64(b.cells[h.Seq].cover)/asked)
 	}
 	full := ofMemory.k1 + 1
 	if e := b.ix.entries[best.Seq]; e.Session >= 0 && len(b.ix.sessions[e.Session].members) > 1 {
 		full += weightPrevious*(ofMemory.k1+1) + (weightNear+weightWide+b.weightTalk)*(ofWindow.k1+1)
 	}
 	strength := 0.0
-	if matched := float64(b.matched[best.Seq]); matched > 0 {
+	if matched := float64(b.cells[best.Seq].matched); matched > 0 {
 		strength = min(1, cover*best.Score/(full*matched))
 	}
 	spaceless := r.Analysis.spaceless()

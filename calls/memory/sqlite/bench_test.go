@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ const (
 	benchBatch  = 1000 // memories in a transaction
 	benchAsked  = 200  // queries
 	benchSingle = 10   // single saves in a round: in turns, so that all are disturbed alike
-	benchRounds = 150
+	benchRounds = 300  // in which each user comes to have so many that they are folded
 	benchLimit  = 50
 )
 
@@ -395,6 +396,8 @@ func peakMB() float64 {
 	return 0
 }
 
+// resetPeak begins anew, without what is left of other parts.
 func resetPeak() {
+	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where there is none, the peak is of all
 }

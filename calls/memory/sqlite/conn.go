@@ -12,6 +12,8 @@ import (
 type conn struct {
 	sql   *sql.Conn
 	stmts map[string]*sql.Stmt
+	// known are the users to whom the last changes have brought memories.
+	known known
 }
 
 // The driver starts a goroutine per statement for a context that can end, so

@@ -136,6 +136,7 @@ func (s *Store) tidy(c *conn) error {
 			return err
 		}
 	}
+	c.known.forget()
 	for _, name := range users {
 		err := transact(c, func() error {
 			u, err := findUser(c, name)

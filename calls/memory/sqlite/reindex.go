@@ -44,7 +44,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	}
 	done := 0
 	for _, name := range old {
-		err := s.writer.write(ctx, func(c *conn) error {
+		err := s.change(ctx, func(c *conn) error {
 			u, err := readUser(c, name)
 			if u == nil || err != nil || u.analysis >= rank.AnalysisVersion {
 				return err // another process was faster

@@ -37,8 +37,11 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 		}
 	}
 	saved := make([]memory.Saved, len(list))
-	err := s.change(ctx, func(c *conn) error {
+	err := s.save(ctx, func(c *conn) error {
 		batch := &batch{store: s, conn: c, now: now, users: map[string]*user{}}
+		if err := c.known.check(c); err != nil {
+			return err
+		}
 		for i := range ready {
 			var err error
 			if saved[i], err = batch.save(&ready[i]); err != nil {
@@ -94,11 +97,15 @@ func (b *batch) user(name string) (*user, error) {
 	if u := b.users[name]; u != nil {
 		return u, nil
 	}
-	u, err := makeUser(b.conn, name)
-	if err == nil {
-		b.users[name] = u
+	u := b.conn.known.users[name]
+	if u == nil {
+		var err error
+		if u, err = makeUser(b.conn, name); err != nil {
+			return nil, err
+		}
 	}
-	return u, err
+	b.users[name] = u
+	return u, nil
 }
 
 func (b *batch) save(p *prepared) (memory.Saved, error) {
@@ -255,6 +262,7 @@ func (b *batch) finish() error {
 				return err
 			}
 		}
+		b.conn.known.add(u)
 	}
 	return nil
 }

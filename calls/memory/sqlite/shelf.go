@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -13,9 +14,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxCached is how many entries of all users stay in the heap, at about 40 bytes
-// each.
-const maxCached = 1_500_000
+// maxCached is how much of all users stays in the heap, in bytes: a million memories
+// and more.
+const maxCached = 100 << 20
+
+// What an entry and a word of the tail take of that, about.
+const (
+	entryCost = 56
+	wordCost  = 16
+)
 
 // shelf is what this process knows of one user's memories apart from their words,
 // and the words of the tail. It is kept up to date with what is read.
@@ -25,11 +32,23 @@ type shelf struct {
 	mu sync.RWMutex
 	state
 	index *rank.Index
-	tail  map[string][]rank.Posting
+	tail  []tailWord
 }
 
-// roomToGrow is how many entries more there is room for: the next memory should not
-// copy them all.
+// tailWord says that a word stands in a memory of the tail. Most users have one, so it
+// is small: of the word it has a hash so long that no two words meet.
+type tailWord struct {
+	word    uint64
+	posting rank.Posting
+}
+
+var wordSeed = maphash.MakeSeed()
+
+// cost is what a shelf takes of maxCached.
+func (sh *shelf) cost() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
+
+// roomToGrow is for how many entries more there is room at most: the next memory should
+// not copy them all.
 const roomToGrow = 1024
 
 // state is how much of a user's memories is known.
@@ -94,22 +113,24 @@ func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh = s.shelves[id]; sh == nil {
-		s.evict(seen.n)
+		s.evict(seen.n * entryCost)
 		sh = &shelf{user: id}
 		s.shelves[id] = sh
 	}
 	return sh, seen, nil
 }
 
-// evict drops shelves until there is room for n entries, but none that is being read.
-func (s *Store) evict(n int64) {
+// evict drops shelves until there is room for so many bytes, but none that is being
+// read.
+func (s *Store) evict(room int64) {
 	for id, sh := range s.shelves {
 		if !sh.mu.TryRLock() {
 			continue
 		}
-		if n += sh.n; n > s.cached {
-			n -= sh.n
+		if cost := sh.cost(); room+cost > s.cached {
 			delete(s.shelves, id)
+		} else {
+			room += cost
 		}
 		sh.mu.RUnlock()
 	}
@@ -176,11 +197,9 @@ func (sh *shelf) readNew(c *conn, seen state) error {
 
 // dropTail forgets the words of memories below a number: they are in the postings.
 func (sh *shelf) dropTail(folded int64) {
-	for term, list := range sh.tail {
-		list = slices.DeleteFunc(list, func(p rank.Posting) bool { return int64(p.Seq()) < folded })
-		if sh.tail[term] = list; len(list) == 0 {
-			delete(sh.tail, term)
-		}
+	sh.tail = slices.DeleteFunc(sh.tail, func(w tailWord) bool { return int64(w.posting.Seq()) < folded })
+	if len(sh.tail) == 0 {
+		sh.tail = nil
 	}
 }
 
@@ -196,7 +215,7 @@ func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sh.index, sh.tail = rank.NewIndex(entries), map[string][]rank.Posting{}
+	sh.index, sh.tail = rank.NewIndex(entries), nil
 	if err := sh.readSpeakers(c); err != nil {
 		return err
 	}
@@ -210,7 +229,8 @@ func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
 // there are.
 func readEntries(c *conn, user, from, until int64) (entries []rank.Entry, err error) {
 	first := from >> entryBits
-	entries = make([]rank.Entry, 0, max(until-first<<entryBits, 0)+roomToGrow)
+	n := max(until-first<<entryBits, 0)
+	entries = make([]rank.Entry, 0, n+min(n/8+8, roomToGrow))
 	err = c.rows("SELECT data FROM entry WHERE user = ? AND chunk >= ? ORDER BY chunk", []any{user, first}, func(scan func(...any) error) error {
 		var b sql.RawBytes
 		if err := scan(&b); err != nil {
@@ -240,10 +260,15 @@ func (sh *shelf) readTail(c *conn, from, until int64) error {
 	if err != nil {
 		return err
 	}
+	words := 0
+	for i := range docs {
+		words += len(docs[i].terms)
+	}
+	sh.tail = slices.Grow(sh.tail, words)
 	for i := range docs {
 		sh.index.Append(docs[i].entry)
 		for _, f := range docs[i].terms {
-			sh.tail[f.Term] = append(sh.tail[f.Term], rank.MakePosting(uint32(from)+uint32(i), f.N))
+			sh.tail = append(sh.tail, tailWord{maphash.String(wordSeed, f.Term), rank.MakePosting(uint32(from)+uint32(i), f.N)})
 		}
 	}
 	return nil
@@ -341,7 +366,13 @@ func (v *view) SessionNumber(name string) int32 {
 
 func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
 	to, err := v.lists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
-	return append(to, v.tail[term]...), err
+	word := maphash.String(wordSeed, term)
+	for _, w := range v.tail {
+		if w.word == word {
+			to = append(to, w.posting)
+		}
+	}
+	return to, err
 }
 
 func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {

@@ -20,7 +20,7 @@ func TestEvict(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s.cached = 25
+	s.cached = 25 * (entryCost + 2*wordCost)
 	for round := range 2 {
 		for u := range 9 {
 			user := fmt.Sprint("user", u)

@@ -51,7 +51,7 @@ type Store struct {
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
 	toFold  map[string]bool  // users whose tail is long
-	cached  int64            // how many entries of all shelves stay in the heap
+	cached  int64            // how much of all shelves stays in the heap
 	scrub   bool             // something was deleted
 	once    sync.Once
 	closing error
@@ -123,6 +123,14 @@ func (s *Store) Close() error {
 
 // change is a write whose errors say which file they are about.
 func (s *Store) change(ctx context.Context, do func(*conn) error) error {
+	return s.save(ctx, func(c *conn) error {
+		c.known.forget()
+		return do(c)
+	})
+}
+
+// save is a change that only brings memories: what is known of users stays known.
+func (s *Store) save(ctx context.Context, do func(*conn) error) error {
 	if s.frozen != nil {
 		return s.frozen.refuse(s.file)
 	}

@@ -119,3 +119,41 @@ func (s *session) store(c *conn, u *user, now time.Time) error {
 	}
 	return c.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
 }
+
+// known is what the connection that writes knows of users after it has saved memories,
+// so that the next save need not ask for it. It holds as long as nobody changes
+// anything else.
+type known struct {
+	version int64 // of the file, which changes when others write to it
+	users   map[string]*user
+}
+
+// maxKnown is of how many users, and of how many sessions of each, is known.
+const maxKnown = 64
+
+func (k *known) forget() { k.users = nil }
+
+// check forgets all when somebody else has written to the file.
+func (k *known) check(c *conn) error {
+	before := k.version
+	_, err := c.row("PRAGMA data_version", nil, &k.version)
+	if err != nil || k.version != before {
+		k.forget()
+	}
+	return err
+}
+
+// add keeps a user as a batch has left it.
+func (k *known) add(u *user) {
+	if k.users == nil || len(k.users) >= maxKnown {
+		k.users = map[string]*user{}
+	}
+	if len(u.sessions) > maxKnown {
+		clear(u.sessions)
+	}
+	for _, in := range u.sessions {
+		in.waits, in.fresh = in.waits || in.fresh != 0, 0
+	}
+	u.fresh, u.long, u.changed = 0, false, false
+	k.users[u.name] = u
+}

@@ -137,6 +137,7 @@ func transact(c *conn, f func() error) (err error) {
 	}
 	defer func() {
 		if err != nil {
+			c.known.forget()
 			_ = c.exec("ROLLBACK") // a full disk may have ended the transaction already
 		}
 	}()
@@ -157,6 +158,7 @@ func apply(c *conn, do func(*conn) error, alone bool) (failed, err error) {
 		return nil, err
 	}
 	if failed = do(c); failed != nil {
+		c.known.forget()
 		if err := c.exec("ROLLBACK TO change"); err != nil {
 			return failed, failed // the transaction is gone, for the same reason
 		}
