@@ -330,6 +330,16 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	return err
 }
 
+// Repeats says whether a memory says what another one of its id does: it is equal to it,
+// or would be if it had not come without a time.
+func (m *BaseMemory) Repeats(old *BaseMemory, dated bool) bool {
+	again := *m
+	if !dated {
+		again.Timestamp = old.Timestamp
+	}
+	return old.Equal(&again)
+}
+
 // Equal says whether two memories are the same in all but their id.
 func (m *BaseMemory) Equal(o *BaseMemory) bool {
 	a, b := *m, *o

@@ -13,7 +13,8 @@ import (
 // error survives the end of the process and of the machine.
 type MemoryStorage interface {
 	// SaveMemories stores all or none. A memory of a known id replaces that one, whose
-	// old version goes to the history; the same one again changes nothing. A memory
+	// old version goes to the history; the same one again changes nothing, not even its
+	// time where none is given. A memory
 	// without an id that says exactly what a stored one does, in the same context, is
 	// taken for that one; utterances of a chat only if their time is the same too.
 	// The id of another user's memory is refused.

@@ -23,8 +23,8 @@ func newMemory(a *app) *cobra.Command {
 		Long: `Add, search, move and tidy up what is remembered. Memories live in the state
 directory; flows that name a user and a session under memory: use the same ones.
 
-Whose memory it is, is a wall: what reads or deletes names a user with --user, or
-says --all-users. --user "" is the user without a name.`,
+Whose memory it is, is a wall: what reads or deletes more than one by its id names a
+user with --user, or says --all-users. --user "" is the user without a name.`,
 		Example: strings.Trim(`
   scheduler memory add --user lin "I like jasmine tea best."
   scheduler memory search --user lin "which tea?"

@@ -61,9 +61,6 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if at.IsZero() {
-		at = time.Now()
-	}
 	one := memory.BaseMemory{ID: m.id, Content: text, Timestamp: at, Context: memory.Context{UserID: m.user, SessionID: m.session}}
 	if m.other != "" {
 		one.Context.Other = value.OfString(m.other)
@@ -100,11 +97,16 @@ func newMemoryGet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show a memory, a snapshot or a meta snapshot",
+		Long: `Show a memory, a snapshot or a meta snapshot. Who has its id needs no user; with
+--user it is shown only if it is that user's.`,
 		Example: strings.Trim(`
   scheduler memory get memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
   scheduler memory get memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77 --json | jq -r .content`, "\n"),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if history && !strings.HasPrefix(args[0], string(memory.MemoryID)+"_") {
+				return usageError(errors.New("--history is for memories: of snapshots there are no old versions"))
+			}
 			users := memory.AllUsers()
 			if cmd.Flags().Changed("user") {
 				users = memory.User(user)
@@ -252,8 +254,8 @@ it is interrupted, the same command goes on with the rest.`,
 				return err
 			}
 			if which.ID != "" {
-				if which.ID, err = memory.CheckID(memory.MemoryID, which.ID); err != nil {
-					return usageError(err)
+				if which.ID, err = memory.CheckID(memory.MemoryID, args[0]); err != nil {
+					return usageError(fmt.Errorf("%q is no id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
 				}
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -245,7 +246,7 @@ func (s *memorySearch) answer(ctx context.Context, p *memory.SnapshotProcessor, 
 	}
 	parsed, err := value.ParseJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the JSON at %w", err)
+		return nil, archive.ErrJSON(err)
 	}
 	if request, ok := parsed.Get("request"); !ok || request.Kind() != value.Object {
 		return nil, errors.New(`there is no "request", an object with current_query`)

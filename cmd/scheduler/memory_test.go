@@ -233,6 +233,11 @@ func TestMemoryGet(t *testing.T) {
 			t.Errorf("%s of another: exit code %d", id, code)
 		}
 	}
+	for _, args := range [][]string{{"get", made.Snapshots[0], "--history"}, {"delete", made.Snapshots[0]}} {
+		if code := p.run("", append([]string{"memory"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), "memor") || strings.Contains(p.stderr.String(), "leave the id out") {
+			t.Errorf("%v: exit code %d, %s", args, code, &p.stderr)
+		}
+	}
 	for _, id := range []string{"snapshot_x", "meta_../x", "memory_", "x"} {
 		if code := p.run("", "memory", "get", id); code != exitUsage || !strings.Contains(p.stderr.String(), "and a UUID") {
 			t.Errorf("%s: exit code %d, %s", id, code, &p.stderr)

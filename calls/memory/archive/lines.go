@@ -54,8 +54,14 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 	now, read := time.Now(), 0
 	err = each(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
 		read++
-		if m.Timestamp.IsZero() { // one after the other, so that what was said twice stays
-			m.Timestamp = now.Add(time.Duration(read-total) * time.Millisecond)
+		if m.Timestamp.IsZero() {
+			known, err := isThere(ctx, store, m.ID)
+			if err != nil {
+				return fmt.Errorf("importing %s: %w", name, err)
+			}
+			if !known { // one after the other, so that what was said twice stays
+				m.Timestamp = now.Add(time.Duration(read-total) * time.Millisecond)
+			}
 		}
 		batch = append(batch, m)
 		if len(batch) < 5*together {
@@ -67,6 +73,15 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 		return r, err
 	}
 	return r, flush()
+}
+
+// isThere says whether there is a memory of an id.
+func isThere(ctx context.Context, store memory.Store, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	old, err := store.LoadMemory(ctx, id)
+	return old != nil, err
 }
 
 // check reads all lines and counts them.
@@ -140,11 +155,17 @@ func each(ctx context.Context, name string, file io.Reader, options Options, use
 	return nil
 }
 
+// ErrJSON says where the JSON of one line is wrong; err is that of its parser, which
+// counts lines too.
+func ErrJSON(err error) error {
+	return errors.New("column " + strings.TrimPrefix(err.Error(), "1:"))
+}
+
 // read reads a line.
 func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
 	v, err := value.ParseJSON(text)
 	if err != nil {
-		return m, fmt.Errorf("the JSON at %w", err)
+		return m, ErrJSON(err)
 	}
 	if err := m.DecodeValue(v); err != nil {
 		return m, err

@@ -78,11 +78,11 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 	defer s.mu.Unlock()
 	now := s.clock()
 	list = slices.Clone(list)
-	given := make([]bool, len(list))
+	given, dated := make([]bool, len(list)), make([]bool, len(list))
 	owners := map[string]string{}
 	for i := range list {
 		m := &list[i]
-		given[i] = m.ID != ""
+		given[i], dated[i] = m.ID != "", !m.Timestamp.IsZero()
 		if err := m.Normalize(now); err != nil {
 			return nil, memory.At(i, len(list), err)
 		}
@@ -97,14 +97,14 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 	}
 	saved := make([]memory.Saved, len(list))
 	for i, m := range list {
-		saved[i] = s.save(m, given[i], now)
+		saved[i] = s.save(m, given[i], dated[i], now)
 	}
 	return saved, nil
 }
 
-func (s *Store) save(m memory.BaseMemory, given bool, now time.Time) memory.Saved {
+func (s *Store) save(m memory.BaseMemory, given, dated bool, now time.Time) memory.Saved {
 	if r := s.byID[m.ID]; r != nil {
-		if r.Equal(&m) {
+		if m.Repeats(&r.BaseMemory, dated) {
 			return memory.Saved{ID: m.ID, State: memory.Unchanged}
 		}
 		r.versions = append(r.versions, r.BaseMemory)

@@ -223,6 +223,15 @@ func testSame(t *testing.T, f *fixture) {
 			t.Errorf("with an id: %v, %v", saved, err)
 		}
 	}
+	undated := given
+	undated.Timestamp = time.Time{}
+	f.wait(time.Minute)
+	if saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{undated}); err != nil || saved[0].State != memory.Unchanged {
+		t.Errorf("with an id, without a time: %v, %v", saved, err)
+	}
+	if m, err := f.LoadMemory(t.Context(), given.ID); err != nil || !m.Timestamp.Equal(given.Timestamp) {
+		t.Errorf("its time: %v, %v", m, err)
+	}
 	if ids := f.save(say("twice", "s", 0), say("twice", "s", 0)); ids[0] != ids[1] {
 		t.Errorf("in one change: %v", ids)
 	}

@@ -18,7 +18,7 @@ import (
 // prepared is a memory with all that can be computed before the transaction.
 type prepared struct {
 	memory.BaseMemory
-	given        bool // it came with its id
+	given, dated bool // it came with its id, its time
 	uuid         uuid.UUID
 	other, extra any
 	hash         int64
@@ -57,7 +57,7 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 }
 
 func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
-	p.given = m.ID != ""
+	p.given, p.dated = m.ID != "", !m.Timestamp.IsZero()
 	if err := m.Normalize(now); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	switch {
 	case err != nil:
 		return "", err
-	case old.Equal(&p.BaseMemory):
+	case p.Repeats(old, p.dated):
 		return memory.Unchanged, nil
 	}
 	in, err := b.session(u, p.Context.SessionID)
