@@ -60,23 +60,27 @@ func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, may f
 		return nil, p.tooLarge(what, "request", size)
 	}
 	timeout := time.Duration(p.limits.Timeout)
-	rctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	inner := ctx
+	if proc.session == nil || proc.services != nil { // else the session sees to the limit
+		var cancel context.CancelFunc
+		inner, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	var t *ticket
 	if proc.services != nil {
 		t = may()
-		token, over := proc.services.issue(rctx, t)
+		token, over := proc.services.issue(inner, t)
 		defer over()
 		req.Token = token
 	}
 	var reply *proto.Reply
 	if proc.session != nil {
-		reply, err = proc.session.ask(rctx, req, size)
+		reply, err = proc.session.ask(inner, req, size, timeout)
 	} else {
-		reply, err = proc.api.Ask(rctx, req)
+		reply, err = proc.api.Ask(inner, req)
 	}
 	if err != nil {
-		return nil, p.broken(ctx, rctx, proc, what, err, proc.session != nil)
+		return nil, p.broken(ctx, inner, proc, what, err, proc.session != nil)
 	}
 	if f := reply.GetFailure(); f != nil {
 		p.succeeded()
@@ -118,7 +122,7 @@ func (p *plugin) broken(outer, inner context.Context, proc *process, what string
 			p.suspect(proc)
 		}
 		return outer.Err()
-	case errors.Is(inner.Err(), context.DeadlineExceeded):
+	case errors.Is(err, errOverdue), errors.Is(inner.Err(), context.DeadlineExceeded):
 		p.suspect(proc)
 		return p.errorf(calls.Timeout, what, "no answer within %s", time.Duration(p.limits.Timeout)).
 			WithHint("limits.timeout in plugin.yaml is the time for one request")

@@ -23,16 +23,29 @@ type session struct {
 	stream grpc.BidiStreamingClient[proto.Requests, proto.Replies]
 	cancel context.CancelFunc
 	limit  int
-	wake   chan struct{}
-	// broken is closed when the stream is of no use any more; err says why.
-	broken chan struct{}
 
 	mu      sync.Mutex
-	err     error
+	more    sync.Cond // the queue is not empty any more, or err is set
+	err     error     // why the stream is of no use any more
 	last    uint64
-	pending map[uint64]chan<- *proto.Reply
+	pending map[uint64]*waiter
 	queue   []queued
 }
+
+// waiter is who waits for a reply; nil comes where the session is at its end. A timer
+// of its own costs less than a context with a deadline for every request. Waiters that
+// got their reply are used again: nothing can come to them any more.
+type waiter struct {
+	reply chan *proto.Reply
+	timer *time.Timer
+}
+
+var waiters = sync.Pool{New: func() any {
+	return &waiter{reply: make(chan *proto.Reply, 1), timer: time.NewTimer(0)}
+}}
+
+// errOverdue says that the reply did not come in time.
+var errOverdue = errors.New("no answer in time")
 
 // frame is how many bytes a request has at most inside a message beside its own: the
 // header, the id, the token, the timeout.
@@ -50,10 +63,8 @@ func openSession(api proto.PluginClient, limit int) (*session, error) {
 		cancel()
 		return nil, err
 	}
-	s := &session{
-		stream: stream, cancel: cancel, limit: limit, wake: make(chan struct{}, 1),
-		broken: make(chan struct{}), pending: map[uint64]chan<- *proto.Reply{},
-	}
+	s := &session{stream: stream, cancel: cancel, limit: limit, pending: map[uint64]*waiter{}}
+	s.more.L = &s.mu
 	go s.send()
 	go s.receive()
 	return s, nil
@@ -65,76 +76,99 @@ func (s *session) close() { s.fail(errors.New("the session is closed")) }
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = err
-		s.cancel()
-		close(s.broken)
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	s.cancel()
+	s.more.Signal()
+	for id, w := range s.pending {
+		delete(s.pending, id)
+		w.reply <- nil
 	}
 }
 
-// ask sends a request and waits for its reply. size is that of the request, with its
-// frame.
-func (s *session) ask(ctx context.Context, req *proto.Request, size int) (*proto.Reply, error) {
+// ask sends a request and waits for its reply, not longer than timeout. size is that
+// of the request, with its frame.
+func (s *session) ask(ctx context.Context, req *proto.Request, size int, timeout time.Duration) (*proto.Reply, error) {
+	left := timeout
 	if deadline, ok := ctx.Deadline(); ok {
-		req.TimeoutMs = max(1, time.Until(deadline).Milliseconds())
+		left = min(left, time.Until(deadline))
 	}
-	reply := make(chan *proto.Reply, 1)
+	req.TimeoutMs = max(1, left.Milliseconds())
+	w := waiters.Get().(*waiter)
+	if err := s.enter(w, req, size); err != nil {
+		return nil, err
+	}
+	w.timer.Reset(timeout)
+	select {
+	case r := <-w.reply:
+		w.timer.Stop()
+		waiters.Put(w)
+		if r == nil {
+			return nil, s.err
+		}
+		return r, nil
+	case <-ctx.Done():
+		w.timer.Stop()
+		s.giveUp(req.Id)
+		return nil, ctx.Err()
+	case <-w.timer.C:
+		s.giveUp(req.Id)
+		return nil, errOverdue
+	}
+}
+
+// enter gives the request its id, and w its reply.
+func (s *session) enter(w *waiter, req *proto.Request, size int) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.err != nil {
-		defer s.mu.Unlock()
-		return nil, s.err
+		return s.err
 	}
 	s.last++
 	req.Id = s.last
-	s.pending[req.Id] = reply
-	s.queue = append(s.queue, queued{req, size})
-	s.mu.Unlock()
-	s.signal()
-	select {
-	case r := <-reply:
-		return r, nil
-	case <-ctx.Done():
-		s.giveUp(req.Id)
-		return nil, ctx.Err()
-	case <-s.broken:
-		select {
-		case r := <-reply:
-			return r, nil
-		default:
-			return nil, s.err
-		}
-	}
+	s.pending[req.Id] = w
+	s.enqueue(req, size)
+	return nil
 }
 
 // giveUp tells the plugin that nobody waits for the reply any more.
 func (s *session) giveUp(id uint64) {
-	cancel := &proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.pending, id)
-	s.queue = append(s.queue, queued{cancel, frame})
-	s.mu.Unlock()
-	s.signal()
+	s.enqueue(&proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}, frame)
 }
 
-func (s *session) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+// enqueue has a request sent. s.mu is held.
+func (s *session) enqueue(req *proto.Request, size int) {
+	s.queue = append(s.queue, queued{req, size})
+	if len(s.queue) == 1 {
+		s.more.Signal()
 	}
 }
 
+// next waits for requests to send; there are none when the session is at its end.
+func (s *session) next() []queued {
+	s.mu.Lock()
+	for len(s.queue) == 0 && s.err == nil {
+		s.more.Wait()
+	}
+	s.mu.Unlock()
+	runtime.Gosched() // whoever is about to ask goes along
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil
+	}
+	queue := s.queue
+	s.queue = nil
+	return queue
+}
+
 func (s *session) send() {
-	for {
-		select {
-		case <-s.broken:
-			return
-		case <-s.wake:
-		}
-		runtime.Gosched() // whoever is about to ask goes along
-		s.mu.Lock()
-		queue := s.queue
-		s.queue = nil
-		s.mu.Unlock()
+	for queue := s.next(); len(queue) > 0; queue = s.next() {
 		for len(queue) > 0 {
 			n := s.together(queue)
 			message := &proto.Requests{Requests: make([]*proto.Request, n)}
@@ -163,30 +197,39 @@ func (s *session) together(queue []queued) int {
 func (s *session) receive() {
 	for {
 		message, err := s.stream.Recv()
+		if err == nil {
+			err = s.deliver(message.GetReplies())
+		}
 		if err != nil {
 			s.fail(err)
 			return
 		}
-		for _, reply := range message.GetReplies() {
-			if err := s.deliver(reply); err != nil {
-				s.fail(err)
-				return
-			}
-		}
 	}
 }
 
-func (s *session) deliver(reply *proto.Reply) error {
-	s.mu.Lock()
-	waiting, ok := s.pending[reply.GetId()]
-	delete(s.pending, reply.GetId())
-	last := s.last
-	s.mu.Unlock()
-	switch {
-	case ok:
-		waiting <- reply
-	case reply.GetId() == 0 || reply.GetId() > last:
-		return fmt.Errorf("%w: it answered request %d, which was never made", errViolation, reply.GetId())
+// deliver gives replies to those who wait for them; some come too late.
+func (s *session) deliver(replies []*proto.Reply) error {
+	found, err := s.claim(replies)
+	for i, w := range found {
+		if w != nil {
+			w.reply <- replies[i]
+		}
 	}
-	return nil // an answer that nobody waits for any more
+	return err
+}
+
+// claim finds who waits for the replies, up to one that nobody asked for.
+func (s *session) claim(replies []*proto.Reply) ([]*waiter, error) {
+	found := make([]*waiter, len(replies))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, reply := range replies {
+		id := reply.GetId()
+		if id == 0 || id > s.last {
+			return found[:i], fmt.Errorf("%w: it answered request %d, which was never made", errViolation, id)
+		}
+		found[i] = s.pending[id]
+		delete(s.pending, id)
+	}
+	return found, nil
 }

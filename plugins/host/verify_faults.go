@@ -40,14 +40,15 @@ func (v *verification) raw(ctx context.Context, req *proto.Request) error {
 	if err != nil {
 		return err
 	}
-	rctx, cancel := context.WithTimeout(ctx, time.Duration(v.plugin.limits.Timeout))
+	timeout := time.Duration(v.plugin.limits.Timeout)
+	rctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	reply, err := proc.api.Ask(rctx, req)
 	if err := wantFailure(rctx, proc, reply, err); err != nil {
 		return fmt.Errorf("by Ask: %w", err)
 	}
 	if proc.session != nil {
-		reply, err := proc.session.ask(rctx, req, 0)
+		reply, err := proc.session.ask(rctx, req, 0, 2*timeout) // rctx ends it
 		if err := wantFailure(rctx, proc, reply, err); err != nil {
 			return fmt.Errorf("by Session: %w", err)
 		}

@@ -77,6 +77,9 @@ func stamp(t time.Time) string {
 }
 
 func unstamp(text string) time.Time {
+	if text == "" { // the usual case: an error costs more than a time
+		return time.Time{}
+	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return time.Time{}

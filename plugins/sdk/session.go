@@ -17,20 +17,16 @@ import (
 func (s *pluginServer) Session(stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	out := &outbox{limit: s.limit, wake: make(chan struct{}, 1)}
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		out.run(ctx, stream)
-	}()
-
+	out := newOutbox(stream, s.limit)
+	jobs := make(chan job)
+	defer close(jobs)
 	var running inflight
 	for {
 		message, err := stream.Recv()
 		if err != nil {
 			cancel()
 			running.Wait()
-			<-sent
+			out.close()
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -42,12 +38,35 @@ func (s *pluginServer) Session(stream grpc.BidiStreamingServer[proto.Requests, p
 				continue
 			}
 			ctx, done := running.add(ctx, req)
-			go func() {
-				defer done()
-				out.put(s.answer(ctx, req))
-			}()
+			j := job{ctx, req, done}
+			select {
+			case jobs <- j:
+			default:
+				go s.work(j, jobs, out)
+			}
 		}
 	}
+}
+
+// job is one request to answer.
+type job struct {
+	ctx  context.Context
+	req  *proto.Request
+	done func()
+}
+
+// work answers a request, and then waits for others: a goroutine that is used again
+// has the stack that it needs. There are as many as the host ever had requests under
+// way at a time.
+func (s *pluginServer) work(j job, more <-chan job, out *outbox) {
+	for ok := true; ok; j, ok = <-more {
+		s.do(j, out)
+	}
+}
+
+func (s *pluginServer) do(j job, out *outbox) {
+	defer j.done()
+	out.put(s.answer(j.ctx, j.req))
 }
 
 // inflight is the requests that are being answered. The host cancels one whose time
@@ -87,41 +106,66 @@ func (r *inflight) cancel(id uint64) {
 
 // outbox holds replies until they are sent.
 type outbox struct {
+	stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]
+	limit  int
+	sent   chan struct{} // closed when nothing is sent any more
+
 	mu      sync.Mutex
+	more    sync.Cond // waiting is not empty any more, or closed is set
 	waiting []*proto.Reply
 	sizes   []int // of those
-	wake    chan struct{}
-	limit   int
+	closed  bool
+}
+
+func newOutbox(stream grpc.BidiStreamingServer[proto.Requests, proto.Replies], limit int) *outbox {
+	o := &outbox{stream: stream, limit: limit, sent: make(chan struct{})}
+	o.more.L = &o.mu
+	go o.send()
+	return o
 }
 
 func (o *outbox) put(reply *proto.Reply, size int) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.waiting, o.sizes = append(o.waiting, reply), append(o.sizes, size)
-	o.mu.Unlock()
-	select {
-	case o.wake <- struct{}{}:
-	default:
+	if len(o.waiting) == 1 {
+		o.more.Signal()
 	}
 }
 
-func (o *outbox) run(ctx context.Context, stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-o.wake:
-		}
-		runtime.Gosched() // what is nearly ready goes along
-		o.mu.Lock()
-		batch, sizes := o.waiting, o.sizes
-		o.waiting, o.sizes = nil, nil
-		o.mu.Unlock()
-		for len(batch) > 0 {
+// close waits until what was put is sent.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.more.Signal()
+	<-o.sent
+}
+
+// next waits for replies to send; there are none any more when the outbox is closed.
+func (o *outbox) next() ([]*proto.Reply, []int) {
+	o.mu.Lock()
+	for len(o.waiting) == 0 && !o.closed {
+		o.more.Wait()
+	}
+	o.mu.Unlock()
+	runtime.Gosched() // what is nearly ready goes along
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	replies, sizes := o.waiting, o.sizes
+	o.waiting, o.sizes = nil, nil
+	return replies, sizes
+}
+
+func (o *outbox) send() {
+	defer close(o.sent)
+	for replies, sizes := o.next(); len(replies) > 0; replies, sizes = o.next() {
+		for len(replies) > 0 {
 			n := o.together(sizes)
-			if err := stream.Send(&proto.Replies{Replies: batch[:n]}); err != nil {
+			if err := o.stream.Send(&proto.Replies{Replies: replies[:n]}); err != nil {
 				return // the receiver learns what is wrong
 			}
-			batch, sizes = batch[n:], sizes[n:]
+			replies, sizes = replies[n:], sizes[n:]
 		}
 	}
 }
