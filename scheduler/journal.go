@@ -153,7 +153,7 @@ func (r *RunInfo) Interrupted() bool { return r.State == RunRunning && r.Holder 
 type Holder struct {
 	PID  int
 	Host string
-	// Until is when the lease ends unless it is renewed.
+	// Until is when the lease ends unless it is renewed; zero where it does not end.
 	Until time.Time
 }
 
@@ -169,8 +169,11 @@ func (e *HeldError) Error() string {
 	if e.Holder == nil {
 		return fmt.Sprintf("the run %s does not belong to this process any more", e.Run)
 	}
-	return fmt.Sprintf("the run %s is in the hands of another process: %d on %s holds it until %s, and longer while it lives",
-		e.Run, e.Holder.PID, e.Holder.Host, e.Holder.Until.Local().Format(time.TimeOnly))
+	text := fmt.Sprintf("the run %s is in the hands of another process: %d on %s", e.Run, e.Holder.PID, e.Holder.Host)
+	if e.Holder.Until.IsZero() {
+		return text
+	}
+	return text + " holds it until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
 }
 
 // ErrCancelRequested is why a run stops that somebody cancelled from outside.
