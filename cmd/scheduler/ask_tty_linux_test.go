@@ -170,6 +170,20 @@ func TestAskOnTerminal(t *testing.T) {
 	x.sees("--set '/city=New York' --set /sure=VALUE")
 	x.exits(exitInterrupted)
 
+	x = onTerminal(t, dir, "run", "ask.yaml") // killed at a question, it waits all the same
+	x.sees("city (string)")
+	x.types("Oslo\n")
+	x.sees("sure (boolean)")
+	if err := x.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	x.exits(-1)
+	x = onTerminal(t, dir, "resume", "last")
+	x.sees("city (string)")
+	x.types("Bergen\nno\n2026-05-01\n")
+	x.sees("Bergen 2026-05-01")
+	x.exits(exitDone)
+
 	x = onTerminal(t, dir, "run", "ask.yaml", "--ephemeral") // without a record, too
 	x.sees("city (string)")
 	x.types("Rome\ny\n2026-05-01\n")
