@@ -21,8 +21,11 @@ type leaves struct {
 	newer map[uint32]bool // pages of which the log has another version
 }
 
-// tableLeaf is the type of a page with rows of a table.
-const tableLeaf = 0x0d
+// Types of pages: with rows of a table, and of a table without row ids.
+const (
+	tableLeaf = 0x0d
+	indexLeaf = 0x0a
+)
 
 func openLeaves(name string) (*leaves, error) {
 	f, err := os.Open(name)
@@ -40,12 +43,7 @@ func openLeaves(name string) (*leaves, error) {
 	if l.size < 512 || l.room < 480 {
 		l.size, l.room = 4096, 4096 // as this program makes them
 	}
-	return l, errors.Join(l.readLog(name+"-wal"), l.seekStart())
-}
-
-func (l *leaves) seekStart() error {
-	_, err := l.file.Seek(0, io.SeekStart)
-	return err
+	return l, l.readLog(name + "-wal")
 }
 
 // readLog notes the pages that are in the log: what the file has of them is old, and
@@ -67,8 +65,11 @@ func (l *leaves) readLog(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// each calls row for all rows that may be of any table.
-func (l *leaves) each(ctx context.Context, row func(rid int64, record []byte) error) error {
+// each calls row for all rows in pages of a type, of any table.
+func (l *leaves) each(ctx context.Context, kind byte, row func(rid int64, record []byte) error) error {
+	if _, err := l.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
 	page := make([]byte, l.size)
 	for number := uint32(1); ; number++ {
 		if err := ctx.Err(); err != nil {
@@ -86,7 +87,7 @@ func (l *leaves) each(ctx context.Context, row func(rid int64, record []byte) er
 		if number == 1 {
 			head = 100
 		}
-		if page[head] != tableLeaf || l.newer[number] {
+		if page[head] != kind || l.newer[number] {
 			continue
 		}
 		cells := int(binary.BigEndian.Uint16(page[head+3:]))
@@ -95,7 +96,11 @@ func (l *leaves) each(ctx context.Context, row func(rid int64, record []byte) er
 			if at < head+8 || at >= l.room {
 				continue
 			}
-			if rid, record, ok := l.cell(page[at:l.room]); ok {
+			read := l.cell
+			if kind == indexLeaf {
+				read = l.short
+			}
+			if rid, record, ok := read(page[at:l.room]); ok {
 				if err := row(rid, record); err != nil {
 					return err
 				}
@@ -140,6 +145,15 @@ func (l *leaves) cell(b []byte) (rid int64, record []byte, ok bool) {
 		record = append(record, page[4:min(int64(l.room), 4+length-int64(len(record)))]...)
 	}
 	return rid, record, true
+}
+
+// short reads a row of a table without row ids that lies in one page.
+func (l *leaves) short(b []byte) (_ int64, record []byte, ok bool) {
+	length, n := varint(b)
+	if n == 0 || length <= 0 || length > (int64(l.room)-12)*64/255-23 || length > int64(len(b)-n) {
+		return 0, nil, false
+	}
+	return 0, b[n : int64(n)+length], true
 }
 
 // varint reads a number of up to nine bytes; n is 0 where it is cut.
@@ -238,7 +252,10 @@ func (d *Damaged) rescue(ctx context.Context, each func(rid int64, m memory.Base
 	if err != nil {
 		return err
 	}
-	err = l.each(ctx, func(rid int64, record []byte) error {
+	if err := d.rescueNames(ctx, l); err != nil {
+		return errors.Join(err, l.file.Close())
+	}
+	err = l.each(ctx, tableLeaf, func(rid int64, record []byte) error {
 		m, session, hash, ok := memoryOf(columns(record))
 		if !ok || d.seen[rid] || rid>>32 < 1 || !utf8.ValidString(m.Content) {
 			return nil
@@ -253,6 +270,47 @@ func (d *Damaged) rescue(ctx context.Context, each func(rid int64, m memory.Base
 		return each(rid, m)
 	})
 	return errors.Join(err, l.file.Close())
+}
+
+// rescueNames looks for the names of users and sessions that are not known.
+func (d *Damaged) rescueNames(ctx context.Context, l *leaves) error {
+	err := l.each(ctx, tableLeaf, func(id int64, record []byte) error {
+		row := columns(record) // id, name, numbers
+		if _, known := d.users[id]; known || len(row) < 5 || row[0] != nil || !numbers(row[2:]) {
+			return nil
+		}
+		if name, ok := row[1].(string); ok {
+			d.users[id] = name
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.each(ctx, indexLeaf, func(_ int64, record []byte) error {
+		row := columns(record) // user, number, name, numbers
+		if len(row) < 9 || !numbers(row[:2]) || !numbers(row[3:]) {
+			return nil
+		}
+		at := [2]int64{row[0].(int64), row[1].(int64)}
+		if _, known := d.sessions[at]; known {
+			return nil
+		}
+		if name, ok := row[2].(string); ok {
+			d.sessions[at] = name
+		}
+		return nil
+	})
+}
+
+// numbers says whether values are whole numbers.
+func numbers(row []any) bool {
+	for _, v := range row {
+		if _, ok := v.(int64); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // leftovers gives the memories to which no way leads.
