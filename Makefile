@@ -69,9 +69,9 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" < /dev/null; \
 	done
 
-chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, and a memory store KILL_ROUNDS (25) times
+chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
-	KILL_ROUNDS=$(or $(KILL_ROUNDS),25) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite
+	KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 	SOAK=$(or $(SOAK),10000) go test -count=1 -timeout 60m -v -run NothingGrows ./plugins/host

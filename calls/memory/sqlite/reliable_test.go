@@ -1,15 +1,12 @@
 package sqlite_test
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,170 +48,6 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("rapid.checks", "10") // each of them opens files
 	}
 	os.Exit(m.Run())
-}
-
-// child saves memories one by one, from several goroutines, and prints the id of
-// each that was acknowledged.
-func child(dir string) error {
-	s, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
-	if err != nil {
-		return err
-	}
-	errs := make(chan error)
-	for g := range 4 {
-		go func() {
-			for i := 0; ; i++ {
-				m := memory.BaseMemory{
-					Content: fmt.Sprintf("process%d goroutine%d memory%d", os.Getpid(), g, i),
-					Context: memory.Context{UserID: fmt.Sprint("user", i%3), SessionID: fmt.Sprint("s", i%7)},
-				}
-				saved, err := s.SaveMemories(context.Background(), []memory.BaseMemory{m})
-				if err != nil {
-					errs <- err
-					return
-				}
-				fmt.Printf("%s %s\n", saved[0].ID, m.Content) // one write: lines are whole
-			}
-		}()
-	}
-	return <-errs
-}
-
-// childTime is how long a child lives at most: a test must not wait for one that saves
-// slower than thought.
-const childTime = 20 * time.Second
-
-// killed runs a child until it has saved so many, and kills it in the middle of its
-// work. It gives what was acknowledged.
-func killed(ctx context.Context, dir string, after int) (acknowledged map[string]string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, childTime)
-	defer cancel() // which kills it
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	acknowledged = map[string]string{}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		id, content, whole := strings.Cut(lines.Text(), " ")
-		if whole && strings.Contains(content, "memory") {
-			acknowledged[id] = content
-		}
-		if len(acknowledged) == after {
-			cancel()
-		}
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		return nil, fmt.Errorf("the child was not killed, but ended: %w", err)
-	}
-	return acknowledged, nil
-}
-
-// killRounds says how often TestKill kills: for long tests on idle machines.
-const killRounds = "KILL_ROUNDS"
-
-func TestKill(t *testing.T) {
-	dir := t.TempDir()
-	all := map[string]string{}
-	rounds := 3
-	if text := os.Getenv(killRounds); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", killRounds, err)
-		}
-	}
-	for round := range rounds {
-		acknowledged, err := killed(t.Context(), dir, 150*(round%60+2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		maps.Copy(all, acknowledged)
-		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-		readable(t, s, all)
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(all) < 300 {
-		t.Errorf("only %d were saved", len(all))
-	}
-}
-
-// readable checks that memories are there and are found by their words.
-func readable(t *testing.T, s *sqlite.Store, all map[string]string) {
-	t.Helper()
-	n := 0
-	for id, content := range all {
-		m, err := s.LoadMemory(t.Context(), id)
-		if err != nil || m == nil || m.Content != content {
-			t.Fatalf("%s was acknowledged, but there is %v, %v", id, m, err)
-		}
-		if n++; n%10 != 0 {
-			continue // searching for some is enough
-		}
-		found, err := s.Search(t.Context(), &memory.Query{Users: memory.User(m.Context.UserID), Text: content, Now: time.Now(), Limit: 40})
-		if err != nil {
-			t.Fatal(err)
-		}
-		there := false
-		for _, x := range found.Memories {
-			there = there || x.Memory.ID == id
-		}
-		if !there {
-			t.Errorf("%q is not found", content)
-		}
-	}
-}
-
-func TestTwoProcesses(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, sqlite.Options{})
-	type result struct {
-		acknowledged map[string]string
-		err          error
-	}
-	done := make(chan result, 2)
-	for range 2 {
-		go func() {
-			acknowledged, err := killed(t.Context(), dir, 200)
-			done <- result{acknowledged, err}
-		}()
-	}
-	mine := map[string]string{}
-	for i := range 100 {
-		m := memory.BaseMemory{Content: fmt.Sprintf("ours memory%d", i), Context: memory.Context{UserID: "user0", SessionID: "s0"}}
-		saved, err := s.SaveMemories(t.Context(), []memory.BaseMemory{m})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mine[saved[0].ID] = m.Content
-		if _, err := s.Search(t.Context(), &memory.Query{Users: memory.User("user0"), Text: m.Content, Now: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 {
-		r := <-done
-		if r.err != nil {
-			t.Fatal(r.err)
-		}
-		maps.Copy(mine, r.acknowledged)
-	}
-	readable(t, s, mine)
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestDiskFull(t *testing.T) {
