@@ -24,7 +24,7 @@ func TestLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n = 12000
+	const n = 8000
 	var list []memory.BaseMemory
 	for i := range n {
 		text := fmt.Sprintf("number%d 一%s", i, strings.Repeat("x", 100))

@@ -28,7 +28,7 @@ type Damaged struct {
 	// all the same: in pages to which no way leads.
 	Lost, Found int
 
-	probes   int            // of the table that is read
+	probes   int            // that are left for the table that is read
 	seen     map[int64]bool // memories that were given
 	users    map[int64]string
 	sessions map[[2]int64]string
@@ -76,8 +76,12 @@ func (d *Damaged) Close() error {
 	return errors.Join(d.conn.close(), d.db.Close())
 }
 
-// maxProbes bounds how often damaged parts of a table are tried.
-const maxProbes = 1 << 14
+// How often damaged parts of a table are tried, those of memories less: what is left is
+// found by looking through the file.
+const (
+	probes         = 1 << 16
+	probesMemories = 1 << 12
+)
 
 // scan reads the rows of keys lo to hi. Where reading fails it goes on in halves of
 // what is left, so that only what is damaged is lost.
@@ -105,8 +109,8 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 		return ctx.Err()
 	}
 	d.Lost++
-	d.probes++
-	if lo = last + 1; lo >= hi || d.probes > maxProbes {
+	d.probes--
+	if lo = last + 1; lo >= hi || d.probes < 0 {
 		return nil
 	}
 	middle := lo + (hi-lo)/2
@@ -118,6 +122,7 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 
 // names reads what can be read of the users and sessions.
 func (d *Damaged) names(ctx context.Context) error {
+	d.probes = probes
 	err := d.scan(ctx, "SELECT id, name FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
 		var id int64
 		var name string
@@ -183,7 +188,7 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 	if err := d.names(ctx); err != nil {
 		return err
 	}
-	d.probes = 0
+	d.probes = probesMemories
 	row := func(scan func(...any) error) (rid int64, err error) {
 		var m memory.BaseMemory
 		var session int64
@@ -234,7 +239,7 @@ const maxSalvaged = 1 << 24
 
 func salvaged[T any](ctx context.Context, d *Damaged, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
-		d.probes = 0
+		d.probes = probes
 		err := which.Users.Check()
 		if err == nil {
 			err = d.scan(ctx, "SELECT key, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
