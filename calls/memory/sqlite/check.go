@@ -41,6 +41,9 @@ func (u *user) check(ctx context.Context, c *conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if tail := u.n - u.folded; tail > 2*maxTail {
+		return fmt.Errorf("%w: the user %q has %d memories that are not in it", errBlob, u.name, tail)
+	}
 	entries, err := readEntries(c, u.id, 0, u.folded)
 	if err != nil {
 		return err

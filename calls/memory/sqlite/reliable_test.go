@@ -276,6 +276,7 @@ func TestOtherDatabases(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for name, change := range map[string]string{
 		"postings": "DELETE FROM posting", "entries": "UPDATE entry SET data = substr(data, 22)", "a memory": "UPDATE entry SET data = CAST(substr(data, 1, 20) || x'08' || substr(data, 22) AS BLOB)",
+		"rowids": "UPDATE memory SET rid = rid + 1000000000 WHERE rid = (SELECT max(rid) FROM memory)",
 	} {
 		dir := t.TempDir()
 		s := open(t, dir, sqlite.Options{})
@@ -294,6 +295,9 @@ func TestCheck(t *testing.T) {
 		edit(t, dir, change)
 		if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(calls.HintOf(err), "--salvage") {
 			t.Errorf("without %s: %v", name, err)
+		}
+		if _, err := s.Search(t.Context(), &memory.Query{Users: memory.User(""), Text: "number7"}); name == "rowids" && !strings.Contains(calls.HintOf(err), "--salvage") {
+			t.Errorf("searching without %s: %v", name, err)
 		}
 	}
 }

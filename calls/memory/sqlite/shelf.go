@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -61,14 +60,6 @@ func (s state) behind(o state) bool {
 	}
 	return s.n < o.n || s.folded < o.folded || s.extras < o.extras
 }
-
-// view is a shelf during one read.
-type view struct {
-	*shelf
-	conn *conn
-}
-
-var _ memory.Shelf = (*view)(nil)
 
 // with calls f with the memories of a user; not at all when there is no such user.
 func (s *Store) with(ctx context.Context, name string, f func(*view) error) error {
@@ -255,6 +246,9 @@ func (sh *shelf) readSpeakers(c *conn) error {
 
 // readTail reads memories that are not in the postings.
 func (sh *shelf) readTail(c *conn, from, until int64) error {
+	if until-from > 2*maxTail {
+		return errBlob // rowids that nobody gave
+	}
 	u := user{id: sh.user}
 	docs, err := documents(c, u.rid(from), until-from, sh.speaker)
 	if err != nil {
@@ -350,101 +344,4 @@ func (sh *shelf) readExtras(c *conn, from int64) error {
 		sh.index.AddExtra(x.Extra)
 	}
 	return nil
-}
-
-// Index is part of [memory.Shelf], as are the methods below.
-func (v *view) Index() *rank.Index { return v.index }
-
-// SessionNumber is the number of a session; an error is met again by what follows.
-func (v *view) SessionNumber(name string) int32 {
-	number := int32(rank.None)
-	if name != "" {
-		_, _ = v.conn.row("SELECT number FROM session WHERE user = ? AND name = ?", []any{v.user, name}, &number)
-	}
-	return number
-}
-
-func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
-	to, err := v.lists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
-	word := maphash.String(wordSeed, term)
-	for _, w := range v.tail {
-		if w.word == word {
-			to = append(to, w.posting)
-		}
-	}
-	return to, err
-}
-
-func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
-	return v.lists(ctx, "SELECT -1 - chunk, data FROM posting WHERE user = ? AND term = ? AND chunk < 0", term, to)
-}
-
-func (v *view) lists(ctx context.Context, query, term string, to []rank.Posting) ([]rank.Posting, error) {
-	if err := ctx.Err(); err != nil {
-		return to, err
-	}
-	err := v.conn.rows(query, []any{v.user, term}, func(scan func(...any) error) error {
-		var chunk uint32
-		var b sql.RawBytes
-		err := scan(&chunk, &b)
-		to = readPostings(b, chunk, to)
-		return err
-	})
-	return to, err
-}
-
-func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
-	u := user{id: v.user}
-	list := make([]memory.BaseMemory, len(seqs))
-	for i, seq := range seqs {
-		m, err := loadMemory(v.conn, u.rid(int64(seq)))
-		if err != nil {
-			return nil, err
-		}
-		if m == nil {
-			return nil, errBlob
-		}
-		list[i] = *m
-	}
-	return list, nil
-}
-
-// Search finds the memories that matter for a query.
-func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
-	names, err := s.names(ctx, q.Users)
-	if err != nil {
-		return nil, err
-	}
-	var lists [][]memory.Scored
-	for _, name := range names {
-		err := s.with(ctx, name, func(v *view) error {
-			found, err := memory.Rank(ctx, v, q)
-			lists = append(lists, found)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
-}
-
-// names are the users who are meant, sorted.
-func (s *Store) names(ctx context.Context, users memory.Users) (names []string, err error) {
-	if err := users.Check(); err != nil {
-		return nil, err
-	}
-	if name, one := users.One(); one {
-		return []string{name}, nil
-	}
-	err = s.look(ctx, func(c *conn) error {
-		return c.rows("SELECT name FROM user", nil, func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			names = append(names, name)
-			return err
-		})
-	})
-	slices.SortFunc(names, strings.Compare)
-	return names, err
 }

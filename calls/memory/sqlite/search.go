@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/rank"
+)
+
+// view is a shelf during one read.
+type view struct {
+	*shelf
+	conn *conn
+}
+
+var _ memory.Shelf = (*view)(nil)
+
+// Index is part of [memory.Shelf], as are the methods below.
+func (v *view) Index() *rank.Index { return v.index }
+
+// SessionNumber is the number of a session; an error is met again by what follows.
+func (v *view) SessionNumber(name string) int32 {
+	number := int32(rank.None)
+	if name != "" {
+		_, _ = v.conn.row("SELECT number FROM session WHERE user = ? AND name = ?", []any{v.user, name}, &number)
+	}
+	return number
+}
+
+func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	to, err := v.lists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
+	word := maphash.String(wordSeed, term)
+	for _, w := range v.tail {
+		if w.word == word {
+			to = append(to, w.posting)
+		}
+	}
+	return to, err
+}
+
+func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	return v.lists(ctx, "SELECT -1 - chunk, data FROM posting WHERE user = ? AND term = ? AND chunk < 0", term, to)
+}
+
+func (v *view) lists(ctx context.Context, query, term string, to []rank.Posting) ([]rank.Posting, error) {
+	if err := ctx.Err(); err != nil {
+		return to, err
+	}
+	err := v.conn.rows(query, []any{v.user, term}, func(scan func(...any) error) error {
+		var chunk uint32
+		var b sql.RawBytes
+		err := scan(&chunk, &b)
+		to = readPostings(b, chunk, to)
+		return err
+	})
+	return to, err
+}
+
+func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
+	u := user{id: v.user}
+	list := make([]memory.BaseMemory, len(seqs))
+	for i, seq := range seqs {
+		m, err := loadMemory(v.conn, u.rid(int64(seq)))
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			return nil, errBlob
+		}
+		list[i] = *m
+	}
+	return list, nil
+}
+
+// Search finds the memories that matter for a query.
+func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
+	names, err := s.names(ctx, q.Users)
+	if err != nil {
+		return nil, err
+	}
+	var lists [][]memory.Scored
+	for _, name := range names {
+		err := s.with(ctx, name, func(v *view) error {
+			found, err := memory.Rank(ctx, v, q)
+			lists = append(lists, found)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
+}
+
+// names are the users who are meant, sorted.
+func (s *Store) names(ctx context.Context, users memory.Users) (names []string, err error) {
+	if err := users.Check(); err != nil {
+		return nil, err
+	}
+	if name, one := users.One(); one {
+		return []string{name}, nil
+	}
+	err = s.look(ctx, func(c *conn) error {
+		return c.rows("SELECT name FROM user", nil, func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		})
+	})
+	slices.SortFunc(names, strings.Compare)
+	return names, err
+}
