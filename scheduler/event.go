@@ -91,7 +91,7 @@ type Data struct {
 	// Masked are the JSON pointers of what secrets were taken out of, which a resumed
 	// run does not have: in the output of step.finished and step.waiting, in the
 	// parameters of step.input (or the list of for_each), in the inputs of
-	// flow.started.
+	// flow.started, in the answers of step.answered.
 	Masked []string `json:"masked,omitempty"`
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.

@@ -148,13 +148,18 @@ func (s *RunState) forget(id string) {
 // locked.
 func (r *run) resume(now time.Time) {
 	for _, n := range r.answers {
-		n.input = r.secrets.mask(n.params)
-		n.data.Answers = &n.input
+		r.showAnswers(n)
 		r.push(&n.event, now)
 	}
 	n := newNote(FlowResumed)
 	n.data.Flow = r.flow.Name
 	r.tell(n, "", -1, now)
+}
+
+// showAnswers gives the event its answers, masked.
+func (r *run) showAnswers(n *note) {
+	n.input, n.data.Masked = r.secrets.masking(n.params)
+	n.data.Answers = &n.input
 }
 
 // answerNotes are the events of answers, one per step; params has the answers.
@@ -183,12 +188,14 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 	for _, n := range notes {
 		st := state.Step(stepPath(n.event.Step, n.event.Index))
 		known, _ := st.found.Get("slot_data")
+		all := *st
+		all.answer(n.params)
 		env := r.env
 		vars := r.vars
 		vars.Now = env.Clock()
 		env.Vars = &vars
 		output, err := Invoke(r.parent, def, value.OfMap(value.Pairs(
-			"data", known, "current_schema", state.asked(st), "answers", n.params, "stages", []string{},
+			"data", known, "current_schema", state.asked(st), "answers", all.Answers, "stages", []string{},
 		)), &env)
 		if err != nil {
 			return err

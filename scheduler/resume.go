@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -51,12 +52,18 @@ func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (
 	}
 	r, err := e.takeOver(ctx, log, with)
 	if err != nil {
-		if closeErr := log.Close(); closeErr != nil {
-			return nil, fmt.Errorf("%w (and %w)", err, closeErr)
-		}
-		return nil, err
+		return nil, letGo(log, err)
 	}
 	return r, nil
+}
+
+// letGo closes the log after err.
+func letGo(log RunLog, err error) error {
+	closeErr := log.Close()
+	if err == nil || closeErr == nil {
+		return cmp.Or(err, closeErr)
+	}
+	return fmt.Errorf("%w (and %w)", err, closeErr)
 }
 
 func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption) (*run, error) {
@@ -118,24 +125,45 @@ func (e *StepExecutor) prepared(ctx context.Context, header *RunHeader, state *R
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
-	r.answers = answerNotes(answers)
+	r.answers = answerNotes(slices.DeleteFunc(answers, state.knows))
 	return r, e.checkWhole(r, state, r.answers)
 }
 
-// Check says whether Resume would take the answers: to ask people for one after the
-// other. The error is of kind Invalid where it would not. Nothing is changed, and
-// the run is not held.
-func (e *StepExecutor) Check(ctx context.Context, run string, answers []Answer) error {
-	header, err := e.Journal.Header(ctx, run)
+// Answer records answers of a run that waits, and leaves it waiting: Resume goes on
+// with them, in this process or in a later one. An error says that nothing was
+// recorded: one of kind Invalid for answers that cannot be taken, a *[HeldError] or one
+// of kind Canceled where the run goes on elsewhere or waits no more.
+func (e *StepExecutor) Answer(ctx context.Context, run string, answers ...Answer) error {
+	log, err := e.Journal.Reopen(ctx, run)
 	if err != nil {
 		return err
 	}
-	state, err := Fold(e.Journal.Events(ctx, run, 1))
+	return letGo(log, e.answer(ctx, log, answers))
+}
+
+func (e *StepExecutor) answer(ctx context.Context, log RunLog, answers []Answer) error {
+	header, err := log.Header(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = e.prepared(ctx, header, state, Resumption{Answers: answers})
-	return err
+	state, err := Fold(log.Events(ctx, 1))
+	if err != nil {
+		return err
+	}
+	if state.State != RunWaiting {
+		return calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
+	}
+	r, err := e.prepared(ctx, header, state, Resumption{Answers: answers})
+	if err != nil {
+		return err
+	}
+	events := make([]*Event, len(r.answers))
+	for i, n := range r.answers {
+		r.showAnswers(n)
+		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
+		events[i] = &n.event
+	}
+	return log.Append(ctx, events...)
 }
 
 // reload gives the flow that the run goes on with.
@@ -159,6 +187,13 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 // toldMore says that there are answers which the steps have not seen yet.
 func (s *RunState) toldMore() bool {
 	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).fresh })
+}
+
+// knows says that an answer is on record for a step which has not seen it yet.
+func (s *RunState) knows(a Answer) bool {
+	st := s.Step(a.Step)
+	known, ok := st.Answers.Get(a.Pointer)
+	return ok && st.fresh && value.Equal(known, a.Value)
 }
 
 // take checks answers and says which step each is for. waited are the steps that

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -307,9 +308,8 @@ func (st *StepState) add(ev *Event, data *Data) {
 		st.lost, st.fresh, st.waited = data.Masked, false, true
 		st.took(data)
 	case StepAnswered:
-		st.fresh = true
 		if data.Answers != nil {
-			st.answer(*data.Answers)
+			st.answered(*data.Answers, data.Masked)
 		}
 	case StepSkipped:
 		st.State, st.Reason = StepStatusSkipped, data.Reason
@@ -326,6 +326,22 @@ func (st *StepState) add(ev *Event, data *Data) {
 		}
 		st.masked = data.Masked
 		st.took(data)
+	}
+}
+
+// answered takes the answers that are known: one that a secret was taken out of has to
+// be given again.
+func (st *StepState) answered(answers value.Value, masked []string) {
+	known := answers.Map().Clone()
+	for pointer := range answers.Map().All() {
+		at := "/" + value.Escape(pointer)
+		if slices.ContainsFunc(masked, func(m string) bool { return m == "" || m == at || strings.HasPrefix(m, at+"/") }) {
+			known.Delete(pointer)
+		}
+	}
+	if known.Len() > 0 {
+		st.fresh = true
+		st.answer(value.OfMap(known))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -55,16 +54,16 @@ var (
 type asker struct {
 	lines <-chan string
 	out   io.Writer
-	// check says what is wrong with an answer, given those before it.
-	check   func(ctx context.Context, answers []scheduler.Answer) error
+	// record keeps an answer, or says in an error of kind Invalid what is wrong with it.
+	record  func(ctx context.Context, answer scheduler.Answer) error
 	waiting []scheduler.WaitingFor
 	// answers are those that were typed so far.
 	answers []scheduler.Answer
 }
 
 // ask asks for everything that waits, field by field, until each answer fits. The
-// error says why it ended before: errNoAnswer, or that of ctx. What was typed until
-// then is in q.answers.
+// error says why it ended before: errNoAnswer, that of ctx, or why an answer could not
+// be recorded. What was typed until then is in q.answers.
 func (q *asker) ask(ctx context.Context) error {
 	for _, w := range q.waiting {
 		properties, _ := w.RemainingSchema.Get("properties")
@@ -104,10 +103,32 @@ func (q *asker) field(ctx context.Context, f field) error {
 			}
 		}
 	}
-	if len(q.answers) == before && !f.optional { // every member was left out
-		q.answers = append(q.answers, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: value.OfMap(nil)})
+	if len(q.answers) > before || f.optional {
+		return nil
 	}
+	err := q.take(ctx, f, value.OfMap(nil)) // every member was left out
+	if calls.KindOf(err) == calls.Invalid {
+		q.complain(err)
+		return q.value(ctx, f)
+	}
+	return err
+}
+
+// take records the answer to a field.
+func (q *asker) take(ctx context.Context, f field, v value.Value) error {
+	answer := scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v}
+	if err := q.record(ctx, answer); err != nil {
+		return err
+	}
+	q.answers = append(q.answers, answer)
 	return nil
+}
+
+func (q *asker) complain(err error) {
+	fmt.Fprintf(q.out, "  %v\n", err)
+	if hint := calls.HintOf(err); hint != "" {
+		fmt.Fprintf(q.out, "  (%s)\n", hint)
+	}
 }
 
 // value asks for one value until there is one that fits.
@@ -130,15 +151,10 @@ func (q *asker) value(ctx context.Context, f field) error {
 			return nil
 		}
 		if err == nil {
-			answers := append(slices.Clip(q.answers), scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
-			if err = q.check(ctx, answers); err == nil {
-				q.answers = answers
-				return nil
+			if err = q.take(ctx, f, v); err == nil || calls.KindOf(err) != calls.Invalid {
+				return err
 			}
 		}
-		fmt.Fprintf(q.out, "  %v\n", err)
-		if hint := calls.HintOf(err); hint != "" {
-			fmt.Fprintf(q.out, "  (%s)\n", hint)
-		}
+		q.complain(err)
 	}
 }

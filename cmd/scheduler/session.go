@@ -91,8 +91,8 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 	}
 	q := &asker{
 		lines: s.app.typedLines(), out: s.app.stderr, waiting: s.waiting(),
-		check: func(ctx context.Context, answers []scheduler.Answer) error {
-			return s.executor.Check(ctx, waiting.Run, answers)
+		record: func(ctx context.Context, answer scheduler.Answer) error {
+			return s.executor.Answer(ctx, waiting.Run, answer)
 		},
 	}
 	ended := q.ask(ctx)
@@ -100,6 +100,8 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 	case ctx.Err() != nil:
 		s.typed = q.answers
 		return false, err
+	case ended != nil && !errors.Is(ended, errNoAnswer):
+		return false, ended
 	case len(q.answers) == 0:
 		return false, err
 	}

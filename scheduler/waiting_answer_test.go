@@ -1,0 +1,83 @@
+package scheduler_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// TestAnswer: answers are kept one by one, each checked with those before it, until
+// somebody goes on with the run. One that a secret stands in has to be given again.
+func TestAnswer(t *testing.T) {
+	var exec *scheduler.StepExecutor
+	r := schedulertest.Run(t, `
+steps:
+  - {id: key, call: echo, with: {key: "{{ secrets.KEY }}"}}
+  - id: a
+    call: slot
+    with:
+      stages: []
+      current_schema:
+        type: object
+        required: [x, y, note]
+        properties: {x: {type: integer}, y: {type: integer}, note: {type: string}, z: {type: integer}}
+        dependencies: {z: {properties: {x: {minimum: 5}}}}
+`, schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, journal.NewMemory(e.Env.Clock) }))
+	waiting := recordOf(t, r).Waiting
+	answer := func(text string) error {
+		a, err := scheduler.ParseAnswer(text, waiting)
+		if err != nil {
+			return err
+		}
+		return exec.Answer(t.Context(), "run-1", a)
+	}
+	for _, c := range []struct {
+		text string
+		kind calls.Kind
+	}{{"/x=1", ""}, {"/z=1", ""}, {"/y=two", calls.Invalid}, {"/x=2", calls.Invalid}, {"/x=7", ""}, {"/note=it is s3cret", ""}} {
+		if err := answer(c.text); err != nil && calls.KindOf(err) != c.kind || err == nil && c.kind != "" {
+			t.Errorf("%s: %v", c.text, err)
+		}
+	}
+	state, err := scheduler.Fold(exec.Journal.Events(t.Context(), "run-1", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := state.Step("a").Answers.JSON(); got != `{"/x":7,"/z":1}` || state.State != scheduler.RunWaiting {
+		t.Errorf("on record, %s, are %s", state.State, got)
+	}
+
+	held, err := exec.Journal.Reopen(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other *scheduler.HeldError
+	if err := answer("/y=2"); !errors.As(err, &other) {
+		t.Errorf("another has the run: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	r = r.Resume(scheduler.Resumption{}, "/x=7", "/y=2") // x again is no news
+	if last := recordOf(t, r).Waiting; len(last) != 1 || strings.Join(last[0].Pointers(), " ") != "/note" {
+		t.Errorf("waits for %v, %v\n%s", last, r.Err, r.Log())
+	}
+	if log := r.Log(); !strings.Contains(log, `step.answered a {"/y":2}`) {
+		t.Errorf("tells\n%s", log)
+	}
+	r = r.Resume(scheduler.Resumption{}, "/note=s3cret")
+	if got := recordOf(t, r).Step("a").Output.JSON(); r.Err != nil || !strings.Contains(got, `"slot_data":{"x":7,"z":1,"y":2,"note":"***"}`) {
+		t.Errorf("%v, %s", r.Err, got)
+	}
+	if err := answer("/y=3"); calls.KindOf(err) != calls.Canceled {
+		t.Errorf("a run that is over: %v", err)
+	}
+}
