@@ -2,8 +2,10 @@
 // JSON files, or JSON Lines.
 //
 // The directory has index.json, memories/ID.json, snapshots/ID.json and
-// meta_snapshots/ID.json. Exporting, importing and exporting again gives the same
-// bytes. Reading is patient: what is damaged is reported, the rest is stored.
+// meta_snapshots/ID.json. The index lists memories in the order in which the store does,
+// so that of those with the same time an import knows which was said first. Exporting,
+// importing and exporting again gives the same bytes. Reading is patient: what is
+// damaged is reported, the rest is stored.
 package archive
 
 import (
@@ -16,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -78,7 +81,7 @@ func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err 
 		if err != nil {
 			return r, err
 		}
-		if err := w.add(folders[0], m.ID, memory.FormatTime(m.Timestamp), value.Must(m)); err != nil {
+		if err := w.add(0, m.ID, m.Timestamp, value.Must(m)); err != nil {
 			return r, err
 		}
 		r.Memories++
@@ -88,10 +91,9 @@ func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err 
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(folders[1], s.ID, memory.FormatTime(s.Timestamp), owned(x.User, value.Must(s), s.MemoryRefs, w.index[folders[0].name])); err != nil {
+		if err := w.add(1, s.ID, s.Timestamp, owned(x.User, value.Must(s), s.MemoryRefs, w.index[folders[0].name])); err != nil {
 			return r, err
 		}
-		w.categories.add(s.Category, 0, s.ID)
 		r.Snapshots++
 	}
 	for x, err := range store.MetaSnapshots(ctx, which) {
@@ -99,10 +101,9 @@ func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err 
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(folders[2], s.ID, memory.FormatTime(s.Timestamp), owned(x.User, value.Must(s), s.SnapshotRefs, w.index[folders[1].name])); err != nil {
+		if err := w.add(2, s.ID, s.Timestamp, owned(x.User, value.Must(s), s.SnapshotRefs, w.index[folders[1].name])); err != nil {
 			return r, err
 		}
-		w.categories.add(s.Category, 1, s.ID)
 		r.MetaSnapshots++
 	}
 	return r, w.finish()
@@ -153,9 +154,11 @@ func owned(user string, v value.Value, refs []string, files *value.Map) value.Va
 }
 
 type writer struct {
-	ctx        context.Context //nolint:containedctx // a writer lives as long as one export
-	root       *os.Root
-	progress   Progress
+	ctx      context.Context //nolint:containedctx // a writer lives as long as one export
+	root     *os.Root
+	progress Progress
+	// there are the files to list in the index; nil writes all and lists them.
+	there      map[string]bool
 	index      map[string]*value.Map
 	categories categories
 	done       int
@@ -217,15 +220,27 @@ func openDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// add writes a file and notes it for the index.
-func (w *writer) add(f folder, id, timestamp string, v value.Value) error {
+// add writes a file of a folder and notes it for the index.
+func (w *writer) add(in int, id string, at time.Time, v value.Value) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	w.index[f.name].Set(id, f.entry(id, timestamp))
+	f := folders[in]
+	if w.there != nil && !w.there[f.file(id)] {
+		return nil
+	}
+	w.index[f.name].Set(id, f.entry(id, memory.FormatTime(at)))
+	if in > 0 {
+		category, _ := v.Get("category")
+		name, _ := category.Str()
+		w.categories.add(name, in-1, id)
+	}
 	w.done++
 	if w.progress != nil && w.done%100 == 0 {
 		w.progress(w.done, 0)
+	}
+	if w.there != nil {
+		return nil
 	}
 	return write(w.root, f.file(id), v, false)
 }
@@ -238,14 +253,17 @@ func (f *folder) entry(id, timestamp string) value.Value {
 	return value.OfMap(value.Pairs("path", f.file(id), "timestamp", timestamp, "type", f.label))
 }
 
+// temporary is behind the name of a file until it is whole. One that is left over is of a
+// process that was killed.
+const temporary = ".tmp"
+
 // write puts a file into its place whole. What it says already is not written again.
 func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
 	if old, err := root.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	temporary := file + ".tmp"
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("exporting memories: %w", err)
 	}
@@ -254,7 +272,7 @@ func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 		err = f.Sync()
 	}
 	if err = firstOf(err, f.Close()); err == nil {
-		err = root.Rename(temporary, file)
+		err = root.Rename(file+temporary, file)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting memories: %w", err)
@@ -264,29 +282,18 @@ func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 
 // finish writes the index and removes what is not in it.
 func (w *writer) finish() error {
-	if err := writeIndex(w.root, w.index, w.categories); err != nil {
+	index := value.NewMap(4)
+	for _, f := range folders {
+		index.Set(f.name, value.OfMap(w.index[f.name]))
+	}
+	index.Set("categories", w.categories.value())
+	if err := write(w.root, indexFile, value.OfMap(index), true); err != nil || w.there != nil {
 		return err
 	}
 	return w.sweep()
 }
 
-// writeIndex writes the index, its ids in order.
-func writeIndex(root *os.Root, entries map[string]*value.Map, categories categories) error {
-	index := value.NewMap(4)
-	for _, f := range folders {
-		ids := slices.Sorted(slices.Values(entries[f.name].Keys()))
-		sorted := value.NewMap(len(ids))
-		for _, id := range ids {
-			entry, _ := entries[f.name].Get(id)
-			sorted.Set(id, entry)
-		}
-		index.Set(f.name, value.OfMap(sorted))
-	}
-	index.Set("categories", categories.value())
-	return write(root, indexFile, value.OfMap(index), true)
-}
-
-// sweep removes the files of an earlier export that are not in the index.
+// sweep removes the files of an earlier export that are not in the index, or not whole.
 func (w *writer) sweep() error {
 	for _, f := range folders {
 		entries, err := fs.ReadDir(w.root.FS(), f.name)
@@ -294,11 +301,12 @@ func (w *writer) sweep() error {
 			return fmt.Errorf("exporting memories: %w", err)
 		}
 		for _, e := range entries {
-			id, isJSON := strings.CutSuffix(e.Name(), ".json")
+			name, unfinished := strings.CutSuffix(e.Name(), temporary)
+			id, isJSON := strings.CutSuffix(name, ".json")
 			if _, err := memory.UUIDOf(f.kind, id); !isJSON || err != nil {
 				continue // not ours
 			}
-			if _, kept := w.index[f.name].Get(id); !kept {
+			if _, kept := w.index[f.name].Get(id); !kept || unfinished {
 				if err := w.root.Remove(f.name + "/" + e.Name()); err != nil {
 					return fmt.Errorf("exporting memories: %w", err)
 				}

@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -119,6 +120,65 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if r, err = archive.Import(t.Context(), again, first, everybody); err != nil || r.New != 0 || r.Memories != 3 {
 		t.Errorf("imported again: %+v, %v", r, err)
+	}
+}
+
+// Of what was said at the same time, who reads it back knows what was said first.
+func TestRoundTripOrder(t *testing.T) {
+	s := store()
+	var list []memory.BaseMemory
+	for i := range 20 {
+		list = append(list, memory.BaseMemory{ID: fmt.Sprintf("memory_%08d-0000-4000-8000-000000000000", 99-i*7%20), Content: fmt.Sprint(i), Timestamp: start})
+	}
+	if _, err := s.SaveMemories(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	kept := kept{s}
+	mirrored := filepath.Join(t.TempDir(), "mirror")
+	m, _ := mirror(t, kept, mirrored)
+	later := memory.BaseMemory{ID: "memory_00000000-0000-4000-8000-000000000000", Content: "20", Timestamp: start}
+	if _, err := m.SaveMemories(t.Context(), []memory.BaseMemory{later}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	exported, _ := export(t, s, memory.AllUsers())
+	for _, dir := range []string{exported, mirrored} {
+		again := store()
+		if _, err := archive.Import(t.Context(), again, dir, everybody); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for m, err := range again.Memories(t.Context(), memory.Selection{Users: memory.AllUsers()}) {
+			if err != nil || m.Content != fmt.Sprint(n) {
+				t.Fatalf("%d is %q, %v", n, m.Content, err)
+			}
+			n++
+		}
+		if n != 21 {
+			t.Errorf("%d memories", n)
+		}
+	}
+}
+
+// What a process that was killed has not finished goes with the next export.
+func TestExportSweeps(t *testing.T) {
+	s := filled(t)
+	dir, _ := export(t, s, memory.AllUsers())
+	before := files(t, dir)
+	for name := range before {
+		if strings.HasPrefix(name, "memories/") {
+			if err := os.WriteFile(filepath.Join(dir, name+".tmp"), []byte("half"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := archive.Export(t.Context(), s, memory.AllUsers(), dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Error(diff)
 	}
 }
 

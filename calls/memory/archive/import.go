@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -71,7 +72,8 @@ func (in *importer) problem(file, format string, args ...any) {
 	in.Problems = append(in.Problems, file+": "+fmt.Sprintf(format, args...))
 }
 
-// list finds the files: those in the folders, and those that only the index names.
+// list finds the files: those that the index names, in its order, then the others in
+// the folders.
 func (in *importer) list() error {
 	index := in.index()
 	for i, f := range folders {
@@ -82,8 +84,14 @@ func (in *importer) list() error {
 		there := make(map[string]bool, len(entries))
 		for _, e := range entries {
 			if !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
-				in.names[i] = append(in.names[i], f.name+"/"+e.Name())
 				there[f.name+"/"+e.Name()] = true
+			}
+		}
+		taken := make(map[string]bool, len(entries))
+		take := func(file string) {
+			if !taken[file] {
+				taken[file] = true
+				in.names[i] = append(in.names[i], file)
 			}
 		}
 		listed, _ := index.Get(f.name)
@@ -91,18 +99,18 @@ func (in *importer) list() error {
 			where, _ := entry.Get("path")
 			file, _ := where.Str()
 			if there[file] {
-				continue
-			}
-			if !fs.ValidPath(file) {
+				take(file)
+			} else if !fs.ValidPath(file) {
 				in.problem(indexFile, "%s: the path %q is outside", id, file)
 			} else if _, err := fs.Stat(in.files, file); err != nil {
 				in.problem(indexFile, "%s: there is no file %s", id, file)
 			} else {
-				in.names[i] = append(in.names[i], file)
-				there[file] = true
+				take(file)
 			}
 		}
-		slices.Sort(in.names[i])
+		for _, file := range slices.Sorted(maps.Keys(there)) {
+			take(file)
+		}
 		in.total += len(in.names[i])
 	}
 	return nil
@@ -148,7 +156,7 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 	return nil
 }
 
-// memories stores the memories, oldest first as far as one change reaches.
+// memories stores the memories.
 func (in *importer) memories() error {
 	var batch []memory.BaseMemory
 	var from []string

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,10 +29,10 @@ type Mirror struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	mark    *os.File        // says that this process changes something
-	changed map[string]bool // files whose entry in the index may be wrong
-	whole   bool            // everything may be wrong
-	timer   *time.Timer     // until the index is written
+	mark    *os.File    // says that this process changes something
+	changed bool        // the index may be wrong
+	whole   bool        // everything may be wrong
+	timer   *time.Timer // until the index is written
 	pause   time.Duration
 	closed  bool
 }
@@ -52,7 +51,7 @@ func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	m := &Mirror{Store: store, dir: dir, root: root, log: log, changed: map[string]bool{}, pause: indexPause}
+	m := &Mirror{Store: store, dir: dir, root: root, log: log, pause: indexPause}
 	err = m.alone(ctx, func() error {
 		left := leftMarks(root)
 		_, missing := root.Stat(indexFile)
@@ -104,7 +103,7 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 		for _, s := range saved {
 			if s.State == memory.Created || s.State == memory.Updated {
 				ids[s.ID] = true
-				m.changed[folders[0].file(s.ID)] = true
+				m.changed = true
 			}
 		}
 		return atOnce(ids, func(id string) error {
@@ -235,7 +234,7 @@ func (m *Mirror) follow(write func() error) {
 		m.whole = true
 		m.warn(err)
 	}
-	if m.timer == nil && (m.whole || len(m.changed) > 0) {
+	if m.timer == nil && (m.whole || m.changed) {
 		m.timer = time.AfterFunc(m.pause, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -256,7 +255,7 @@ func (m *Mirror) warn(err error) {
 
 // put writes a file.
 func (m *Mirror) put(f folder, id string, v value.Value) error {
-	m.changed[f.file(id)] = true
+	m.changed = true
 	return write(m.root, f.file(id), v, true)
 }
 
@@ -296,88 +295,37 @@ func (m *Mirror) flush(ctx context.Context) (err error) {
 	m.timer = nil
 	switch {
 	case m.whole:
-		err = m.export(ctx)
-	case len(m.changed) > 0:
-		err = m.reindex()
+		err = m.export(ctx, nil)
+	case m.changed:
+		err = m.reindex(ctx)
 	}
 	m.pause = max(indexPause, indexShare*time.Since(started))
-	if m.whole = err != nil; !m.whole {
-		clear(m.changed)
-	}
+	m.whole, m.changed = err != nil, false
 	return err
 }
 
-// export writes everything anew.
-func (m *Mirror) export(ctx context.Context) error {
+// export writes everything anew, or only an index that lists these files.
+func (m *Mirror) export(ctx context.Context, there map[string]bool) error {
 	w, err := newWriter(ctx, m.dir, nil)
 	if err != nil {
 		return err
 	}
+	w.there = there
 	_, err = w.export(m.Store, memory.AllUsers())
 	return firstOf(err, w.root.Close())
 }
 
-// reindex writes the index of the files that are there. What the old index says of
-// them is believed, unless they have changed: other processes write files, too, so
-// those that are not older than the index are read again.
-func (m *Mirror) reindex() error {
-	var old value.Value
-	var written time.Time
-	if info, err := m.root.Stat(indexFile); err == nil {
-		written = info.ModTime()
-	}
-	if data, err := m.root.ReadFile(indexFile); err == nil {
-		old, _ = value.ParseJSON(data) // a damaged one says nothing
-	}
-	said := map[string]string{} // categories by id
-	listed, _ := old.Get("categories")
-	for name, lists := range listed.Map().All() {
-		for _, ids := range lists.Map().All() {
-			for _, v := range ids.List() {
-				id, _ := v.Str()
-				said[id] = name
-			}
-		}
-	}
-	entries, all := map[string]*value.Map{}, categories{}
-	for i, f := range folders {
-		entries[f.name] = value.NewMap(0)
-		files, err := fs.ReadDir(m.root.FS(), f.name)
+// reindex writes the index of the files that are there.
+func (m *Mirror) reindex(ctx context.Context) error {
+	there := map[string]bool{}
+	for _, f := range folders {
+		entries, err := fs.ReadDir(m.root.FS(), f.name)
 		if err != nil {
 			return fmt.Errorf("mirroring memories: %w", err)
 		}
-		known, _ := old.Get(f.name)
-		for _, file := range files {
-			id, isJSON := strings.CutSuffix(file.Name(), ".json")
-			if _, err := memory.UUIDOf(f.kind, id); !isJSON || err != nil {
-				continue // not ours
-			}
-			entry, ok := known.Get(id)
-			name, named := said[id]
-			info, err := file.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // gone meanwhile
-			}
-			if err != nil || !ok || m.changed[f.file(id)] || !info.ModTime().Before(written) || i > 0 && !named {
-				data, err := m.root.ReadFile(f.file(id))
-				if errors.Is(err, fs.ErrNotExist) {
-					continue // gone meanwhile
-				}
-				v, bad := value.ParseJSON(data)
-				if err := errors.Join(err, bad); err != nil {
-					return fmt.Errorf("mirroring memories: %w", err)
-				}
-				timestamp, _ := v.Get("timestamp")
-				when, _ := timestamp.Str()
-				category, _ := v.Get("category")
-				name, _ = category.Str()
-				entry = f.entry(id, when)
-			}
-			entries[f.name].Set(id, entry)
-			if i > 0 {
-				all.add(name, i-1, id)
-			}
+		for _, e := range entries {
+			there[f.name+"/"+e.Name()] = true
 		}
 	}
-	return writeIndex(m.root, entries, all)
+	return m.export(ctx, there)
 }
