@@ -30,10 +30,16 @@ import (
 	"github.com/callnode/scheduler/plugins/sdk"
 )
 
+// hangs is an argument of a plugin by which its keeper hangs at its start.
+const hangs = "its-keeper-hangs"
+
 // The test's own program is the plugin, and a host that is killed.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == host.KeeperCommand:
+		if slices.Contains(os.Args, hangs) {
+			select {}
+		}
 		syscall.Exit(host.Keep(os.Args[2:]))
 	case os.Getenv(proto.MaxMessageKey) != "": // whatever else it was told: it must not run the tests
 		sdk.Serve(sample())

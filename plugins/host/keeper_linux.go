@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,7 +12,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -32,8 +32,15 @@ const (
 	reportEnded   = "ended"   // how it ended
 )
 
-// canKeep says that a process can be made the parent of orphans.
-const canKeep = true
+// canKeep says that a process can be made the parent of orphans, and can find them.
+func canKeep() bool {
+	_, err := os.Stat(thisProgram)
+	return err == nil
+}
+
+// thisProgram is the file of this very program, also when its path leads to another
+// by now, or nowhere.
+const thisProgram = "/proc/self/exe"
 
 // keeper is the host's side of a process that starts a plugin and stays its parent.
 // What a plugin starts and leaves behind, the kernel gives to the keeper, in whatever
@@ -56,10 +63,16 @@ func keep(cmd *exec.Cmd, sockets string) (*keeper, error) {
 		return nil, errors.Join(err, lifeR.Close(), life.Close())
 	}
 	cmd.Args = append([]string{os.Args[0], KeeperCommand, sockets, cmd.Path}, cmd.Args...)
-	cmd.Path = "/proc/self/exe" // this very program, also when its file was exchanged
+	cmd.Path = thisProgram
 	cmd.ExtraFiles = append(cmd.ExtraFiles, lifeR, reportsW)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has to outlive the host
 	return &keeper{life, bufio.NewReader(reports), []*os.File{lifeR, reportsW, reports}}, nil
+}
+
+// order has the keeper start the plugin; the second time, end it and all that it
+// started.
+func (k *keeper) order() {
+	_, _ = k.life.Write([]byte{'\n'}) // a keeper that is gone needs none
 }
 
 // started waits until the keeper has started the plugin, and gives its process id.
@@ -90,7 +103,8 @@ func (k *keeper) report() (word, text string) {
 	return word, text
 }
 
-// close is for the end, and for a keeper that was not started.
+// close is for the end of the keeper, which would take the host for gone, and for one
+// that was not started.
 func (k *keeper) close() {
 	if k == nil {
 		return
@@ -99,12 +113,6 @@ func (k *keeper) close() {
 	for _, f := range k.files {
 		_ = f.Close()
 	}
-}
-
-// end has the keeper end the plugin, and all that it started.
-func (k *keeper) end() {
-	_, _ = k.life.Write([]byte{'\n'}) // else it would take the host for gone
-	_ = k.life.Close()
 }
 
 // Keep is what a program does that was started as the keeper of a plugin: when its
@@ -124,33 +132,56 @@ func Keep(args []string) int {
 	const setChildSubreaper = 36
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 	sockets, program, argv := args[0], args[1], args[2:]
+	orders := make(chan struct{})
+	go func() {
+		for n := 1; n == 1; {
+			if n, _ = life.Read(make([]byte, 1)); n == 1 {
+				orders <- struct{}{}
+			}
+		}
+		close(orders)
+	}()
+	code := 0
+	if _, wanted := <-orders; wanted {
+		code = keepOne(program, argv, orders, reports)
+	}
+	for range orders { // the host kills this process, which has nothing more to do, or is gone
+	}
+	_ = os.RemoveAll(sockets)
+	return code
+}
+
+// keepOne starts a plugin, ends it when it is ordered to or the host is gone, and when
+// it ended whatever it left.
+func keepOne(program string, argv []string, orders <-chan struct{}, reports io.Writer) (code int) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
 	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2, keeperPluginLife},
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
+	letGo()
 	if err != nil {
 		fmt.Fprintln(reports, reportFailed, err)
 		return 1
 	}
-	letGo()
 	fmt.Fprintln(reports, reportStarted, pid)
-	var ended, alone atomic.Bool
-	go func() {
-		n, _ := life.Read(make([]byte, 1))
-		alone.Store(n == 0)
-		if !ended.Load() { // else its id may be another's
+	for {
+		select {
+		case _, open := <-orders:
 			killGroup(pid)
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have left its group
+			if !open {
+				orders = nil
+			}
+		case <-ended:
+			if status, gone := reap(pid); gone {
+				endChildren()
+				fmt.Fprintln(reports, reportEnded, statusWords(status))
+				return 0
+			}
 		}
-	}()
-	status := reapUntil(pid)
-	ended.Store(true)
-	endChildren()
-	fmt.Fprintln(reports, reportEnded, statusWords(status))
-	if alone.Load() {
-		_ = os.RemoveAll(sockets)
 	}
-	return 0
 }
 
 // letGo closes what is the plugin's alone: the host sees when that closes it.
@@ -164,12 +195,16 @@ func letGo() {
 	_, _ = syscall.Dup3(null, 1, 0), syscall.Dup3(null, 2, 0)
 }
 
-// reapUntil waits for processes until the one of that id ended.
-func reapUntil(pid int) (status syscall.WaitStatus) {
+// reap takes leave of the children that ended. gone says that the one of that id did;
+// only then can its id be another's.
+func reap(pid int) (status syscall.WaitStatus, gone bool) {
 	for {
-		got, err := syscall.Wait4(-1, &status, 0, nil)
-		if got == pid || err != nil && !errors.Is(err, syscall.EINTR) {
-			return status
+		var of syscall.WaitStatus
+		switch got, err := syscall.Wait4(-1, &of, syscall.WNOHANG, nil); {
+		case got == pid:
+			return of, true
+		case got <= 0 && !errors.Is(err, syscall.EINTR):
+			return of, false
 		}
 	}
 }

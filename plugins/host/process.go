@@ -82,12 +82,16 @@ type program struct {
 	name    string
 	dir     string
 	trusted *Entry
+	wanted  string // the SHA-256 that the user was shown; "" where nobody was shown any
 }
 
 // launch checks that the program is the trusted one, starts it, and has it describe
 // itself.
 func (p *program) launch(ctx context.Context) (*process, error) {
-	m, sum, err := p.verify()
+	if p.dir == "" {
+		return nil, permanent{errNotInstalled}
+	}
+	m, err := ReadManifest(p.dir)
 	if err != nil {
 		return nil, permanent{err}
 	}
@@ -95,7 +99,11 @@ func (p *program) launch(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, permanent{fmt.Errorf("its program cannot be found: %w", err)}
 	}
-	proc, err := p.start(ctx, m, path)
+	sum := ""
+	proc, err := p.start(ctx, m, path, func() (err error) {
+		sum, err = p.check(m)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,33 +114,31 @@ func (p *program) launch(ctx context.Context) (*process, error) {
 	return proc, nil
 }
 
-// verify reads the manifest and holds the program to the lock file.
-func (p *program) verify() (*Manifest, string, error) {
-	if p.dir == "" {
-		return nil, "", errNotInstalled
+// check holds the program to what is trusted, or what the user was shown.
+func (p *program) check(m *Manifest) (sum string, err error) {
+	sum, err = digest(p.dir, m)
+	switch {
+	case err != nil:
+		return "", permanent{err}
+	case p.trusted != nil && sum != p.trusted.SHA256:
+		return "", permanent{fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, p.trusted.SHA256, p.name)}
+	case p.wanted != "" && sum != p.wanted:
+		return "", permanent{errors.New("its program changed while it was looked at")}
 	}
-	m, err := ReadManifest(p.dir)
-	if err != nil {
-		return nil, "", err
-	}
-	sum, err := digest(p.dir, m)
-	if err != nil {
-		return nil, "", err
-	}
-	if p.trusted != nil && sum != p.trusted.SHA256 {
-		return nil, "", fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, p.trusted.SHA256, p.name)
-	}
-	return m, sum, nil
+	return sum, nil
 }
 
-// start starts the process and connects to it.
-func (p *program) start(ctx context.Context, m *Manifest, path string) (*process, error) {
+// start starts the process, unless check finds fault with it, and connects to it.
+func (p *program) start(ctx context.Context, m *Manifest, path string, check func() error) (*process, error) {
 	dir, err := p.host.socketDir()
 	if err != nil {
 		return nil, permanent{err}
 	}
 	log := p.host.opts.Log.With("plugin", p.name)
-	r := &runner{manifest: m, program: path, dir: p.dir, shared: dir, out: &output{log: log}, spawn: &p.host.spawn, kept: canKeep && p.host.opts.Keeper}
+	r := &runner{
+		manifest: m, program: path, dir: p.dir, shared: dir, out: &output{log: log}, spawn: &p.host.spawn,
+		kept: p.host.opts.Keeper && canKeep(), check: check,
+	}
 	timeout := time.Duration(m.Limits.StartTimeout)
 	wires := &wires{limit: m.Limits.maxMessage()}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
@@ -161,11 +167,13 @@ func (p *program) start(ctx context.Context, m *Manifest, path string) (*process
 	if err != nil {
 		killClient(client, r, 0)
 		_ = os.RemoveAll(r.sockets) // the library forgets it where nothing was started
-		failure := r.startFailure(err, timeout)
-		if ctx.Err() != nil {
-			failure = ctx.Err()
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case !errors.As(err, new(permanent)):
+			err = r.startFailure(err, timeout)
 		}
-		return nil, withOutput(failure, r.out)
+		return nil, withOutput(err, r.out)
 	}
 	proc := &process{
 		api: proto.NewPluginClient(wires.conn), out: r.out, exited: r.exited, status: r.status,

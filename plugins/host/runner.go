@@ -41,6 +41,8 @@ type runner struct {
 	out      *output
 	spawn    *spawner
 	kept     bool // a keeper starts it
+	// check holds the program to what is trusted, before it starts.
+	check func() error
 
 	cmd       *exec.Cmd // the process, or its keeper
 	keeper    *keeper   // nil where there is none; a watcher is there then
@@ -49,13 +51,15 @@ type runner struct {
 	handshake *io.PipeReader
 	exited    chan struct{}
 
-	mu     sync.Mutex
-	line   string // the first line on standard output
-	silent bool   // standard output ended before that
-	pid    int    // 0 before the start
-	ended  bool   // the process was waited for: its id may be another's
-	end    string // how it ended
-	killed bool
+	mu      sync.Mutex
+	line    string // the first line on standard output
+	silent  bool   // standard output ended before that
+	started bool
+	pid     int    // 0 before the start
+	failure error  // why the keeper could not start it
+	ended   bool   // the process was waited for: its id may be another's
+	end     string // how it ended
+	killed  bool
 }
 
 // environ is all that the process gets to know.
@@ -119,8 +123,28 @@ func (r *runner) Start(context.Context) (err error) {
 	return nil
 }
 
-// begin starts the process, unless it was killed before.
+// begin checks the program and starts the process, unless it was killed before. A
+// keeper gets ready meanwhile.
 func (r *runner) begin() (err error) {
+	if r.kept {
+		if r.keeper, err = keep(r.cmd, r.shared); err != nil {
+			return err
+		}
+		if err = r.spawn.start(r.cmd); err != nil {
+			r.keeper.close()
+			return err
+		}
+		defer func() {
+			if err != nil {
+				_ = r.cmd.Process.Kill()
+				_ = r.cmd.Wait()
+				r.keeper.close()
+			}
+		}()
+	}
+	if err = r.check(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.killed {
@@ -128,31 +152,17 @@ func (r *runner) begin() (err error) {
 	}
 	r.exited = make(chan struct{})
 	if r.kept {
-		return r.beginKept()
-	}
-	ownGroup(r.cmd)
-	if err := r.spawn.start(r.cmd); err != nil {
-		return err
-	}
-	r.pid = r.cmd.Process.Pid
-	r.watcher = watchGroup(r.pid, r.shared)
-	return nil
-}
-
-// beginKept has a keeper start the process. r.mu is held.
-func (r *runner) beginKept() (err error) {
-	if r.keeper, err = keep(r.cmd, r.shared); err != nil {
-		return err
-	}
-	if err = r.spawn.start(r.cmd); err == nil {
-		if r.pid, err = r.keeper.started(); err != nil {
-			_ = r.cmd.Wait()
+		r.keeper.order()
+	} else {
+		ownGroup(r.cmd)
+		if err = r.spawn.start(r.cmd); err != nil {
+			return err
 		}
+		r.pid = r.cmd.Process.Pid
+		r.watcher = watchGroup(r.pid, r.shared)
 	}
-	if err != nil {
-		r.keeper.close()
-	}
-	return err
+	r.started = true
+	return nil
 }
 
 // readStdout hands the first line to the library, and the rest to the log.
@@ -177,10 +187,9 @@ func (r *runner) readStdout(stdout io.Reader, handshake *io.PipeWriter) {
 // open.
 func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 	end := ""
-	if r.keeper != nil {
-		if end = r.keeper.ended(); end != "" {
-			_ = r.cmd.Process.Kill() // it has nothing more to do
-		}
+	if r.kept {
+		end = r.awaitKept()
+		_ = r.cmd.Process.Kill() // it has nothing more to do
 	}
 	_ = r.cmd.Wait()
 	r.mu.Lock()
@@ -189,7 +198,7 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 		r.end = s.String()
 	}
 	r.mu.Unlock()
-	if end == "" { // else nothing of the group is left, and its id may be another's
+	if end == "" && r.pid != 0 { // else nothing of the group is left, and its id may be another's
 		killGroup(r.pid)
 	}
 	r.keeper.close()
@@ -206,18 +215,32 @@ func (r *runner) reap(drained <-chan struct{}, pipes ...*os.File) {
 	close(r.exited)
 }
 
+// awaitKept waits for the end of a process that a keeper starts, and says how it ended;
+// "" where that is not known.
+func (r *runner) awaitKept() string {
+	pid, err := r.keeper.started()
+	r.mu.Lock()
+	r.pid, r.failure = pid, err
+	r.mu.Unlock()
+	if err != nil {
+		return ""
+	}
+	return r.keeper.ended()
+}
+
 // Kill ends the process and its children at once.
 func (r *runner) Kill(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.pid == 0 {
+	if r.ended || !r.started || r.killed && r.kept {
 		r.killed = true
 		return nil
 	}
-	if r.keeper != nil {
-		return r.killKept()
-	}
 	r.killed = true
+	if r.kept {
+		r.killKept()
+		return nil
+	}
 	killGroup(r.pid)
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -229,13 +252,9 @@ func (r *runner) Kill(context.Context) error {
 const keeperEnd = 3 * time.Second
 
 // killKept has the keeper end everything; one that does not, which the plugin may
-// have stopped, is killed, and the kernel kills the plugin with it. r.mu is held.
-func (r *runner) killKept() error {
-	if r.killed {
-		return nil
-	}
-	r.killed = true
-	r.keeper.end()
+// have stopped, is killed, and the kernel kills the plugin with it.
+func (r *runner) killKept() {
+	r.keeper.order()
 	go func() {
 		select {
 		case <-r.exited:
@@ -243,7 +262,6 @@ func (r *runner) killKept() error {
 			_ = r.cmd.Process.Kill()
 		}
 	}()
-	return nil
 }
 
 // Wait waits for the end of the process.
@@ -261,14 +279,14 @@ func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader(
 // Name is the path of the program.
 func (r *runner) Name() string { return r.program }
 
-// ID is the process id, "" before the start.
+// ID is the id of the process, or of its keeper; "" before the start.
 func (r *runner) ID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pid == 0 {
+	if !r.started {
 		return ""
 	}
-	return strconv.Itoa(r.pid)
+	return strconv.Itoa(r.cmd.Process.Pid)
 }
 
 // Diagnose is for messages of the library, which are not shown.
@@ -311,7 +329,10 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	line := r.firstLine()
 	status := r.status()
 	r.mu.Lock()
-	silent := r.silent
+	silent, pid := r.silent, r.pid
+	if silent && r.failure != nil { // else it took too long
+		err = r.failure
+	}
 	if r.killed && strings.HasPrefix(status, "signal: killed") {
 		status = "" // it did not end by itself
 	}
@@ -319,7 +340,7 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	fields := strings.Split(line, "|")
 	var why string
 	switch {
-	case r.ID() == "":
+	case pid == 0:
 		why = fmt.Sprintf("the program %s cannot be started: %v", r.program, err)
 	case line != "" && (len(fields) < 4 || fields[0] != "1"):
 		why = fmt.Sprintf("it printed %q to standard output instead of the handshake line; print only that there", cut(printable(line), 200))

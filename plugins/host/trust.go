@@ -65,13 +65,17 @@ func (h *Host) Trust(ctx context.Context, name string) (*Entry, error) {
 // is refused.
 func (h *Host) TrustAs(ctx context.Context, w *Wants) (*Entry, error) {
 	name := w.Manifest.Name
-	proc, err := (&program{host: h, name: name, dir: w.Dir}).launch(ctx)
+	proc, err := (&program{host: h, name: name, dir: w.Dir, wanted: w.SHA256}).launch(ctx)
 	if err != nil {
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
 	}
 	proc.stop(h.opts.StopGrace)
-	if proc.entry.SHA256 != w.SHA256 {
-		return nil, calls.Errorf(calls.Plugin, "plugin %s: its program changed while it was looked at", name)
+	switch sum, err := digest(w.Dir, w.Manifest); {
+	case err != nil:
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
+	case sum != w.SHA256:
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: its folder changed when it was started, so that it would not be the trusted one next time", name).
+			WithHint("what it writes there has to be listed under data in %s, or begin with a dot", ManifestName)
 	}
 	old, err := h.trust(proc.entry, &program{host: h, name: name, dir: w.Dir, trusted: proc.entry}, w.Manifest.Limits)
 	if old != nil {

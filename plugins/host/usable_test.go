@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -68,6 +69,13 @@ func TestUnusable(t *testing.T) {
 	if _, err := h.TrustAs(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
 		t.Errorf("what was not shown is trusted: %v", err)
 	}
+	write("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, touch ran]\n")
+	if _, err := h.TrustAs(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
+		t.Errorf("what was not shown is trusted: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("what was not shown was started")
+	}
 	write("name: sample\nversion: 1.0.0\ncommand: ./not-built\n")
 	is("the program of the plugin sample is not there: ./not-built", "build or install it, in "+dir)
 	if got := states(openAll(t, opts)); got[0] != "sample 1.0.0 no-program" {
@@ -93,5 +101,32 @@ func TestRelativeTempDir(t *testing.T) {
 	}
 	if err := h.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A plugin that writes to its own folder would be another one the next time.
+func TestWritesItsFolder(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]string{
+		"": "plugin sample: its folder changed when it was started, so that it would not be the trusted one next time",
+		// it may change then
+		"data: [cache]": "",
+	} {
+		dir := folder(t, data)
+		manifest := fmt.Sprintf("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, mkdir -p cache; echo $$ > cache/pid; exec %s]\n%s\n", program, data)
+		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), host.LockName), TempDir: shortDir(t)})
+		got := ""
+		if _, err := h.Trust(t.Context(), "sample"); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", data, got, want)
+		}
 	}
 }
