@@ -44,10 +44,40 @@ const touched = -1
 
 var boardPool = sync.Pool{New: func() any { return new(board) }}
 
+// bigBoard holds a board for more than bigCells entries: a pool drops them now and then,
+// and then there are two until the garbage is collected.
+var bigBoard = make(chan *board, 1)
+
+const bigCells = 1 << 17
+
+func takeBoard(n int) *board {
+	if n > bigCells {
+		select {
+		case b := <-bigBoard:
+			return b
+		default:
+			return new(board)
+		}
+	}
+	return boardPool.Get().(*board)
+}
+
+func (b *board) giveBack() {
+	if cap(b.cells) <= bigCells {
+		boardPool.Put(b)
+		return
+	}
+	select {
+	case bigBoard <- b:
+	default: // one is enough
+	}
+}
+
 func newBoard(ix *Index) *board {
-	b := boardPool.Get().(*board)
+	b := takeBoard(len(ix.entries))
 	b.ix = ix
 	b.cells = room(b.cells, len(ix.entries))
+	b.touched, b.around = room(b.touched, len(ix.entries))[:0], room(b.around, len(ix.entries))[:0]
 	b.talk, b.inTalk = room(b.talk, len(ix.sessions)), room(b.inTalk, len(ix.sessions))
 	b.extra = map[uint32]float64{}
 	live := float64(ix.live)
@@ -81,7 +111,7 @@ func (b *board) release() {
 	}
 	clear(b.talk)
 	b.term, b.touched, b.ix, b.extra = 0, b.touched[:0], nil, nil
-	boardPool.Put(b)
+	b.giveBack()
 }
 
 func (b *board) touch(n uint32) {
