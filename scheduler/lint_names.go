@@ -38,8 +38,8 @@ type question struct {
 	name     string
 }
 
-// questions finds what templates ask. Only asking about the step itself helps: in
-// {{ a.text | default(”) }} it is still an error when there is no a.
+// questions finds the steps that templates ask about, which helps all that they say
+// of them. {{ a.text | default(”) }} helps itself alone, and only where a was skipped.
 func questions(uses []use) map[question]bool {
 	var asked map[question]bool
 	for _, u := range uses {
@@ -335,7 +335,7 @@ func (u *unit) needsWith(s *stepUnit, id string) string {
 // from is nil for outputs, which see all steps.
 func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 	to := use.to.Index
-	if use.asked || u.order.rank[to] < 0 || !u.order.skippable[to] ||
+	if use.asked || use.Guarded || u.order.rank[to] < 0 || !u.order.skippable[to] ||
 		from != nil && (u.order.rank[from.Index] < 0 || u.order.ran(to, from.Index)) {
 		return
 	}
