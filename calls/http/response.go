@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,7 +65,11 @@ func parse(data []byte, header http.Header) (value.Value, error) {
 	if err != nil {
 		media, params = "", nil
 	}
-	if data, err = utf8Text(data, params["charset"]); err != nil {
+	charset := params["charset"]
+	if charset == "" && !utf8.Valid(data) {
+		charset = ownCharset(data)
+	}
+	if data, err = utf8Text(data, charset); err != nil {
 		return value.Value{}, err
 	}
 	if !utf8.Valid(data) {
@@ -78,6 +83,19 @@ func parse(data []byte, header http.Header) (value.Value, error) {
 		return v, nil
 	}
 	return value.OfString(string(data)), nil
+}
+
+// saysCharset is how HTML and XML say at their beginning what they are written in.
+var saysCharset = regexp.MustCompile(`(?i)^[^<]{0,64}<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)|<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)`)
+
+// ownCharset is the charset that a document names itself; "" where it names none.
+func ownCharset(data []byte) string {
+	const head = 1024 // where browsers look for it
+	m := saysCharset.FindSubmatch(data[:min(len(data), head)])
+	if m == nil {
+		return ""
+	}
+	return string(append(m[1], m[2]...))
 }
 
 // utf8Text turns a charset into UTF-8. A byte order mark counts for more than what
