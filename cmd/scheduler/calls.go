@@ -162,7 +162,7 @@ func table(b *strings.Builder, schema value.Value, literal []string) {
 		}
 		for _, l := range literal {
 			if l == name {
-				doc += " Taken as written, without templates."
+				doc = strings.TrimSuffix(doc, " Taken as written.") + " Taken as written, without templates."
 			}
 		}
 		mark := ""
