@@ -85,8 +85,12 @@ func sample() sdk.Plugin {
 	doc := sdk.Doc{En: "For tests.", Zh: "测试用。"}
 	return sdk.Plugin{Name: "sample", Version: version, Functions: []sdk.Function{
 		sdk.Importance("is_long", doc, func(_ context.Context, _ plugins.State, item plugins.Item) (plugins.Verdict, error) {
-			if item.Name == "panic" {
+			switch item.Name {
+			case "panic":
 				panic("not this one")
+			case "exit":
+				fmt.Fprintln(os.Stderr, "these are its last words")
+				os.Exit(9)
 			}
 			score := min(1, float64(len(item.Text))/10)
 			return plugins.Verdict{Include: len(item.Text) > 5, Score: &score, Reason: strconv.Itoa(len(item.Text))}, nil

@@ -70,6 +70,18 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// What a process writes just before its end is in the error.
+func TestLastWords(t *testing.T) {
+	_, r := open(t, folder(t, "limits: {restarts: 100}"), host.Options{Backoff: time.Millisecond})
+	f, _ := r.Importance("sample.is_long")
+	const want = "plugin sample, function is_long: its process ended: exit status 9; it wrote:\nthese are its last words"
+	for range 10 {
+		if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "exit"}}); err == nil || err.Error() != want {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 // beAHost starts a plugin, says its process id, and waits to be killed.
 func beAHost(dir, temp string) {
 	h, err := host.Single(context.Background(), dir, host.Options{TempDir: temp})

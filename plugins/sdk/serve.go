@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -30,6 +31,7 @@ func Serve(p Plugin) {
 	}
 	exitWithHost()
 	limit := maxMessage()
+	straight := straightOutput()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue},
 		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {"plugin": &served{server: server.(*pluginServer)}}},
@@ -39,10 +41,23 @@ func Serve(p Plugin) {
 				grpc.MaxSendMsgSize(limit),
 				grpc.InitialWindowSize(window),
 				grpc.InitialConnWindowSize(window),
+				grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+					straight()
+					return handle(ctx, req)
+				}),
 			)...)
 		},
 		Logger: hclog.NewNullLogger(),
 	})
+}
+
+// straightOutput makes the function that gives standard output and error back as they
+// are now. The library replaces them when it begins to serve, to send what is written
+// over the connection: the last words of a process that ends would be lost. The host
+// asks for nothing before that, and reads both anyway.
+func straightOutput() func() {
+	out, err := os.Stdout, os.Stderr
+	return sync.OnceFunc(func() { os.Stdout, os.Stderr = out, err })
 }
 
 // window is how much of a message is on its way before the receiver has to say
