@@ -94,7 +94,7 @@ func (a *app) openPlugins() (*host.Host, error) {
 		Folders:  slices.Concat(within(c.Folders...), []string{filepath.Join(a.config.StateDir, "plugins")}),
 		Plugins:  within(c.Paths...),
 		LockFile: within(c.LockFile)[0],
-		Log:      slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})),
+		Log:      a.pluginLog(level),
 		AutoMTLS: c.AutoMTLS,
 		Keeper:   true,
 		Taken:    variableNames(),
@@ -104,6 +104,22 @@ func (a *app) openPlugins() (*host.Host, error) {
 	}
 	p.host = h
 	return h, nil
+}
+
+// pluginLog is where plugins write to: standard error, without the secrets that a flow
+// may have given them.
+func (a *app) pluginLog(level slog.Level) *slog.Logger {
+	var masks []string
+	for _, secret := range a.secretTexts() {
+		masks = append(masks, secret, "***")
+	}
+	mask := strings.NewReplacer(masks...)
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		if attr.Value.Kind() == slog.KindString {
+			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))
+		}
+		return attr
+	}}))
 }
 
 // variableNames are those of the built-in variables: no plugin can have them.

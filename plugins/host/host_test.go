@@ -480,7 +480,7 @@ func TestLargeMessages(t *testing.T) {
 		many[i].Name = "12345"
 	}
 	_, err = f.Judge(t.Context(), plugins.State{}, many)
-	if err == nil || !strings.Contains(err.Error(), "more than the 1048576 of limits.max_message") {
+	if err == nil || !strings.Contains(err.Error(), "more than the 1048576 of limits.max_message_mib in plugin.yaml") {
 		t.Errorf("a large answer: %v", err)
 	}
 	if pid(t, r) != before {

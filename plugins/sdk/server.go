@@ -229,7 +229,7 @@ func (s *pluginServer) unknown(what, name string) error {
 }
 
 func tooLarge(size, limit int) error {
-	return &Error{Kind: "plugin", Message: fmt.Sprintf("the answer has %d bytes, more than the %d of limits.max_message in plugin.yaml", size, limit)}
+	return &Error{Kind: "plugin", Message: fmt.Sprintf("the answer has %d bytes, more than the %d of limits.max_message_mib in plugin.yaml", size, limit)}
 }
 
 // panicked makes an error of a panic. The stack goes to standard error, which the
