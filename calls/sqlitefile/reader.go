@@ -114,3 +114,12 @@ func (r *Reader) Unchanged() error {
 	}
 	return nil
 }
+
+// Look makes connections to a file that may be damaged. They change nothing, as others
+// do that put the log into the file, or remove it, when the last of them is closed.
+func Look(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
+	if sizeOf(file+"-wal") > 0 || sizeOf(file+"-shm") >= 0 {
+		return connect(file, busy, pragmas, "mode", "ro")
+	}
+	return connect(file, busy, pragmas, "immutable", "1")
+}

@@ -125,12 +125,15 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 	if err := errors.Join(write(damaged), damaged.Close()); err != nil {
 		return err
 	}
+	var told []string
 	if damaged.Lost > 0 {
-		but := ""
-		if damaged.Found > 0 {
-			but = fmt.Sprintf(", but for %s found by looking through the whole file", countOf(damaged.Found, "memory that was", "memories that were"))
-		}
-		fmt.Fprintf(a.stderr, "warning: %s could not be read, and what was there is lost%s\n", count(damaged.Lost, "place"), but)
+		told = append(told, count(damaged.Lost, "place")+" could not be read, and what was there is lost")
+	}
+	if damaged.Found > 0 {
+		told = append(told, countOf(damaged.Found, "memory was", "memories were")+" found by looking through the whole file")
+	}
+	if len(told) > 0 {
+		fmt.Fprintf(a.stderr, "warning: %s\n", strings.Join(told, ", but "))
 	}
 	file := filepath.Join(a.config.StateDir, sqlite.FileName)
 	fmt.Fprintf(a.stderr, "to go on with it, move %s away and import what was exported\n", file)

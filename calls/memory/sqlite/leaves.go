@@ -1,24 +1,29 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// leaves reads rows out of the pages of a file, without the trees that lead there: the
-// form of the pages is https://sqlite.org/fileformat.html.
+// leaves reads rows out of the pages of a file and of its log, without the trees that
+// lead there: the form of the pages is https://sqlite.org/fileformat.html.
 type leaves struct {
-	file  *os.File
-	size  int             // of a page
-	room  int             // of a page, without what is reserved at its end
-	newer map[uint32]bool // pages of which the log has another version
+	file, log *os.File         // log is nil where there is none
+	size      int              // of a page
+	room      int              // of a page, without what is reserved at its end
+	newer     map[uint32]int64 // where the log has the newest version of a page
+	// further is how many pages may yet be read for rows that do not fit into one. Each
+	// belongs to one row, so that there are not many more, unless all lead to the same.
+	further int
 }
 
 // Types of pages: with rows of a table, and of a table without row ids.
@@ -32,9 +37,9 @@ func openLeaves(name string) (*leaves, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &leaves{file: f, size: 4096, room: 4096, newer: map[uint32]bool{}}
+	l := &leaves{file: f, newer: map[uint32]int64{}}
 	head := make([]byte, 100)
-	if _, err := io.ReadFull(f, head); err == nil && string(head[:16]) == "SQLite format 3\x00" {
+	if _, err := f.ReadAt(head, 0); err == nil && string(head[:16]) == "SQLite format 3\x00" {
 		if l.size = int(binary.BigEndian.Uint16(head[16:])); l.size == 1 {
 			l.size = 1 << 16
 		}
@@ -43,51 +48,111 @@ func openLeaves(name string) (*leaves, error) {
 	if l.size < 512 || l.room < 480 {
 		l.size, l.room = 4096, 4096 // as this program makes them
 	}
-	return l, l.readLog(name + "-wal")
+	if l.log, err = os.Open(name + "-wal"); err != nil {
+		return l, nil //nolint:nilerr // without a log, the file is all there is
+	}
+	if err := l.readLog(); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
 }
 
-// readLog notes the pages that are in the log: what the file has of them is old, and
-// may be deleted.
-func (l *leaves) readLog(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil //nolint:nilerr // without a log, the file is all there is
+func (l *leaves) close() error {
+	err := l.file.Close()
+	if l.log != nil {
+		err = errors.Join(err, l.log.Close())
 	}
-	frame := make([]byte, 4)
-	for at := int64(32); err == nil; at += 24 + int64(l.size) {
-		if _, err = f.ReadAt(frame, at); err == nil {
-			l.newer[binary.BigEndian.Uint32(frame)] = true
+	return err
+}
+
+// How the log begins, and each page in it.
+const (
+	logHead   = 32
+	frameHead = 24
+)
+
+// readLog notes the pages that are in the log, as far as it has whole changes. Others are
+// left over from when it was longer: they have other salts.
+func (l *leaves) readLog() error {
+	info, err := l.log.Stat()
+	if err != nil {
+		return err
+	}
+	var salts []byte // those of the log, or of its first page where its beginning is gone
+	head := make([]byte, logHead)
+	if _, err := l.log.ReadAt(head, 0); err == nil && binary.BigEndian.Uint32(head)&^1 == 0x377f0682 {
+		salts = head[16:24]
+	}
+	change := map[uint32]int64{}
+	for at := int64(logHead); at+frameHead+int64(l.size) <= info.Size(); at += frameHead + int64(l.size) {
+		frame := make([]byte, frameHead)
+		if _, err := l.log.ReadAt(frame, at); err != nil {
+			continue // the disk does not give it; the next one may be better
+		}
+		if salts == nil {
+			salts = frame[8:16]
+		}
+		if !bytes.Equal(frame[8:16], salts) {
+			continue
+		}
+		change[binary.BigEndian.Uint32(frame)] = at + frameHead
+		if binary.BigEndian.Uint32(frame[4:]) != 0 { // the last one of a change
+			maps.Copy(l.newer, change)
+			clear(change)
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
+	return nil
+}
+
+// read reads the newest version of a page.
+func (l *leaves) read(number uint32, page []byte) error {
+	if at, ok := l.newer[number]; ok {
+		_, err := l.log.ReadAt(page, at)
+		return err
 	}
-	return errors.Join(err, f.Close())
+	_, err := l.file.ReadAt(page, int64(number-1)*int64(l.size))
+	return err
+}
+
+// pages are the numbers of the pages that there are.
+func (l *leaves) pages() ([]uint32, error) {
+	info, err := l.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	n := min(info.Size()/int64(l.size), math.MaxUint32-1)
+	numbers := make([]uint32, 0, n)
+	for i := range n {
+		numbers = append(numbers, uint32(i)+1)
+	}
+	for _, number := range slices.Sorted(maps.Keys(l.newer)) {
+		if int64(number) > n {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers, nil
 }
 
 // each calls row for all rows in pages of a type, of any table.
 func (l *leaves) each(ctx context.Context, kind byte, row func(rid int64, record []byte) error) error {
-	if _, err := l.file.Seek(0, io.SeekStart); err != nil {
+	numbers, err := l.pages()
+	if err != nil {
 		return err
 	}
+	l.further = 16 * len(numbers)
 	page := make([]byte, l.size)
-	for number := uint32(1); ; number++ {
+	for _, number := range numbers {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := io.ReadFull(l.file, page); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		} else if err != nil { // the disk does not give it; the next one may be better
-			if _, err := l.file.Seek(int64(number)*int64(l.size), io.SeekStart); err != nil {
-				return err
-			}
-			continue
+		if l.read(number, page) != nil {
+			continue // the disk does not give it; the next one may be better
 		}
 		head := 0
 		if number == 1 {
 			head = 100
 		}
-		if page[head] != kind || l.newer[number] {
+		if page[head] != kind {
 			continue
 		}
 		cells := int(binary.BigEndian.Uint16(page[head+3:]))
@@ -107,6 +172,7 @@ func (l *leaves) each(ctx context.Context, kind byte, row func(rid int64, record
 			}
 		}
 	}
+	return nil
 }
 
 // cell reads a row, with what of it lies in further pages.
@@ -130,16 +196,13 @@ func (l *leaves) cell(b []byte) (rid int64, record []byte, ok bool) {
 	if length == here {
 		return rid, b[:here], true
 	}
-	record = append(make([]byte, 0, length), b[:here]...)
+	record = slices.Clone(b[:here])
 	if int64(len(b)) < here+4 {
 		return 0, nil, false
 	}
 	page := make([]byte, l.room)
 	for next := binary.BigEndian.Uint32(b[here:]); int64(len(record)) < length; next = binary.BigEndian.Uint32(page) {
-		if next == 0 || l.newer[next] {
-			return 0, nil, false
-		}
-		if _, err := l.file.ReadAt(page, int64(next-1)*int64(l.size)); err != nil {
+		if l.further--; next == 0 || l.further < 0 || l.read(next, page) != nil {
 			return 0, nil, false
 		}
 		record = append(record, page[4:min(int64(l.room), 4+length-int64(len(record)))]...)
@@ -253,7 +316,7 @@ func (d *Damaged) rescue(ctx context.Context, each func(rid int64, m memory.Base
 		return err
 	}
 	if err := d.rescueNames(ctx, l); err != nil {
-		return errors.Join(err, l.file.Close())
+		return errors.Join(err, l.close())
 	}
 	err = l.each(ctx, tableLeaf, func(rid int64, record []byte) error {
 		m, session, hash, ok := memoryOf(columns(record))
@@ -269,7 +332,7 @@ func (d *Damaged) rescue(ctx context.Context, each func(rid int64, m memory.Base
 		d.seen[rid] = true
 		return each(rid, m)
 	})
-	return errors.Join(err, l.file.Close())
+	return errors.Join(err, l.close())
 }
 
 // rescueNames looks for the names of users and sessions that are not known.

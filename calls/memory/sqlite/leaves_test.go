@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 )
 
-// TestLeaves salvages memories to which no way leads: the pages above theirs are lost.
 var start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
+// TestLeaves salvages memories to which no way leads: the pages above theirs are lost.
 func TestLeaves(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, sqlite.FileName)
@@ -103,5 +105,79 @@ func TestLeaves(t *testing.T) {
 	}
 	if _, err := sqlite.OpenDamaged(t.Context(), dir); err == nil {
 		t.Error("chance is a memory")
+	}
+}
+
+// What a process that was killed has left in the log is salvaged too, and nothing is
+// changed by that, neither the file nor the log.
+func TestLeavesOfLog(t *testing.T) {
+	live := t.TempDir()
+	s, err := sqlite.Open(t.Context(), live, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.Close() }()
+	want := map[string]string{}
+	for i := range 40 {
+		m := memory.BaseMemory{Content: fmt.Sprintf("number%d %s", i, strings.Repeat("word ", 200*(i%8))), Context: memory.Context{UserID: "ann"}}
+		saved, err := s.SaveMemories(t.Context(), []memory.BaseMemory{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[saved[0].ID] = m.Content
+		if i == 19 { // those before are in the file, those behind in the log
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = sqlite.Open(t.Context(), live, sqlite.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, damage := range map[string]func(data, log []byte){
+		"none":                           func(_, _ []byte) {},
+		"the file's head":                func(data, _ []byte) { clear(data[:4096]) },
+		"the log's head":                 func(_, log []byte) { clear(log[:32]) },
+		"the file's and the log's heads": func(data, log []byte) { clear(data[:4096]); clear(log[:32]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			before := map[string][]byte{}
+			for _, file := range []string{sqlite.FileName, sqlite.FileName + "-wal"} {
+				data, err := os.ReadFile(filepath.Join(live, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				before[file] = data
+			}
+			damage(before[sqlite.FileName], before[sqlite.FileName+"-wal"])
+			for file, data := range before {
+				if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := sqlite.OpenDamaged(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for m, err := range d.Memories(t.Context(), memory.Selection{Users: memory.AllUsers()}) {
+				if err != nil || got[m.ID] != "" {
+					t.Fatalf("%v, %v", m, err)
+				}
+				got[m.ID] = m.Content
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			for file, data := range before {
+				if after, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !bytes.Equal(data, after) {
+					t.Errorf("%s was changed: %v", file, err)
+				}
+			}
+		})
 	}
 }

@@ -45,7 +45,7 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 	}
 	var err error
 	// With a schema that could be written, SQLite also reads a file whose end is gone.
-	if d.db, err = sqlitefile.Connect(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
+	if d.db, err = sqlitefile.Look(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
 		return nil, explain(d.file, "opening", err)
 	}
 	c, err := d.db.Conn(ctx)
@@ -172,7 +172,7 @@ func (d *Damaged) sessionOf(user, number int64) string {
 func (d *Damaged) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
 		err := d.memories(ctx, which, yield)
-		if err == nil && d.Lost > 0 {
+		if err == nil { // also where all was read: a damaged log is taken for none
 			err = d.leftovers(ctx, which, yield)
 		}
 		if err != nil && !errors.Is(err, errStop) {
