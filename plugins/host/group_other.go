@@ -22,3 +22,6 @@ func (*watcher) stop() {}
 
 // tryLock is for systems where sockets are files.
 func tryLock(*os.File) bool { return true }
+
+// awaitLock is for systems with locks of folders.
+func awaitLock(*os.File) {}

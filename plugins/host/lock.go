@@ -131,6 +131,17 @@ func (l *lock) remove(name string) {
 	l.Plugins = slices.DeleteFunc(l.Plugins, func(e Entry) bool { return e.Name == name })
 }
 
+// lockFolder keeps other programs that do the same from changing the lock file, until
+// unlock. Where a file system has no such locks, the last one wins.
+func lockFolder(path string) (unlock func()) {
+	f, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return func() {} // there is nothing to change yet
+	}
+	awaitLock(f)
+	return func() { _ = f.Close() }
+}
+
 // write replaces the file as a whole, so that nobody reads half of it.
 func (l *lock) write(path string) (err error) {
 	defer func() {

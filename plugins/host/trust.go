@@ -91,6 +91,7 @@ func (h *Host) trust(e *Entry, l launcher, limits Limits) (old *plugin, err erro
 	if h.closed {
 		return nil, errClosed
 	}
+	defer lockFolder(h.opts.LockFile)()
 	fresh, err := readLock(h.opts.LockFile) // another program may have written it
 	if err != nil {
 		return nil, err
@@ -124,6 +125,7 @@ func (h *Host) untrust(name string) (*Entry, *plugin, error) {
 	if h.closed {
 		return nil, nil, errClosed
 	}
+	defer lockFolder(h.opts.LockFile)()
 	fresh, err := readLock(h.opts.LockFile) // another program may have written it
 	if err != nil {
 		return nil, nil, err

@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
@@ -234,6 +236,32 @@ func TestUntrust(t *testing.T) {
 	}
 	if text, err := os.ReadFile(lock); err != nil || !strings.Contains(string(text), `"plugins": []`) {
 		t.Errorf("the file has %s, %v", text, err)
+	}
+}
+
+// Several programs change the lock file at the same time, and no change is lost.
+func TestUntrustAtOnce(t *testing.T) {
+	const n = 16
+	file := filepath.Join(t.TempDir(), host.LockName)
+	entries := make([]string, n)
+	for i := range entries {
+		entries[i] = fmt.Sprintf(`{"name":"p%d","version":"1","sha256":"","functions":[]}`, i)
+	}
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"version":1,"plugins":[%s]}`, strings.Join(entries, ",")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		h := openAll(t, host.Options{LockFile: file})
+		all.Go(func() {
+			if _, err := h.Untrust(fmt.Sprintf("p%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if names := openAll(t, host.Options{LockFile: file}).Names(); len(names) > 0 {
+		t.Errorf("still trusted are %v", names)
 	}
 }
 

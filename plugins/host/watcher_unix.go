@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,4 +71,10 @@ func inheritNothing() {
 // another holds it.
 func tryLock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// awaitLock takes the lock of a file when no other holds it any more.
+func awaitLock(f *os.File) {
+	for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) {
+	}
 }
