@@ -24,6 +24,9 @@ relies on: what it says of itself, every function, wrong and cancelled requests,
 at once, and its end. Its examples are run. Exit code 1 means that something fails.`,
 		Example: "  scheduler plugins verify plugins.d/my-first\n  scheduler plugins verify . --log    # with what the plugin writes",
 		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verify(cmd.Context(), args[0], log, asJSON)
 		},

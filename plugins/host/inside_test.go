@@ -37,6 +37,25 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
+// Of a crash whose trace is long the cause is kept.
+func TestCauseOfCrash(t *testing.T) {
+	for trace, want := range map[string]string{
+		"fatal error: concurrent map writes\n\n": "fatal error: concurrent map writes\n...\n",
+		"goroutine 0:\n":                         "",
+	} {
+		o := &output{log: slog.New(slog.DiscardHandler)}
+		_, _ = o.Write([]byte(trace + strings.Repeat("goroutine\n", 1000) + "last"))
+		if got := o.last(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "goroutine\nlast") || want == "" && strings.Contains(got, "...") {
+			t.Errorf("got %.60q", got)
+		}
+	}
+	o := &output{log: slog.New(slog.DiscardHandler)}
+	_, _ = o.Write([]byte("panic: short\ngoroutine 1\n"))
+	if got := o.last(); got != "panic: short\ngoroutine 1" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A plugin that waits for the host is not idle; one that waits for nobody is.
 func TestWatch(t *testing.T) {
 	limits := Limits{Timeout: Duration(20 * time.Millisecond), ExecTimeout: Duration(time.Hour)}

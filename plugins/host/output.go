@@ -25,6 +25,7 @@ type output struct {
 	tail  []byte
 	line  []byte
 	lines int
+	cause string // the last line by which a program in Go begins to say why it crashes
 }
 
 // Write never fails.
@@ -52,6 +53,9 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) flush() {
 	if line := printable(string(o.line)); line != "" {
 		o.lines++
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			o.cause = line
+		}
 		o.log.LogAttrs(context.Background(), slog.LevelInfo, line)
 		if o.lines == maxLogLines {
 			o.log.LogAttrs(context.Background(), slog.LevelWarn, "the plugin writes too much: nothing more of this process is logged")
@@ -67,9 +71,14 @@ func (o *output) keep(p []byte) {
 	}
 }
 
-// last is the end of what was written, for a message; "" where nothing was.
+// last is the end of what was written, for a message; "" where nothing was. The cause of
+// a crash stands before it where the stacks of many goroutines came after.
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strings.TrimSpace(printable(string(o.tail)))
+	text := strings.TrimSpace(printable(string(o.tail)))
+	if !strings.Contains(text, o.cause) {
+		text = o.cause + "\n...\n" + text
+	}
+	return text
 }
