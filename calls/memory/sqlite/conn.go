@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 )
 
 // conn is a connection whose statements stay prepared. One goroutine at a time uses
@@ -47,6 +49,13 @@ func (c *conn) change(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// wait says how long a locked file is waited for. SQLite takes it when it prepares the
+// statement, so that is done each time.
+func (c *conn) wait(busy time.Duration) error {
+	_, err := c.sql.ExecContext(background, fmt.Sprintf("PRAGMA busy_timeout = %d", busy.Milliseconds()))
+	return err
 }
 
 // row reads one row; found is false where there is none.

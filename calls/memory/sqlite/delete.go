@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -115,6 +116,31 @@ func (s *Store) deleting(ctx context.Context, dry bool, do func(*conn) error) er
 		s.writer.later()
 	}
 	return err
+}
+
+// How long the log is waited for before it is emptied, and when it is tried again.
+const (
+	wipeWait  = 50 * time.Millisecond
+	wipeAgain = 2 * time.Second
+)
+
+// wipeLog empties the log, in which what was deleted still stands. As long as somebody
+// reads, it cannot be emptied, and nobody can write who waits for that: it is tried
+// again later.
+func (s *Store) wipeLog(c *conn) error {
+	if err := c.wait(wipeWait); err != nil {
+		return err
+	}
+	busy := false
+	_, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, new(int), new(int))
+	if err := cmp.Or(err, c.wait(s.busy)); err != nil || !busy {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scrub = true
+	s.again = time.AfterFunc(wipeAgain, s.writer.later)
+	return nil
 }
 
 // deleted forgets what is known of a user.

@@ -132,7 +132,7 @@ func (s *Store) tidy(c *conn) error {
 	s.scrub = false
 	s.mu.Unlock()
 	if scrub {
-		if _, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, new(int), new(int), new(int)); err != nil {
+		if err := s.wipeLog(c); err != nil {
 			return err
 		}
 	}

@@ -47,12 +47,14 @@ type Store struct {
 	write  *sql.DB
 	read   *pool
 	frozen *frozen // what is there instead
+	busy   time.Duration
 
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
 	toFold  map[string]bool  // users whose tail is long
 	cached  int64            // how much of all shelves stays in the heap
 	scrub   bool             // something was deleted
+	again   *time.Timer      // that has the log emptied; nil where nobody held that up
 	once    sync.Once
 	closing error
 }
@@ -79,6 +81,7 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context, options Options) error {
 	busy := cmp.Or(options.BusyTimeout, time.Minute)
+	s.busy = busy
 	// What is deleted is overwritten, also in pages that become free.
 	pragmas := []string{"synchronous(FULL)", "secure_delete(ON)", fmt.Sprintf("cache_size(-%d)", writeCache)}
 	if options.MaxPages > 0 {
@@ -116,6 +119,12 @@ func (s *Store) Close() error {
 			s.closing = explain(s.file, "closing", s.read.close())
 			return
 		}
+		s.mu.Lock()
+		if s.again != nil {
+			s.again.Stop()
+			s.writer.later() // the last time
+		}
+		s.mu.Unlock()
 		s.closing = explain(s.file, "closing", errors.Join(s.writer.close(), s.read.close(), s.write.Close()))
 	})
 	return s.closing

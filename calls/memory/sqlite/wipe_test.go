@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // What is deleted leaves no trace in the files: no text, and no name of a session, a
@@ -59,6 +61,50 @@ func TestNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	traces(t, dir, []string{"userquokka", "peakeremu", "wordheron"}, []string{"other", "sessionpanda", "wordlynx"})
+}
+
+// Who reads does not hold up those who write after a deletion; what was deleted goes
+// from the log once nobody reads it any more.
+func TestWipeWaits(t *testing.T) {
+	dir := t.TempDir()
+	first, second := open(t, dir, sqlite.Options{}), open(t, dir, sqlite.Options{BusyTimeout: 10 * time.Second})
+	one := func(content string) []memory.BaseMemory { return []memory.BaseMemory{{Content: content}} }
+	saved, err := first.SaveMemories(t.Context(), one("wordgnu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlitefile.Connect(first.File(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	reader, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM memory").Scan(new(int)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := first.Delete(t.Context(), memory.Selection{Users: memory.User(""), ID: saved[0].ID}); err != nil || d.Memories != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for i := range 20 {
+		for _, s := range []*sqlite.Store{first, second} {
+			if _, err := s.SaveMemories(t.Context(), one(fmt.Sprint("wordibex ", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	traces(t, dir, []string{"wordgnu"}, []string{"wordibex"})
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // traces looks for texts in the files of a store.

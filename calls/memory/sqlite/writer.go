@@ -34,7 +34,7 @@ type writer struct {
 
 func newWriter(c *conn, idle func(*conn) error) *writer {
 	w := &writer{conn: c, idle: idle, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), over: make(chan struct{})}
-	go w.tidy()
+	go w.tidy(w.wake)
 	return w
 }
 
@@ -77,16 +77,18 @@ func (w *writer) next() []*change {
 
 // later asks for tidying up when nobody writes.
 func (w *writer) later() {
-	select {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select { // once it is closed, wake is nil
 	case w.wake <- struct{}{}:
 	default: // it will be done anyway
 	}
 }
 
 // tidy tidies up when it is asked to, until the writer is closed.
-func (w *writer) tidy() {
+func (w *writer) tidy(wake <-chan struct{}) {
 	defer close(w.over)
-	for range w.wake {
+	for range wake {
 		w.turn <- struct{}{}
 		// What is tidied up now or later makes no difference: an error will be met again by
 		// a change that somebody waits for.
@@ -104,7 +106,10 @@ func (w *writer) close() error {
 	for batch := w.next(); len(batch) > 0; batch = w.next() {
 		w.commit(batch)
 	}
+	w.mu.Lock()
 	close(w.wake)
+	w.wake = nil
+	w.mu.Unlock()
 	<-w.turn
 	<-w.over
 	return w.conn.close()
