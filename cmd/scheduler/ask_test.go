@@ -140,7 +140,7 @@ func TestAskIsLeft(t *testing.T) {
 
 func TestResumeCommand(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{config: &Config{StateDir: dir + "/state", path: dir + "/it's mine.yaml"}}
+	a := &app{config: &Config{StateDir: dir + "/state", file: &settingsFile{path: dir + "/it's mine.yaml"}}}
 	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
 	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
 	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`

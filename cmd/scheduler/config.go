@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	Plugins   PluginsConfig `mapstructure:"plugins"`
 	Memory    MemoryConfig  `mapstructure:"memory"`
 
-	path string // the file that was read; "" for none
+	file *settingsFile // the file that was read; nil for none
 }
 
 // HTTPConfig is what the call http may reach beside the public Internet.
@@ -104,33 +104,40 @@ func loadConfig(path string) (*Config, error) {
 	if !named {
 		path = "scheduler.yaml"
 	}
+	cfg := new(Config)
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
+		cfg.file, err = checkSettings(path, text)
+		if err != nil {
+			return nil, usageError(err)
+		}
 		if err := v.MergeConfig(bytes.NewReader(text)); err != nil {
 			return nil, usageError(fmt.Errorf("reading the settings %s: %w", path, err))
 		}
 	case named || !errors.Is(err, fs.ErrNotExist):
 		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
 	}
-	cfg := new(Config)
-	if err == nil {
-		cfg.path = path
+	if err := checkEnvironment(reflect.TypeFor[Config](), ""); err != nil {
+		return nil, usageError(err)
 	}
 	if err := v.UnmarshalExact(cfg, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(
-		durationWithUnit, mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")))); err != nil {
-		return nil, usageError(fmt.Errorf("in the settings %s: %s", path, settingsHint(err)))
+		mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")))); err != nil {
+		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
 	}
 	cfg.anchor()
-	return cfg, cfg.check(path)
+	if err := cfg.check(); err != nil {
+		return nil, usageError(cfg.file.place(err))
+	}
+	return cfg, nil
 }
 
 // anchor makes the paths of a settings file those that the file means, from wherever
 // the program is started. Those of the environment are as the shell means them.
 func (c *Config) anchor() {
 	from := func(variable string, path *string) {
-		if c.path != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
-			*path = filepath.Join(filepath.Dir(c.path), *path)
+		if c.file.name() != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
+			*path = filepath.Join(filepath.Dir(c.file.path), *path)
 		}
 	}
 	from("SCHEDULER_LANGUAGES", &c.Languages)
@@ -139,90 +146,63 @@ func (c *Config) anchor() {
 	}
 }
 
-// durationWithUnit refuses a bare number where a duration belongs: it would count
-// nanoseconds.
-func durationWithUnit(from, to reflect.Type, data any) (any, error) {
-	if to == reflect.TypeFor[time.Duration]() && from.Kind() != reflect.String && from != to {
-		return nil, fmt.Errorf("%v is a duration without a unit: write %vs or %vms", data, data, data)
-	}
-	return data, nil
-}
-
-// settingsHint words the library's complaint about unknown keys as ours.
-func settingsHint(err error) string {
-	text := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):\n\n")
-	var known []string
-	for t := range fieldNames(reflect.TypeFor[Config]()) {
-		known = append(known, t)
-	}
-	slices.Sort(known)
-	if _, keys, found := strings.Cut(text, "has invalid keys: "); found {
-		key, _, _ := strings.Cut(strings.TrimSpace(keys), ",")
-		if near := value.Nearest(key, known); near != "" {
-			return fmt.Sprintf("unknown setting %q (did you mean %q?)", key, near)
-		}
-		return fmt.Sprintf("unknown setting %q (the settings are in configs/scheduler.yaml)", key)
-	}
-	return strings.TrimSpace(text)
-}
-
-// fieldNames is the set of all setting names, at any depth.
-func fieldNames(t reflect.Type) map[string]bool {
-	names := map[string]bool{}
-	switch t.Kind() {
-	case reflect.Slice:
-		return fieldNames(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if !t.Field(i).IsExported() {
-				continue
-			}
-			names[t.Field(i).Tag.Get("mapstructure")] = true
-			for n := range fieldNames(t.Field(i).Type) {
-				names[n] = true
-			}
-		}
-	}
-	return names
-}
-
-func (c *Config) check(path string) error {
-	modes := []string{"auto", "live", "record", "replay"}
-	if !slices.Contains(modes, c.LLM.Mode) {
-		return usageError(fmt.Errorf("in the settings %s: llm.mode is %q, want one of %s", path, c.LLM.Mode, strings.Join(modes, ", ")))
+// check finds values that make no sense.
+func (c *Config) check() error {
+	if modes := []string{"auto", "live", "record", "replay"}; !slices.Contains(modes, c.LLM.Mode) {
+		return wrongSetting("llm.mode", "is %q, want one of %s", c.LLM.Mode, strings.Join(modes, ", "))
 	}
 	if _, err := guard.NewClient(c.HTTP.AllowHosts); err != nil {
-		return usageError(fmt.Errorf("in the settings %s: http.allow_hosts: %w", path, err))
+		return wrongSetting("http.allow_hosts", "cannot be used: %w", err)
 	}
-	seen := map[string]bool{"echo": true}
-	for i, p := range c.LLM.Providers {
-		switch {
-		case p.Name == "":
-			return usageError(fmt.Errorf("in the settings %s: llm.providers[%d] has no name", path, i))
-		case seen[p.Name]:
-			return usageError(fmt.Errorf("in the settings %s: two providers are called %q", path, p.Name))
-		case p.BaseURL == "":
-			return usageError(fmt.Errorf("in the settings %s: the provider %q has no base_url", path, p.Name))
-		}
-		seen[p.Name] = true
+	if err := c.LLM.check(); err != nil {
+		return err
 	}
-	if c.LLM.Default != "" && !seen[c.LLM.Default] {
-		return usageError(fmt.Errorf("in the settings %s: llm.default is %q, which is no provider", path, c.LLM.Default))
+	if c.LLM.Default != "" && !slices.Contains(c.providerNames(), c.LLM.Default) {
+		return wrongSetting("llm.default", "is %q, which is no provider%s", c.LLM.Default, didYouMean(c.LLM.Default, c.providerNames()))
 	}
 	if c.StateDir == "" {
-		return usageError(fmt.Errorf("in the settings %s: state_dir is empty", path))
+		return wrongSetting("state_dir", "is empty")
 	}
 	if d := c.Journal.Durability; d != string(scheduler.Sync) && d != string(scheduler.Async) {
-		return usageError(fmt.Errorf("in the settings %s: journal.durability is %q, want sync or async", path, d))
+		return wrongSetting("journal.durability", "is %q, want sync or async", d)
 	}
 	if err := c.Memory.check(c.providerNames()); err != nil {
-		return usageError(fmt.Errorf("in the settings %s: %w", path, err))
+		return err
 	}
 	if err := c.Plugins.check(); err != nil {
-		return usageError(fmt.Errorf("in the settings %s: %w", path, err))
+		return err
 	}
 	if c.Run.MaxParallel < 1 {
-		return usageError(fmt.Errorf("in the settings %s: run.max_parallel is %d, want at least 1", path, c.Run.MaxParallel))
+		return wrongSetting("run.max_parallel", "is %d, want at least 1", c.Run.MaxParallel)
+	}
+	if c.Run.CancelGrace < 0 {
+		return wrongSetting("run.cancel_grace", "cannot be negative")
+	}
+	return nil
+}
+
+// check finds providers that cannot be told apart or asked.
+func (c *LLMConfig) check() error {
+	seen := map[string]bool{"echo": true}
+	for i, p := range c.Providers {
+		at := fmt.Sprintf("llm.providers[%d]", i)
+		switch address, err := url.Parse(p.BaseURL); {
+		case p.Name == "":
+			return wrongSetting(at, "has no name")
+		case p.Name == "echo":
+			return wrongSetting(at+".name", "cannot be echo: that is the provider that repeats the user's words")
+		case seen[p.Name]:
+			return wrongSetting(at+".name", "is %q, as that of another provider", p.Name)
+		case p.BaseURL == "":
+			return wrongSetting(at, "(%s) has no base_url", p.Name)
+		case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
+			return wrongSetting(at+".base_url", "is %q, want the address of a server, as https://api.example.com/v1", p.BaseURL)
+		case p.Timeout < 0:
+			return wrongSetting(at+".timeout", "cannot be negative")
+		case p.MaxRetries != nil && *p.MaxRetries < 0:
+			return wrongSetting(at+".max_retries", "cannot be negative")
+		}
+		seen[p.Name] = true
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestSettingsPaths(t *testing.T) {
 		t.Errorf("got %v, %v", c, err)
 	}
 	t.Chdir(t.TempDir())
-	if c, err = loadConfig(""); err != nil || c.path != "" || c.Languages != "mine" {
+	if c, err = loadConfig(""); err != nil || c.file != nil || c.Languages != "mine" {
 		t.Errorf("without a file: %v, %v", c, err)
 	}
 }

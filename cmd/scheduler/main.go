@@ -97,7 +97,10 @@ func (a *app) complain(err error) {
 		info.Info.Hint = ""
 		text = info.Error()
 	}
-	fmt.Fprintln(a.stderr, "error: "+text)
+	if problems := (scheduler.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
+		text = "error: " + text // lines that begin with file:line:col say so themselves
+	}
+	fmt.Fprintln(a.stderr, text)
 	if hint != "" {
 		fmt.Fprintln(a.stderr, "hint: "+hint)
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -26,11 +24,13 @@ func (c *EmbeddingsConfig) check(providers []string) error {
 	case c.Provider == "":
 		return nil
 	case !slices.Contains(known, c.Provider):
-		return fmt.Errorf("memory.embeddings.provider is %q, which is none of llm.providers%s", c.Provider, didYouMean(c.Provider, known))
+		return wrongSetting("memory.embeddings.provider", "is %q, which is none of llm.providers%s", c.Provider, didYouMean(c.Provider, known))
 	case c.Model == "":
-		return errors.New("memory.embeddings.model is empty: name a model for embeddings")
-	case c.Dimensions < 0 || c.Timeout <= 0:
-		return errors.New("memory.embeddings.dimensions cannot be negative, and memory.embeddings.timeout must be more than 0")
+		return wrongSetting("memory.embeddings.model", "is empty: name a model for embeddings")
+	case c.Dimensions < 0:
+		return wrongSetting("memory.embeddings.dimensions", "cannot be negative")
+	case c.Timeout <= 0:
+		return wrongSetting("memory.embeddings.timeout", "must be more than 0")
 	}
 	return nil
 }

@@ -43,13 +43,15 @@ func (c *MemoryConfig) check(providers []string) error {
 	s := &c.Snapshot
 	switch {
 	case s.LLM != "" && !slices.Contains(providers, s.LLM):
-		return fmt.Errorf("memory.snapshot.llm is %q, which is no provider%s", s.LLM, didYouMean(s.LLM, providers))
-	case s.Memories < 1 || s.Snapshots < 1:
-		return errors.New("memory.snapshot.memories and memory.snapshot.snapshots want at least 1")
-	case s.Memories > memory.MaxJob || s.Snapshots > memory.MaxJob:
-		return fmt.Errorf("memory.snapshot.memories and memory.snapshot.snapshots want at most %d", memory.MaxJob)
-	case s.Idle < 0 || s.Drain < 0:
-		return errors.New("memory.snapshot.idle and memory.snapshot.drain cannot be negative")
+		return wrongSetting("memory.snapshot.llm", "is %q, which is no provider%s", s.LLM, didYouMean(s.LLM, providers))
+	case s.Memories < 1 || s.Memories > memory.MaxJob:
+		return wrongSetting("memory.snapshot.memories", "is %d, want 1 to %d", s.Memories, memory.MaxJob)
+	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
+		return wrongSetting("memory.snapshot.snapshots", "is %d, want 1 to %d", s.Snapshots, memory.MaxJob)
+	case s.Idle < 0:
+		return wrongSetting("memory.snapshot.idle", "cannot be negative")
+	case s.Drain < 0:
+		return wrongSetting("memory.snapshot.drain", "cannot be negative")
 	}
 	return c.Embeddings.check(providers)
 }

@@ -275,8 +275,8 @@ func TestMemorySettings(t *testing.T) {
 	p := newMemoryProgram(t)
 	for text, want := range map[string]string{
 		"snapshot: {llm: nobody}":                "is no provider",
-		"snapshot: {memories: 0}":                "want at least 1",
-		"snapshot: {snapshots: 99}":              "want at most 32",
+		"snapshot: {memories: 0}":                "is 0, want 1 to 32",
+		"snapshot: {snapshots: 99}":              "is 99, want 1 to 32",
 		"snapshot: {drain: -1s}":                 "cannot be negative",
 		"embeddings: {provider: echo, model: m}": "none of llm.providers",
 		"snapshot: {idel: 3s}":                   "idel",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -30,11 +29,11 @@ type PluginsConfig struct {
 
 func (c *PluginsConfig) check() error {
 	if c.LockFile == "" {
-		return errors.New("plugins.lock_file is empty")
+		return wrongSetting("plugins.lock_file", "is empty")
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Log)); err != nil {
-		return fmt.Errorf("plugins.log is %q, want debug, info, warn or error", c.Log)
+		return wrongSetting("plugins.log", "is %q, want debug, info, warn or error", c.Log)
 	}
 	return nil
 }
