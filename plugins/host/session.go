@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -133,11 +134,16 @@ func (s *session) enter(w *waiter, req *proto.Request, size int) error {
 	return nil
 }
 
-// giveUp tells the plugin that nobody waits for the reply any more.
+// giveUp tells the plugin that nobody waits for the reply any more, unless the request
+// has not been sent: what a plugin does not take would pile up.
 func (s *session) giveUp(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pending, id)
+	if i := slices.IndexFunc(s.queue, func(q queued) bool { return q.request.GetId() == id }); i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+		return
+	}
 	s.enqueue(&proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}, frame)
 }
 
@@ -152,19 +158,22 @@ func (s *session) enqueue(req *proto.Request, size int) {
 // next waits for requests to send; there are none when the session is at its end.
 func (s *session) next() []queued {
 	s.mu.Lock()
-	for len(s.queue) == 0 && s.err == nil {
-		s.more.Wait()
-	}
-	s.mu.Unlock()
-	runtime.Gosched() // whoever is about to ask goes along
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil
+	for {
+		for len(s.queue) == 0 && s.err == nil {
+			s.more.Wait()
+		}
+		s.mu.Unlock()
+		runtime.Gosched() // whoever is about to ask goes along
+		s.mu.Lock()
+		if s.err != nil {
+			return nil
+		}
+		if queue := s.queue; len(queue) > 0 {
+			s.queue = nil
+			return queue
+		}
 	}
-	queue := s.queue
-	s.queue = nil
-	return queue
 }
 
 func (s *session) send() {

@@ -156,3 +156,44 @@ func TestSessionEndsForAll(t *testing.T) {
 		t.Errorf("later: got %v", err)
 	}
 }
+
+// What a plugin does not take, and nobody waits for any more, is not kept for it; what
+// comes later is sent.
+func TestSessionForgets(t *testing.T) {
+	s, w := sessionBy(t)
+	first := make(chan error)
+	go func() { first <- names(s, "first", time.Minute) }()
+	for { // until the sender is held up
+		s.mu.Lock()
+		sending := s.last == 1 && len(s.queue) == 0
+		s.mu.Unlock()
+		if sending {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for range 10 {
+		if err := names(s, "nobody", time.Millisecond); !errors.Is(err, errOverdue) {
+			t.Errorf("got %v", err)
+		}
+	}
+	s.mu.Lock()
+	if len(s.queue) > 0 {
+		t.Errorf("%d requests are kept", len(s.queue))
+	}
+	s.mu.Unlock()
+	last := make(chan error)
+	go func() { last <- names(s, "last", time.Minute) }()
+	for _, want := range []string{"first", "last"} {
+		asked := (<-w.asked).GetRequests()
+		if len(asked) != 1 || asked[0].GetToken() != want {
+			t.Errorf("sent was %v, want %s", asked, want)
+		}
+		w.replies <- &proto.Replies{Replies: []*proto.Reply{{Id: asked[0].GetId(), Answer: &proto.Reply_Failure{Failure: &proto.Failure{Message: want}}}}}
+	}
+	for _, done := range []chan error{first, last} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
