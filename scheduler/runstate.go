@@ -44,7 +44,7 @@ func (s RunStatus) After(t EventType) RunStatus {
 // StepStatus is how a step stands.
 type StepStatus string
 
-// The states of a step. StepParam is waiting for parameters.
+// The states of a step. In StepStatusParam it waits for parameters.
 const (
 	StepStatusPending   StepStatus = "pending"
 	StepStatusRunning   StepStatus = "running"

@@ -25,19 +25,17 @@ func Functions() []Function {
 	return []Function{
 		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, always(true)},
 		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, always(false)},
-		{"is_relevant", relevantSummary, whether(isRelevant)},
-		{"is_relevant_func", relevantSummary, whether(isRelevant)}, // its name in older configs
+		{"is_relevant", calls.Text{
+			En: "The user speaks of what was before (before, remember, history, summary ...), or shares words with a memory that was found.",
+			Zh: "用户提到过去（之前、以前、记得、历史、总结、回顾等），或用词与检索到的记忆相同。",
+		}, whether(isRelevant)},
+		{"is_relevant_func", calls.Text{En: "Another name of is_relevant.", Zh: "is_relevant 的别名。"}, whether(isRelevant)},
 		{"has_input", calls.Text{En: "The user said something.", Zh: "用户输入不为空。"}, whether(hasInput)},
 		{"has_history", calls.Text{En: "The dialogue has begun before this turn.", Zh: "此前已有对话。"}, whether(hasHistory)},
 		{"is_first_turn", calls.Text{En: "Nothing was said before.", Zh: "此前没有对话。"}, whether(isFirstTurn)},
 		{"has_memories", calls.Text{En: "Something was found in the long-term memory.", Zh: "检索到了长期记忆。"}, whether(hasMemories)},
 		{"is_question", calls.Text{En: "The user asks something.", Zh: "用户在提问。"}, whether(isQuestion)},
 	}
-}
-
-var relevantSummary = calls.Text{
-	En: "The user speaks of what was before (before, remember, history, summary ...), or shares words with a memory that was found.",
-	Zh: "用户提到过去（之前、以前、记得、历史、总结、回顾等），或用词与检索到的记忆相同。",
 }
 
 // whether makes an importance function of one that judges the dialogue.

@@ -33,7 +33,7 @@ type Params struct {
 	History        []*value.Map  `json:"history,omitempty" doc:"Messages before this one, oldest first. They are passed on as they are, with every key. Default: in a flow with memory, what was said last in its session (200 utterances, 5000 tokens at most)."`
 	CurrentMessage *string       `json:"current_message,omitempty" doc:"What the user says now. $name in it loads that skill. Without it, and without media, there is no user message."`
 	SkillNames     []string      `json:"skill_names,omitempty" doc:"Skills whose instructions are loaded whole."`
-	Media          []string      `json:"media,omitempty" doc:"Image files in the workspace, or in a directory that the setting media.roots allows."`
+	Media          []string      `json:"media,omitempty" doc:"Image files in the workspace, or in a directory that the setting media_roots allows."`
 	Channel        string        `json:"channel,omitempty" doc:"Where the message came from; shown to the model together with chat_id."`
 	ChatID         string        `json:"chat_id,omitempty" doc:"The conversation within the channel."`
 	BuiltinSkills  string        `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name."`
@@ -67,7 +67,7 @@ func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "context",
 		Summary: calls.Text{
-			En: "Builds the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
+			En: "Build the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
 			Zh: "由工作目录构建智能体的系统提示词与消息：身份、说明文件、记忆、技能、历史与图片。",
 		},
 		Examples: examples(),

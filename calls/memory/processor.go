@@ -136,14 +136,11 @@ func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, que
 
 // Report is what [SnapshotProcessor.Run] did.
 type Report struct {
-	Snapshots     []string `json:"snapshots"`
-	MetaSnapshots []string `json:"meta_snapshots"`
-	// Postponed counts the jobs that the model failed at; they are tried again later.
-	Postponed int `json:"postponed"`
-	// Embedded counts the memories that got their vector; NotEmbedded says why others
-	// still wait.
-	Embedded    int    `json:"embedded"`
-	NotEmbedded string `json:"not_embedded,omitempty"`
+	Snapshots     []string `json:"snapshots" doc:"The ids of the snapshots that were made."`
+	MetaSnapshots []string `json:"meta_snapshots" doc:"The ids of the meta snapshots that were made."`
+	Postponed     int      `json:"postponed" doc:"How many the model failed at; they are tried again later."`
+	Embedded      int      `json:"embedded" doc:"How many memories got their vector."`
+	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 }
 
 // Run makes the snapshots that are due, or with all of every session and category
