@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	forecasts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/forecast" {
+		if r.URL.Path != "/forecast.json" {
 			http.NotFound(w, r)
 			return
 		}
