@@ -46,7 +46,8 @@ func (t plan) fixed(def calls.Definition) (problems []schema.Problem) {
 	for _, p := range def.Info.Params.Check(with) {
 		at, _ := with.At(p.Pointer)
 		missing := p.Keyword == "required" && strings.Count(p.Pointer, "/") == 1 // the model gives it
-		if p.Pointer == "" || missing || p.Keyword != "required" && later(at) {
+		named := p.Keyword == "required" || p.Keyword == "additionalProperties"  // whatever the value will be
+		if p.Pointer == "" || missing || !named && later(at) {
 			continue
 		}
 		p.Pointer = "/" + t.place + "/with" + p.Pointer
