@@ -52,8 +52,11 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		opts.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	h, err := host.Single(ctx, dir, opts)
-	if err != nil {
-		return exitFor(ctx, err, false)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted")}
+	case err != nil:
+		return exitError{exitFailed, err}
 	}
 	results := h.Verify(ctx)
 	if err := h.Close(); err != nil {
