@@ -117,11 +117,10 @@ func (e *each) proceed(r *run, step int) {
 // are at work, so that no more of them run again after a crash, the end of that one is
 // safe before.
 func (e *each) follow(r *run, t *task) {
-	if rec := r.stream.record; rec != nil && t.step.MaxParallel > 0 && e.next < len(e.items) {
-		rec.releaseItem(r, t.step.Index)
-		return
+	rec := r.stream.record
+	if rec == nil || t.step.MaxParallel == 0 || e.next == len(e.items) || !rec.release(r, t.step.Index, true) {
+		e.proceed(r, t.step.Index)
 	}
-	e.proceed(r, t.step.Index)
 }
 
 // settle records the end of an item, and of the step with its last item.

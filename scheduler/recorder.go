@@ -103,18 +103,15 @@ func (rec *recorder) hurry() {
 	}
 }
 
-// release lets the successors of a step begin once all events so far are safe. The
-// stream is locked.
-func (rec *recorder) release(r *run, step int) {
+// release lets the successors of a step, or its next item, begin once all events so far
+// are safe. false says that they are already. The stream is locked.
+func (rec *recorder) release(r *run, step int, item bool) (later bool) {
+	if rec.backlog() == 0 {
+		return false
+	}
 	r.unsafe++
-	rec.releases = append(rec.releases, release{r, step, rec.stream.seq, false})
-}
-
-// releaseItem lets the next item of a for_each step begin once all events so far are
-// safe. The stream is locked.
-func (rec *recorder) releaseItem(r *run, step int) {
-	r.unsafe++
-	rec.releases = append(rec.releases, release{r, step, rec.stream.seq, true})
+	rec.releases = append(rec.releases, release{r, step, rec.stream.seq, item})
+	return true
 }
 
 // wait waits until all events so far are safe. The stream is locked.

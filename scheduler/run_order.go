@@ -184,11 +184,9 @@ func (r *run) reuse(t *task, o outcome) {
 func (r *run) complete(step int, o outcome, now time.Time) {
 	st := &r.states[step]
 	st.status, st.input, st.output, st.reason = o.status, o.input, o.output, o.reason
-	if rec := r.stream.record; rec != nil && o.status == statusFinished {
-		rec.release(r, step)
-		return
+	if rec := r.stream.record; rec == nil || o.status != statusFinished || !rec.release(r, step, false) {
+		r.release(step, now)
 	}
-	r.release(step, now)
 }
 
 // release makes ready or skips what has waited for a step that is over. The stream

@@ -1,12 +1,17 @@
 package scheduler_test
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -79,5 +84,41 @@ steps:
 	}
 	if err := answer("/y=3"); calls.KindOf(err) != calls.Canceled {
 		t.Errorf("a run that is over: %v", err)
+	}
+}
+
+// tarrying is a call that takes its time at the end.
+type tarrying struct{ calls.CoreCall }
+
+func (c tarrying) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		for chunk, err := range c.CoreCall.Exec(ctx, env, input) {
+			time.Sleep(50 * time.Millisecond)
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestNextItemAfterOneThatWaits: it begins, although the journal has all there was to
+// write before the item came to its end.
+func TestNextItemAfterOneThatWaits(t *testing.T) {
+	def := flow.Definition()
+	whole := def.New
+	def.New = func(params value.Value) (calls.CoreCall, error) {
+		c, err := whole(params)
+		return tarrying{c}, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r := schedulertest.Run(t, `
+steps: [{id: o, call: flow, for_each: [1, 2, 3], max_parallel: 1, with: {path: inner.yaml}}]
+-- inner.yaml --
+steps: [{id: a, call: slot, with: {stages: [], current_schema: {required: [x]}}}]
+`, schedulertest.With(def, slot.Definition()), schedulertest.Context(ctx),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = journal.NewMemory(e.Env.Clock) }))
+	if waiting := recordOf(t, r).Waiting; len(waiting) != 3 {
+		t.Errorf("%v wait, %v\n%s", waiting, r.Err, r.Log())
 	}
 }
