@@ -83,7 +83,15 @@ func (u *unit) inputSchema() *schema.Schema {
 		u.add(u.of(k.node), "inputs: %v", err)
 		s, _ = schema.Parse(keySchema("type", "object"))
 	}
+	u.warnTypos("inputs", k.node, doc)
 	return s
+}
+
+// warnTypos warns of mistyped keywords in a schema, which have no effect.
+func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
+	for _, p := range schema.Typos(doc) {
+		u.warn(u.of(u.keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
+	}
 }
 
 func (u *unit) compileStep(k *stepKeys) {
@@ -111,6 +119,9 @@ func (u *unit) compileStep(k *stepKeys) {
 		s.OverrideInput = u.literal(k.OverrideInput.node)
 		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
 			u.add(u.of(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
+		}
+		for name, doc := range s.OverrideInput.Map().All() {
+			u.warnTypos("override_input", u.nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
 		}
 	}
 	u.times(s)

@@ -210,7 +210,7 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 		if p.Keyword != "required" || strings.Count(p.Pointer, "/") > 1 {
 			at = u.nodeAt(s.with, p.Pointer)
 		}
-		if p.Keyword == "additionalProperties" {
+		if p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword {
 			at = u.keyAt(s.with, p.Pointer)
 		}
 	}

@@ -56,7 +56,7 @@ type Output struct {
 
 // Definition is the call chat as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "chat",
 		Summary: calls.Text{
 			En: "Ask the model and stream its answer.",
@@ -84,6 +84,10 @@ response_schema:
 			},
 		},
 	})
+	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
+		return schema.TyposIn(params, "response_schema")
+	}
+	return def
 }
 
 // Validate checks what the parameters' schema cannot say.

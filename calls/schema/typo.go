@@ -21,10 +21,14 @@ var keywords = []string{
 	"example", "nullable", "id", "name",
 }
 
+// UnknownKeyword is the Keyword of what [Typos] finds: the problem is the key, and not
+// what stands under it.
+const UnknownKeyword = "unknown"
+
 // Typos finds what looks like a mistyped keyword in a schema that somebody wrote:
 // requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
 // Parse takes them; the constraint that was meant is then not there. Pointers are
-// those of the schema.
+// those of the schema. All are warnings.
 func Typos(doc value.Value) (problems Problems) {
 	walkSchemas(doc, "", func(s value.Value, at string) {
 		for key := range s.Map().All() {
@@ -36,10 +40,23 @@ func Typos(doc value.Value) (problems Problems) {
 					Pointer: at + "/" + value.Escape(key),
 					Message: fmt.Sprintf("JSON Schema has no keyword %q, it has no effect", key),
 					Hint:    fmt.Sprintf("did you mean %q?", near),
+					Keyword: UnknownKeyword,
+					Warning: true,
 				})
 			}
 		}
 	})
+	return problems
+}
+
+// TyposIn is [Typos] of the schema that params have under a name, with the pointers of
+// params: what the Lint of a call wants.
+func TyposIn(params value.Value, name string) Problems {
+	doc, _ := params.Get(name)
+	problems := Typos(doc)
+	for i := range problems {
+		problems[i].Pointer = "/" + value.Escape(name) + problems[i].Pointer
+	}
 	return problems
 }
 

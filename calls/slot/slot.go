@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -94,7 +95,7 @@ func Extended(kit Kit) calls.Definition {
 	named := strategies()
 	maps.Copy(named, kit.Strategies)
 	kit.Strategies = named
-	return calls.DefineWith[Params, Input, Output](calls.Info{
+	def := calls.DefineWith[Params, Input, Output](calls.Info{
 		Name: "slot",
 		Summary: calls.Text{
 			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
@@ -105,6 +106,10 @@ func Extended(kit Kit) calls.Definition {
 		LLMOptional: true,
 		Examples:    examples(),
 	}, func(p *Params) { p.kit = &kit })
+	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
+		return schema.TyposIn(params, "current_schema")
+	}
+	return def
 }
 
 // Validate compiles the schema and looks up the stages.
