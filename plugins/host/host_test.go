@@ -91,6 +91,11 @@ func sample() sdk.Plugin {
 			case "exit":
 				fmt.Fprintln(os.Stderr, "these are its last words")
 				os.Exit(9)
+			case "not UTF-8":
+				return plugins.Verdict{}, &sdk.Error{Kind: "pro\xffvider", Message: "a\xffb", Hint: "c\xffd"}
+			case "fill":
+				n, err := strconv.Atoi(item.Text)
+				return plugins.Verdict{Reason: strings.Repeat("x", n)}, err
 			}
 			score := min(1, float64(len(item.Text))/10)
 			return plugins.Verdict{Include: len(item.Text) > 5, Score: &score, Reason: strconv.Itoa(len(item.Text))}, nil
@@ -486,6 +491,26 @@ func TestLargeMessages(t *testing.T) {
 	if pid(t, r) != before {
 		t.Error("the process was started again")
 	}
+}
+
+// Whatever an answer is, it comes, or an error says why not; and so do those after it.
+func TestAnswersThatCannotBeSent(t *testing.T) {
+	_, r := open(t, folder(t, "limits: {max_message_mib: 1, timeout: 3s}"), host.Options{})
+	f, _ := r.Importance("sample.is_long")
+	_, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "not UTF-8"}})
+	if err == nil || err.Error() != "plugin sample, function is_long: a\uFFFDb" || calls.HintOf(err) != "c\uFFFDd" {
+		t.Errorf("got %v (%s)", err, calls.HintOf(err))
+	}
+	for size := 1<<20 - 40; size <= 1<<20; size++ {
+		_, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "fill", Text: strconv.Itoa(size)}})
+		if err != nil && !strings.Contains(err.Error(), "limits.max_message_mib") {
+			t.Fatalf("a reason of %d bytes: %v", size, err)
+		}
+		if small := size == 1<<20-40; small != (err == nil) && (small || size == 1<<20) {
+			t.Errorf("a reason of %d bytes: %v", size, err)
+		}
+	}
+	_ = pid(t, r)
 }
 
 func TestAfterClose(t *testing.T) {

@@ -67,11 +67,14 @@ func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Repl
 	return reply, nil
 }
 
+// frame is how many bytes a reply has at most inside a message beside its own.
+const frame = 16
+
 // answer answers a request; whatever goes wrong is a failure in the reply, a reply
 // that is too large as well. size is that of the reply.
 func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
 	reply = s.perform(ctx, req)
-	if size = pb.Size(reply); size > s.limit {
+	if size = pb.Size(reply); size+frame > s.limit { // one that cannot be sent would end the session
 		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.limit))}}
 		size = pb.Size(reply)
 	}
@@ -240,11 +243,12 @@ func panicked(function string, r any) error {
 }
 
 func failure(err error) *proto.Failure {
-	f := &proto.Failure{Message: strings.ToValidUTF8(err.Error(), "\uFFFD")}
+	clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+	f := &proto.Failure{Message: clean(err.Error())}
 	var own *Error
 	switch {
 	case errors.As(err, &own):
-		f.Kind, f.Hint = own.Kind, own.Hint
+		f.Kind, f.Hint = clean(own.Kind), clean(own.Hint)
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Kind = "timeout"
 	}

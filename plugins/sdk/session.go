@@ -172,8 +172,6 @@ func (o *outbox) send() {
 
 // together is how many replies of those sizes fit into one message; at least one.
 func (o *outbox) together(sizes []int) int {
-	// A reply has a few bytes more inside a message than alone.
-	const frame = 16
 	sum := 0
 	for i, size := range sizes {
 		if sum += size + frame; sum > o.limit && i > 0 {
