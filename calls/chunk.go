@@ -11,7 +11,8 @@ import (
 // The output of a step is its text chunks joined to {text: ...}, or its last
 // data chunk. Data after text wins; text after data is an error of the call.
 type Chunk struct {
-	// Text is the next piece of text; used when Data is nil.
+	// Text is the next piece of text; used when Data is nil. An empty one says that a
+	// text is over, whatever more there may come: of its end nothing is held back.
 	Text string
 	// Data is an object.
 	Data *value.Value

@@ -90,6 +90,9 @@ func (f *fold) take(c calls.Chunk, err error) bool {
 		f.text.WriteString(c.Text)
 		if f.task != nil {
 			f.show(f.mask.next(c.Text))
+			if c.Text == "" {
+				f.show(f.mask.images.pause())
+			}
 		}
 	case c.Data.Kind() != value.Object:
 		f.err = calls.Errorf(calls.Internal, "the call %s puts out data that is no object but %s", f.call, c.Data.Kind())

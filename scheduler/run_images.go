@@ -31,6 +31,14 @@ func (w *wholeImages) next(piece string) string {
 	return text[:at]
 }
 
+// pause is what was held back of a text that is over, where more may come. The bytes of
+// an image stay: they are not over.
+func (w *wholeImages) pause() string {
+	head := w.head
+	w.head = ""
+	return head
+}
+
 // rest is what was held back, at the end of the text.
 func (w *wholeImages) rest() string {
 	held := w.head + w.body.String()
@@ -55,7 +63,7 @@ func openImage(text string) (at int, begun bool) {
 		if at < 0 || !strings.EqualFold(text[at:from], scheme) {
 			continue
 		}
-		end := strings.IndexFunc(text[from:], func(r rune) bool { return r <= ' ' || r == ',' || r == '(' || r == '<' })
+		end := strings.IndexFunc(text[from:], func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '(' || r == '<' })
 		if end < 0 {
 			if len(text)-from <= maxMediaType {
 				return at, false

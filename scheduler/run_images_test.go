@@ -37,9 +37,26 @@ func TestWholeImages(t *testing.T) {
 	}
 	// Other text is not held back for long.
 	mask := textMask{secrets: &secrets{}}
-	for _, piece := range []string{"the data: ", "at a:b ", "data:,x ", "data:text/plain;base65,xxxx ", "data:" + strings.Repeat("x", 300) + ","} {
+	for _, piece := range []string{"the data: ", "at a:b ", "data:,x ", "data:text/plain;base65,xxxx ", "data:" + strings.Repeat("x", 300) + ",", "data:数据"} {
 		if got := mask.next(piece); got != piece {
 			t.Errorf("of %q it shows %q", piece, got)
 		}
+	}
+}
+
+// TestTextIsOver: what was held back of a text comes as soon as the text is over.
+func TestTextIsOver(t *testing.T) {
+	image := "data:image/png;base64,iVBORw0KGgo"
+	mask := textMask{secrets: &secrets{}}
+	var shown []string
+	for _, piece := range []string{"the end", "", " of the data", "", ": " + image, "", "AAAA", "."} {
+		text := mask.next(piece)
+		if piece == "" {
+			text = mask.images.pause()
+		}
+		shown = append(shown, text)
+	}
+	if got := strings.Join(shown, "|"); got != "the en|d| of the |data|: |||"+image+"AAAA." {
+		t.Errorf("got %s", got)
 	}
 }

@@ -170,7 +170,7 @@ func TestLoop(t *testing.T) {
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
-	if diff := cmp.Diff([]string{"Let me look.", "\n\n18 degrees."}, r.texts); diff != "" {
+	if diff := cmp.Diff([]string{"Let me look.", "", "\n\n18 degrees.", ""}, r.texts); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{`weather {"city":"Lyon","unit":"C"}`}, w.ran); diff != "" {

@@ -132,6 +132,11 @@ func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (ll
 			return llm.Answer{}, err
 		}
 	}
+	if text.Len() > 0 { // the text of the round is over: it is seen before its tools run
+		if err := l.speak("", false); err != nil {
+			return llm.Answer{}, err
+		}
+	}
 	answer := joined.Answer()
 	answer.Text, answer.Reasoning = text.String(), ""
 	return answer, nil
