@@ -119,7 +119,7 @@ func (k *keeper) close() {
 // first argument is [KeeperCommand], args are those after it. It gives the exit code
 // when the plugin and all that it started are gone.
 func Keep(args []string) int {
-	if len(args) < 3 {
+	if len(args) < 3 || !strings.HasPrefix(filepath.Base(args[0]), socketPrefix) {
 		fmt.Fprintf(os.Stderr, "%s is for the program itself\n", KeeperCommand)
 		return 2
 	}

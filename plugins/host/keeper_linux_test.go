@@ -17,7 +17,7 @@ import (
 func TestKeeperOutlivesHost(t *testing.T) {
 	for name, orders := range map[string]int{"before the start": 0, "after the end": 1, "at work": 1} {
 		t.Run(name, func(t *testing.T) {
-			sockets := filepath.Join(t.TempDir(), "sockets")
+			sockets := filepath.Join(t.TempDir(), "scheduler-plugins-1")
 			program := []string{"/bin/sh", "sh", "-c", "exit 7"}
 			if name == "at work" {
 				program = []string{"/bin/sh", "sh", "-c", "sleep 1000"}
@@ -63,6 +63,18 @@ func TestKeeperOutlivesHost(t *testing.T) {
 				t.Error("the folder of sockets is left")
 			}
 		})
+	}
+}
+
+// Whoever tries it by hand loses no folder.
+func TestKeeperByHand(t *testing.T) {
+	dir := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), os.Args[0], host.KeeperCommand, dir, "/bin/true", "true").CombinedOutput()
+	if err == nil || string(out) != "keep-plugin is for the program itself\n" {
+		t.Errorf("got %v, %s", err, out)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
 	}
 }
 
