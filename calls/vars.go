@@ -6,8 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Vars is what a step may see (CallVars in the originals). It is read-only and
-// shared.
+// Vars is what a step may see. It is read-only and shared.
 type Vars struct {
 	// Inputs are the inputs of the flow, an object.
 	Inputs value.Value

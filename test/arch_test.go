@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"calls/agent/...": {"calls", "calls/ask", "calls/context/skill", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	// The short-term memory is read by three families: input, context and memory.
 	"calls/input/...":   {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
-	"calls/context/...": {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
+	"calls/context/...": {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "calls/memory/recent", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Two stores are SQLite files.

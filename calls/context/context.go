@@ -43,7 +43,7 @@ type Params struct {
 	RuntimeContext string        `json:"runtime_context,omitempty" enum:"system|message" default:"system" doc:"Where the clock, the channel and $name skills go: into the system prompt, or after the user's words, so that the system prompt stays the same and providers can cache it."`
 	Append         []*value.Map  `json:"append,omitempty" doc:"Messages after the user's: assistant messages {role, content, tool_calls} and tool results {role, tool_call_id, name, content}."`
 	MaxTokens      int           `json:"max_tokens,omitempty" min:"0" doc:"Budget of the whole prompt. Skills, files, history and memories are cut to fit; the identity, the current message with its media, and append never. 0: no limit."`
-	Model          string        `json:"model,omitempty" doc:"Name of the model that the prompt is for, to estimate what images cost."`
+	Model          string        `json:"model,omitempty" doc:"Name of the model that the prompt is for, to estimate what images cost; that of the flow where it is not given."`
 }
 
 // Input is what the step sees that is no parameter.

@@ -19,6 +19,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	callcontext "github.com/callnode/scheduler/calls/context"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 )
@@ -326,6 +328,31 @@ func TestAppend(t *testing.T) {
 		if calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// An image of the current message costs what one of the history does: what the model of
+// the flow takes.
+func TestImagesCostTheSame(t *testing.T) {
+	dir := tree(t, map[string]string{"ws/a.png": picture(t, 1000, 1000)})
+	cost := func(options ...func(*calls.Env)) int {
+		out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", []string{"a.png"}), options...)
+		for _, p := range out.Parts {
+			if p.Kind == "image" {
+				return p.Tokens
+			}
+		}
+		t.Fatal("no image")
+		return 0
+	}
+	for _, model := range []string{"", "gpt-5", "claude-sonnet-4"} {
+		got, want := cost(func(e *calls.Env) { e.Tokens = tokens.For(model) }), tokens.Image(model, 1000, 1000)
+		if got != want {
+			t.Errorf("%q: %d tokens, want %d", model, got, want)
+		}
+	}
+	if got := cost(); got != llm.ImageTokens {
+		t.Errorf("a counter that knows no images: %d tokens", got)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/context/media"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/tokens"
 )
 
 // Bounds of the images of one message, as vendors have them: their number, and
@@ -111,7 +113,19 @@ func (b *builder) image(roots []*place, name string) (*picture, error) {
 	if m.Doubt != "" {
 		b.warn("media %s: %s", name, m.Doubt)
 	}
-	return &picture{name: name, url: m.URL(), note: m.Note, tokens: media.Tokens(b.params.Model, m.Width, m.Height)}, nil
+	return &picture{name: name, url: m.URL(), note: m.Note, tokens: b.imageTokens(m)}, nil
+}
+
+// imageTokens is what an image costs the model that the prompt is for: that of the
+// parameters, else that of the flow.
+func (b *builder) imageTokens(m *media.Image) int {
+	if b.params.Model != "" {
+		return tokens.Image(b.params.Model, m.Width, m.Height)
+	}
+	if counter, ok := b.env.Tokens.(llm.ImageCounter); ok {
+		return counter.CountImage(m.URL(), "")
+	}
+	return llm.ImageTokens
 }
 
 // mediaFile reads a file that lies in one of the roots. A relative path starts at

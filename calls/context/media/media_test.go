@@ -236,29 +236,6 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	for _, test := range []struct {
-		model string
-		w, h  int
-		want  int
-	}{
-		{"", 1000, 750, 1000},
-		{"claude-sonnet-4", 1568, 1568, 1600},
-		{"", 0, 0, media.Unknown},
-		{"gpt-4o", 1024, 1024, 85 + 170*4},
-		{"openai/GPT-4o", 512, 512, 85 + 170},
-		{"gpt-5", 512, 512, 70 + 140},
-		{"gpt-4.1-mini", 1024, 1024, 1659},
-		{"o4-mini", 4000, 4000, 2642},
-		{"gemini-2.5-pro", 300, 300, 258},
-		{"gemini-2.5-pro", 1536, 768, 516},
-	} {
-		if got := media.Tokens(test.model, test.w, test.h); got != test.want {
-			t.Errorf("%s %d x %d: %d tokens, want %d", test.model, test.w, test.h, got, test.want)
-		}
-	}
-}
-
 func FuzzPrepare(f *testing.F) {
 	for _, kind := range []string{"png", "jpeg", "gif", "bmp"} {
 		data := encode(f, kind, paint(5, 3, 255))

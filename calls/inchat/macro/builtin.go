@@ -47,7 +47,7 @@ var builtins = map[string]func(r *run, c *call, param string) string{
 	"newline":      func(*run, *call, string) string { return "\n" },
 	"noop":         comment,
 	"trim":         comment,
-	"timediff":     comment, // listed by the originals, which never give anything either
+	"timediff":     comment, // presets name it, and it has never given anything
 	"enable":       func(*run, *call, string) string { return "True" },
 	"random":       (*run).choice,
 	"pick":         (*run).choice,

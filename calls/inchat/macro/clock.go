@@ -11,7 +11,7 @@ func weekday(t time.Time) string {
 	return [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[t.Weekday()]
 }
 
-// timeUTC is the local time moved by some hours, as the originals understand
+// timeUTC is the local time moved by some hours, as presets mean
 // time_utc+8; what is no number of hours moves nothing.
 func (r *run) timeUTC(hours string) string {
 	h, err := strconv.Atoi(strings.TrimSpace(hours))
