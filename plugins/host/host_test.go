@@ -493,6 +493,18 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
+// What a service of the host would give is bounded as well.
+func TestLargeVars(t *testing.T) {
+	_, r := open(t, folder(t, "services: [vars]\nlimits: {max_message_mib: 1}"), host.Options{})
+	env := calls.NewEnv()
+	env.Vars = &calls.Vars{Inputs: value.OfMap(value.Pairs("a", strings.Repeat("q", 1<<20)))}
+	out, err := run(t, r, env, "sample.environment", nil)
+	seen, _ := out.Get("seen")
+	if err != nil || !strings.Contains(seen.JSON(), "the host's answer has 1048") || !strings.Contains(seen.JSON(), "more than the 1048576 of limits.max_message_mib in plugin.yaml") {
+		t.Errorf("it saw %.200s, %v", seen.JSON(), err)
+	}
+}
+
 // Whatever an answer is, it comes, or an error says why not; and so do those after it.
 func TestAnswersThatCannotBeSent(t *testing.T) {
 	_, r := open(t, folder(t, "limits: {max_message_mib: 1, timeout: 3s}"), host.Options{})

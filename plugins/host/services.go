@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	pb "google.golang.org/protobuf/proto"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -61,7 +62,13 @@ func (s *services) server(opts []grpc.ServerOption) *grpc.Server {
 		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(maxHostStreams),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
 			defer s.recovered(&err)
-			return handle(ctx, req)
+			if reply, err = handle(ctx, req); err != nil {
+				return nil, err
+			}
+			if size := pb.Size(reply.(pb.Message)); size > limit {
+				return nil, status.Errorf(codes.ResourceExhausted, "the host's answer has %d bytes, more than the %d of limits.max_message_mib in %s", size, limit, ManifestName)
+			}
+			return reply, nil
 		}),
 		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
 			defer s.recovered(&err)
