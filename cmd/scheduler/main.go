@@ -157,5 +157,22 @@ prompt came from.`),
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
 	}
+	nameArguments(root)
 	return root
+}
+
+// nameArguments lets commands say which arguments they take, where the library counts.
+func nameArguments(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		nameArguments(c)
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				err := check(c, args)
+				if own := (exitError{}); err == nil || errors.As(err, &own) {
+					return err
+				}
+				return fmt.Errorf("wrong number of arguments: want %s", c.UseLine())
+			}
+		}
+	}
 }
