@@ -179,7 +179,8 @@ func answerNotes(answers []Answer) []*note {
 }
 
 // checkWhole lets slot look at the answers, with all that is known: it knows more
-// than the schema says.
+// than the schema says. What it reads another way, such as tomorrow, is kept as it
+// reads it now.
 func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error {
 	def, ok := e.Registry.Call(callSlot)
 	if !ok {
@@ -202,6 +203,12 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 		}
 		if err := rejected(st.ID, n.params, output); err != nil {
 			return err
+		}
+		data, _ := output.Get("slot_data")
+		for pointer, v := range n.params.Map().All() {
+			if read, ok := data.At(pointer); ok && v.Kind() == value.String {
+				n.params.Map().Set(pointer, read)
+			}
 		}
 	}
 	return nil

@@ -129,19 +129,21 @@ func (e *StepExecutor) prepared(ctx context.Context, header *RunHeader, state *R
 	return r, e.checkWhole(r, state, r.answers)
 }
 
-// Answer records answers of a run that waits, and leaves it waiting: Resume goes on
-// with them, in this process or in a later one. An error says that nothing was
-// recorded: one of kind Invalid for answers that cannot be taken, a *[HeldError] or one
-// of kind Canceled where the run goes on elsewhere or waits no more.
-func (e *StepExecutor) Answer(ctx context.Context, run string, answers ...Answer) error {
+// Answer records an answer of a run that waits, and leaves it waiting: Resume goes on
+// with it, in this process or in a later one. It is given back as it was understood. An
+// error says that nothing was recorded: one of kind Invalid for an answer that cannot be
+// taken, a *[HeldError] or one of kind Canceled where the run goes on elsewhere or waits
+// no more.
+func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer, error) {
 	log, err := e.Journal.Reopen(ctx, run)
 	if err != nil {
-		return err
+		return Answer{}, err
 	}
-	return letGo(log, e.answer(ctx, log, answers))
+	err = letGo(log, e.answer(ctx, log, &a))
+	return a, err
 }
 
-func (e *StepExecutor) answer(ctx context.Context, log RunLog, answers []Answer) error {
+func (e *StepExecutor) answer(ctx context.Context, log RunLog, a *Answer) error {
 	header, err := log.Header(ctx)
 	if err != nil {
 		return err
@@ -153,12 +155,13 @@ func (e *StepExecutor) answer(ctx context.Context, log RunLog, answers []Answer)
 	if state.State != RunWaiting {
 		return calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
 	}
-	r, err := e.prepared(ctx, header, state, Resumption{Answers: answers})
+	r, err := e.prepared(ctx, header, state, Resumption{Answers: []Answer{*a}})
 	if err != nil {
 		return err
 	}
-	events := make([]*Event, len(r.answers))
+	events := make([]*Event, len(r.answers)) // one, or none where it is no news
 	for i, n := range r.answers {
+		a.Value, _ = n.params.Get(a.Pointer)
 		r.showAnswers(n)
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
 		events[i] = &n.event

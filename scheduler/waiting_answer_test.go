@@ -31,7 +31,7 @@ steps:
       current_schema:
         type: object
         required: [x, y, note]
-        properties: {x: {type: integer}, y: {type: integer}, note: {type: string}, z: {type: integer}}
+        properties: {day: {type: string, format: date}, x: {type: integer}, y: {type: integer}, note: {type: string}, z: {type: integer}}
         dependencies: {z: {properties: {x: {minimum: 5}}}}
 `, schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, journal.NewMemory(e.Env.Clock) }))
@@ -41,12 +41,16 @@ steps:
 		if err != nil {
 			return err
 		}
-		return exec.Answer(t.Context(), "run-1", a)
+		was := a
+		if a, err = exec.Answer(t.Context(), "run-1", was); a.Pointer == "/day" && a.Value.JSON() != `"2026-03-06"` {
+			t.Errorf("%s is understood as %s", was.Value.JSON(), a.Value.JSON())
+		}
+		return err
 	}
 	for _, c := range []struct {
 		text string
 		kind calls.Kind
-	}{{"/x=1", ""}, {"/z=1", ""}, {"/y=two", calls.Invalid}, {"/x=2", calls.Invalid}, {"/x=7", ""}, {"/note=it is s3cret", ""}} {
+	}{{"/x=1", ""}, {"/z=1", ""}, {"/y=two", calls.Invalid}, {"/x=2", calls.Invalid}, {"/x=7", ""}, {"/day=tomorrow", ""}, {"/note=it is s3cret", ""}} {
 		if err := answer(c.text); err != nil && calls.KindOf(err) != c.kind || err == nil && c.kind != "" {
 			t.Errorf("%s: %v", c.text, err)
 		}
@@ -55,7 +59,7 @@ steps:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.Step("a").Answers.JSON(); got != `{"/x":7,"/z":1}` || state.State != scheduler.RunWaiting {
+	if got := state.Step("a").Answers.JSON(); got != `{"/x":7,"/z":1,"/day":"2026-03-06"}` || state.State != scheduler.RunWaiting {
 		t.Errorf("on record, %s, are %s", state.State, got)
 	}
 
@@ -79,7 +83,7 @@ steps:
 		t.Errorf("tells\n%s", log)
 	}
 	r = r.Resume(scheduler.Resumption{}, "/note=s3cret")
-	if got := recordOf(t, r).Step("a").Output.JSON(); r.Err != nil || !strings.Contains(got, `"slot_data":{"x":7,"z":1,"y":2,"note":"***"}`) {
+	if got := recordOf(t, r).Step("a").Output.JSON(); r.Err != nil || !strings.Contains(got, `"slot_data":{"x":7,"z":1,"day":"2026-03-06","y":2,"note":"***"}`) {
 		t.Errorf("%v, %s", r.Err, got)
 	}
 	if err := answer("/y=3"); calls.KindOf(err) != calls.Canceled {

@@ -156,13 +156,13 @@ func TestAnswersBeside(t *testing.T) {
 			text, want, _ := strings.Cut(c, "|")
 			answer, err := scheduler.ParseAnswer(text, waiting)
 			if err == nil {
-				err = exec.Answer(t.Context(), "run-1", answer)
+				_, err = exec.Answer(t.Context(), "run-1", answer)
 			}
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: got %v", dayType, text, err)
 			}
 		}
-		if err := exec.Answer(t.Context(), "nobody"); calls.KindOf(err) != calls.NotFound {
+		if _, err := exec.Answer(t.Context(), "nobody", scheduler.Answer{}); calls.KindOf(err) != calls.NotFound {
 			t.Errorf("got %v", err)
 		}
 		one, err := scheduler.ParseAnswer("/a=b=c=d", waiting)

@@ -54,8 +54,9 @@ var (
 type asker struct {
 	lines <-chan string
 	out   io.Writer
-	// record keeps an answer, or says in an error of kind Invalid what is wrong with it.
-	record  func(ctx context.Context, answer scheduler.Answer) error
+	// record keeps an answer as it is understood, or says in an error of kind Invalid what
+	// is wrong with it.
+	record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
 	waiting []scheduler.WaitingFor
 	// answers are those that were typed so far.
 	answers []scheduler.Answer
@@ -116,12 +117,11 @@ func (q *asker) field(ctx context.Context, f field) error {
 
 // take records the answer to a field.
 func (q *asker) take(ctx context.Context, f field, v value.Value) error {
-	answer := scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v}
-	if err := q.record(ctx, answer); err != nil {
-		return err
+	answer, err := q.record(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
+	if err == nil {
+		q.answers = append(q.answers, answer)
 	}
-	q.answers = append(q.answers, answer)
-	return nil
+	return err
 }
 
 func (q *asker) complain(err error) {

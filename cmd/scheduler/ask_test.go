@@ -37,8 +37,8 @@ func asked(t *testing.T, typed string, waiting ...scheduler.WaitingFor) (answers
 	}()
 	var out strings.Builder
 	q := &asker{lines: lines, out: &out, waiting: waiting}
-	q.record = func(_ context.Context, a scheduler.Answer) error {
-		return scheduler.CheckAnswers(append(slices.Clip(q.answers), a), waiting)
+	q.record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+		return a, scheduler.CheckAnswers(append(slices.Clip(q.answers), a), waiting)
 	}
 	err = q.ask(t.Context())
 	for range lines { // what was not read
@@ -123,16 +123,16 @@ func TestAskIsLeft(t *testing.T) {
 	var out strings.Builder
 	lines := make(chan string, 1)
 	lines <- "one\n"
-	q := &asker{lines: lines, out: &out, waiting: []scheduler.WaitingFor{a}, record: func(context.Context, scheduler.Answer) error {
+	q := &asker{lines: lines, out: &out, waiting: []scheduler.WaitingFor{a}, record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
 		cancel() // as Ctrl-C does
-		return nil
+		return a, nil
 	}}
 	if err := q.ask(ctx); !errors.Is(err, context.Canceled) || len(q.answers) != 1 {
 		t.Errorf("got %v, %v", q.answers, err)
 	}
 	lines <- "one\n"
 	held := &scheduler.HeldError{Run: "r"} // somebody else goes on with the run
-	q.record = func(context.Context, scheduler.Answer) error { return held }
+	q.record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) { return a, held }
 	if err := q.ask(t.Context()); !errors.Is(err, held) {
 		t.Errorf("got %v", err)
 	}

@@ -91,7 +91,7 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 	}
 	q := &asker{
 		lines: s.app.typedLines(), out: s.app.stderr, waiting: s.waiting(),
-		record: func(ctx context.Context, answer scheduler.Answer) error {
+		record: func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 			return s.executor.Answer(ctx, waiting.Run, answer)
 		},
 	}
