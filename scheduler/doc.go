@@ -11,14 +11,15 @@
 // an expression, or a map or list of such. step_order.go and lint_order.go link
 // each step to the steps that it needs, and find cycles; the other lint files check
 // the calls, their parameters, and every name that a template mentions. What is
-// wrong is a [Problem] with its position (problem.go, position.go). What is right
-// is a [Flow] (flow.go): immutable, and ready for any number of runs.
+// wrong is a [Problem] with its position (problem.go, position.go; place.go finds that
+// of any byte of a parameter). What is right is a [Flow] (flow.go): immutable, and
+// ready for any number of runs.
 //
 // # Starting
 //
 // [StepExecutor.Run] (executor.go) checks the inputs and applies their defaults
-// (run_end.go), renders whose memory the flow works in, and starts: flow.started.
-// All that is outside is injected there: the model, memory, clock, ids, the seed
+// (run_end.go), renders whose memory the flow works in, and starts (run.go):
+// flow.started. All that is outside is injected there: the model, memory, clock, ids, the seed
 // of random numbers, the sleeper. With those fixed, the events of steps that do
 // not run side by side are a function of the flow, its inputs and the answers of
 // the calls.
