@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -158,6 +159,48 @@ func TestRoundTripOrder(t *testing.T) {
 		}
 		if n != 21 {
 			t.Errorf("%d memories", n)
+		}
+	}
+}
+
+// weighed notes how much text a store was given at once.
+type weighed struct {
+	memory.Store
+	most int
+}
+
+func (w *weighed) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]memory.Saved, error) {
+	size := 0
+	for i := range list {
+		size += len(list[i].Content)
+	}
+	w.most = max(w.most, size)
+	return w.Store.SaveMemories(ctx, list)
+}
+
+// However long the texts are, an import has few of them in memory.
+func TestImportLongTexts(t *testing.T) {
+	s := store()
+	for i := range 20 {
+		m := memory.BaseMemory{Content: strings.Repeat(fmt.Sprint(i, " "), 1<<17)}
+		if _, err := s.SaveMemories(t.Context(), []memory.BaseMemory{m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, _ := export(t, s, memory.AllUsers())
+	var lines bytes.Buffer
+	if _, err := archive.ExportLines(t.Context(), s, memory.AllUsers(), &lines); err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func(s memory.Store) (archive.Report, error){
+		"directory": func(s memory.Store) (archive.Report, error) { return archive.Import(t.Context(), s, dir, everybody) },
+		"lines": func(s memory.Store) (archive.Report, error) {
+			return archive.ImportLines(t.Context(), s, "lines", bytes.NewReader(lines.Bytes()), everybody)
+		},
+	} {
+		w := &weighed{Store: store()}
+		if r, err := do(w); err != nil || r.New != 20 || w.most > 5<<20 {
+			t.Errorf("%s: %+v, %v, %d bytes at once", name, r, err, w.most)
 		}
 	}
 }

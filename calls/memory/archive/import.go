@@ -27,8 +27,12 @@ type Options struct {
 	Progress Progress
 }
 
-// together is how many memories are stored in one change.
-const together = 1000
+// together is how many memories are stored in one change, and bytesTogether how much text
+// it takes to store fewer.
+const (
+	together      = 1000
+	bytesTogether = 4 << 20
+)
 
 // Import stores what a directory has. The files count, not the index: it may be
 // missing, or name files that are not there. What cannot be read is reported.
@@ -160,9 +164,10 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 func (in *importer) memories() error {
 	var batch []memory.BaseMemory
 	var from []string
+	size := 0
 	flush := func() error {
 		err := in.save(batch, from)
-		batch, from = batch[:0], from[:0]
+		batch, from, size = batch[:0], from[:0], 0
 		return err
 	}
 	err := in.each(0, func(file string, v value.Value) error {
@@ -185,7 +190,7 @@ func (in *importer) memories() error {
 		m.ID = normal.ID
 		in.owners[m.ID] = m.Context.UserID
 		batch, from = append(batch, m), append(from, file)
-		if len(batch) < together {
+		if size += len(m.Content); len(batch) < together && size < bytesTogether {
 			return nil
 		}
 		return flush()

@@ -36,6 +36,7 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 		return r, fmt.Errorf("importing %s: %w", name, err)
 	}
 	var batch []memory.BaseMemory
+	size := 0
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -45,7 +46,7 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 			return fmt.Errorf("importing %s: %w", name, err)
 		}
 		r.count(saved)
-		batch = batch[:0]
+		batch, size = batch[:0], 0
 		if options.Progress != nil {
 			options.Progress(r.Memories, total)
 		}
@@ -64,7 +65,7 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 			}
 		}
 		batch = append(batch, m)
-		if len(batch) < 5*together {
+		if size += len(m.Content); len(batch) < 5*together && size < bytesTogether {
 			return nil
 		}
 		return flush()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -15,15 +16,21 @@ import (
 //
 // foldAt is how many memories are folded in the change that brings them, and from how
 // many on the tail is folded when nobody writes; maxTail how many are in it at most.
-// One text of more than longText bytes is enough: to read it takes as long.
+// One text of more than longText bytes is enough: to read it takes as long. maxText bytes
+// are folded in the change that brings them.
 const (
 	foldAt   = 256
 	maxTail  = 4 * foldAt
 	longText = 4 << 10
+	maxText  = 4 << 20
 )
 
-// foldedAtOnce is how many memories have their words in memory while they are folded.
-const foldedAtOnce = 4096
+// foldedAtOnce is how many memories have their words in memory while they are folded, and
+// wordsAtOnce how many words there may be, but for those of the last memory.
+const (
+	foldedAtOnce = 4096
+	wordsAtOnce  = 1 << 17
+)
 
 // fold puts the words of the memories below a number into the postings.
 func (ix indexer) fold(until int64) error {
@@ -85,8 +92,8 @@ func documentOf(m *memory.BaseMemory) (d document, speaker string) {
 	}, doc.Speaker
 }
 
-// documents are the n memories from a rowid on. Numbers of memories that were deleted
-// stay. speaker gives the number of a name; names are asked for in the order of the
+// documents are the n memories from a rowid on, or the first of them where all have too
+// many words. Numbers of memories that were deleted stay. speaker gives the number of a name; names are asked for in the order of the
 // memories, so that all who read them number new ones alike.
 func documents(c *conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
 	docs := make([]document, n)
@@ -94,6 +101,7 @@ func documents(c *conn, first, n int64, speaker func(name string) (int32, error)
 		docs[i].entry = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
 	}
 	speakers := make([]string, n)
+	words := 0
 	err := c.rows("SELECT rid, session, time, content, other FROM memory WHERE rid >= ? AND rid < ? ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
 		var rid int64
 		var session int32
@@ -104,9 +112,16 @@ func documents(c *conn, first, n int64, speaker func(name string) (int32, error)
 		i := rid - first
 		docs[i], speakers[i] = documentOf(&m)
 		docs[i].entry.Session = session
+		if words += len(docs[i].terms); words >= wordsAtOnce {
+			docs = docs[:i+1]
+			return errStop
+		}
 		return nil
 	})
-	for i, name := range speakers {
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	for i, name := range speakers[:len(docs)] {
 		if err == nil && name != "" {
 			docs[i].entry.Speaker, err = speaker(name)
 		}

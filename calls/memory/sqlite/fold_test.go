@@ -122,3 +122,39 @@ func TestLongText(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestManyWords: memories with more words than are in memory at once are read and folded
+// in parts, each with its own words.
+func TestManyWords(t *testing.T) {
+	dir := t.TempDir()
+	first, second := open(t, dir, sqlite.Options{}), open(t, dir, sqlite.Options{})
+	var list []memory.BaseMemory
+	for i := range 5 { // each word makes several
+		var text strings.Builder
+		for j := range 1 << 14 {
+			fmt.Fprintf(&text, "w%dx%d ", i, j)
+		}
+		list = append(list, memory.BaseMemory{Content: text.String(), Context: memory.Context{SessionID: fmt.Sprint(i)}})
+	}
+	saved, err := first.SaveMemories(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // perhaps from themselves, then from the index
+		for i := range saved {
+			for _, s := range []*sqlite.Store{first, second} {
+				found, err := s.Search(t.Context(), &memory.Query{Users: memory.User(""), Text: fmt.Sprintf("w%dx77", i), Limit: 3})
+				if err != nil || len(found.Memories) == 0 || found.Memories[0].Memory.ID != saved[i].ID {
+					t.Fatalf("%d: %d found, %v", i, len(found.Memories), err)
+				}
+			}
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		first = open(t, dir, sqlite.Options{})
+	}
+	if err := first.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -151,6 +151,7 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	in.fresh++
 	u.n++
 	u.fresh++
+	u.bytes += len(p.Content)
 	u.long = u.long || len(p.Content) > longText
 	return saved, nil
 }
@@ -243,7 +244,7 @@ func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, to *session) er
 func (b *batch) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(b.users)) {
 		u := b.users[name]
-		if u.fresh >= foldAt || u.n-u.folded >= maxTail {
+		if u.fresh >= foldAt || u.n-u.folded >= maxTail || u.bytes >= maxText {
 			if err := (indexer{b.conn, u}).fold(u.n); err != nil {
 				return err
 			}

@@ -250,20 +250,23 @@ func (sh *shelf) readTail(c *conn, from, until int64) error {
 		return errBlob // rowids that nobody gave
 	}
 	u := user{id: sh.user}
-	docs, err := documents(c, u.rid(from), until-from, sh.speaker)
-	if err != nil {
-		return err
-	}
-	words := 0
-	for i := range docs {
-		words += len(docs[i].terms)
-	}
-	sh.tail = slices.Grow(sh.tail, words)
-	for i := range docs {
-		sh.index.Append(docs[i].entry)
-		for _, f := range docs[i].terms {
-			sh.tail = append(sh.tail, tailWord{maphash.String(wordSeed, f.Term), rank.MakePosting(uint32(from)+uint32(i), f.N)})
+	for from < until {
+		docs, err := documents(c, u.rid(from), until-from, sh.speaker)
+		if err != nil {
+			return err
 		}
+		words := 0
+		for i := range docs {
+			words += len(docs[i].terms)
+		}
+		sh.tail = slices.Grow(sh.tail, words)
+		for i := range docs {
+			sh.index.Append(docs[i].entry)
+			for _, f := range docs[i].terms {
+				sh.tail = append(sh.tail, tailWord{maphash.String(wordSeed, f.Term), rank.MakePosting(uint32(from)+uint32(i), f.N)})
+			}
+		}
+		from += int64(len(docs))
 	}
 	return nil
 }

@@ -19,9 +19,10 @@ type user struct {
 	embeds, changed bool
 	sessions        map[string]*session
 	speakers        map[string]int32
-	// fresh is how many memories a batch has brought, long that a long one is among them.
-	fresh int
-	long  bool
+	// fresh is how many memories a batch has brought, bytes how much text, long that a long
+	// one is among them.
+	fresh, bytes int
+	long         bool
 }
 
 // session is what a batch brings to a session.
@@ -154,6 +155,6 @@ func (k *known) add(u *user) {
 	for _, in := range u.sessions {
 		in.waits, in.fresh = in.waits || in.fresh != 0, 0
 	}
-	u.fresh, u.long, u.changed = 0, false, false
+	u.fresh, u.bytes, u.long, u.changed = 0, 0, false, false
 	k.users[u.name] = u
 }
