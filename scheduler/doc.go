@@ -19,10 +19,10 @@
 //
 // [StepExecutor.Run] (executor.go) checks the inputs and applies their defaults
 // (run_end.go), renders whose memory the flow works in, and starts (run.go):
-// flow.started. All that is outside is injected there: the model, memory, clock, ids, the seed
-// of random numbers, the sleeper. With those fixed, the events of steps that do
-// not run side by side are a function of the flow, its inputs and the answers of
-// the calls.
+// flow.started. All that is outside is injected there: the model, memory, clock,
+// ids, the seed of random numbers, the sleeper. With those fixed, the events of
+// steps that do not run side by side are a function of the flow, its inputs and the
+// answers of the calls.
 //
 // What a flow can name, calls, importance functions and resolvers of variables, is
 // in the [calls.Registry]. Functions of plugins are in it like all others; the host
