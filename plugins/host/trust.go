@@ -70,18 +70,26 @@ func (h *Host) TrustAs(ctx context.Context, w *Wants) (*Entry, error) {
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
 	}
 	proc.stop(h.opts.StopGrace)
-	switch sum, err := digest(w.Dir, w.Manifest); {
-	case err != nil:
-		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
-	case sum != w.SHA256:
-		return nil, calls.Errorf(calls.Plugin, "plugin %s: its folder changed when it was started, so that it would not be the trusted one next time", name).
-			WithHint("what it writes there has to be listed under data in %s, or begin with a dot", ManifestName)
+	if err := unchanged(w.Dir, w.Manifest, w.SHA256); err != nil {
+		return nil, err
 	}
 	old, err := h.trust(proc.entry, &program{host: h, name: name, dir: w.Dir, trusted: proc.entry}, w.Manifest.Limits)
 	if old != nil {
 		old.close()
 	}
 	return proc.entry, err
+}
+
+// unchanged wants that a start left the program as it was: the next would be refused.
+func unchanged(dir string, m *Manifest, before string) error {
+	switch sum, err := digest(dir, m); {
+	case err != nil:
+		return calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
+	case sum != before:
+		return calls.Errorf(calls.Plugin, "plugin %s: its folder changed when it was started, so that it would not be the trusted one next time", m.Name).
+			WithHint("what it writes there has to be listed under data in %s, or begin with a dot", ManifestName)
+	}
+	return nil
 }
 
 // trust writes the lock file, and puts the plugin in the place of the old one.

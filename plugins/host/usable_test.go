@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
@@ -127,6 +128,25 @@ func TestWritesItsFolder(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %q, want %q", data, got, want)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "cache")); err != nil {
+			t.Fatal(err)
+		}
+		single, err := host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = ""
+		for _, r := range single.Verify(t.Context()) {
+			if r.Check == "starts" && r.Err != nil {
+				got, _, _ = strings.Cut(r.Err.Error(), " (")
+			}
+		}
+		if err := single.Close(); err != nil {
+			t.Error(err)
+		}
+		if got != want {
+			t.Errorf("%s: alone: got %q, want %q", data, got, want)
 		}
 	}
 }

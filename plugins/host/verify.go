@@ -171,6 +171,15 @@ func (v *verification) description(context.Context) error {
 
 // starts holds the second start to the first: [program.launch] compares them.
 func (v *verification) starts(ctx context.Context) error {
+	if p, ok := v.plugin.launcher.(*program); ok {
+		m, err := ReadManifest(p.dir)
+		if err == nil {
+			err = unchanged(p.dir, m, p.trusted.SHA256)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	_, err := v.plugin.acquire(ctx)
 	return err
 }
