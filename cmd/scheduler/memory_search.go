@@ -248,8 +248,12 @@ func (s *memorySearch) answer(ctx context.Context, p *memory.SnapshotProcessor, 
 	if err != nil {
 		return nil, archive.ErrJSON(err)
 	}
-	if request, ok := parsed.Get("request"); !ok || request.Kind() != value.Object {
+	request, ok := parsed.Get("request")
+	if !ok || request.Kind() != value.Object {
 		return nil, errors.New(`there is no "request", an object with current_query`)
+	}
+	if _, ok := request.Get("current_query"); !ok {
+		return nil, errors.New(`the request has no "current_query"`)
 	}
 	var line memoryQuery
 	if err := value.Decode(parsed, &line); err != nil {
