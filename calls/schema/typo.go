@@ -23,7 +23,7 @@ var keywords = []string{
 
 // UnknownKeyword is the Keyword of what [Typos] finds: the problem is the key, and not
 // what stands under it.
-const UnknownKeyword = "unknown"
+const UnknownKeyword = "unknown keyword"
 
 // Typos finds what looks like a mistyped keyword in a schema that somebody wrote:
 // requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
