@@ -184,6 +184,8 @@ the vectors that are missing are made, too.`,
 					text = "nothing: none is due"
 					if !all {
 						text += " (--all takes every session with anything new)"
+					} else if stats, err := p.Store.Stats(ctx, users); err == nil && stats.Jobs > 0 {
+						text += fmt.Sprintf(" (%s tried again some time after the model failed, or made by another process)", countOf(stats.Jobs, "is", "are"))
 					}
 				}
 				fmt.Fprintf(a.stderr, "made %s\n", text)
