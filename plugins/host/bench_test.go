@@ -153,16 +153,21 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkStart goes from nothing to the first answer, and back to nothing.
+// BenchmarkStart goes from nothing to the first answer, and back to nothing; through a
+// keeper, as the command line does, and without.
 func BenchmarkStart(b *testing.B) {
 	dir := folder(b, "")
-	for b.Loop() {
-		h, err := host.Single(b.Context(), dir, host.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := h.Close(); err != nil {
-			b.Fatal(err)
-		}
+	for _, keeper := range []bool{true, false} {
+		b.Run(fmt.Sprintf("keeper=%t", keeper), func(b *testing.B) {
+			for b.Loop() {
+				h, err := host.Single(b.Context(), dir, host.Options{Keeper: keeper})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := h.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
