@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +117,7 @@ func loadConfig(path string) (*Config, error) {
 	case named || !errors.Is(err, fs.ErrNotExist):
 		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
 	}
-	if err := checkEnvironment(reflect.TypeFor[Config](), ""); err != nil {
+	if err := checkEnvironment(); err != nil {
 		return nil, usageError(err)
 	}
 	if err := v.UnmarshalExact(cfg, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(

@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,27 +158,53 @@ func wantedScalar(t reflect.Type) string {
 	return "a text"
 }
 
-// checkEnvironment holds the variables of settings to what they are read into.
-func checkEnvironment(t reflect.Type, section string) error {
-	for i := range t.NumField() {
-		key, field := t.Field(i).Tag.Get("mapstructure"), t.Field(i).Type
-		if key == "" {
-			continue
-		}
-		if field.Kind() == reflect.Struct {
-			if err := checkEnvironment(field, section+key+"."); err != nil {
-				return err
+// settings gives the settings below a section, with what they are read into.
+func settings(t reflect.Type, section string) iter.Seq2[string, reflect.Type] {
+	return func(yield func(string, reflect.Type) bool) {
+		for i := range t.NumField() {
+			key, field := t.Field(i).Tag.Get("mapstructure"), t.Field(i).Type
+			switch {
+			case key == "":
+			case field.Kind() == reflect.Struct:
+				for setting, t := range settings(field, section+key+".") {
+					if !yield(setting, t) {
+						return
+					}
+				}
+			case !yield(section+key, field):
+				return
 			}
-			continue
 		}
-		variable := settingVariable(section + key)
+	}
+}
+
+// checkEnvironment holds the variables of settings to what they are read into.
+func checkEnvironment() error {
+	for setting, t := range settings(reflect.TypeFor[Config](), "") {
+		variable := settingVariable(setting)
 		if text := os.Getenv(variable); text != "" {
-			if err := scalarFits(text, field); err != nil {
+			if err := scalarFits(text, t); err != nil {
 				return fmt.Errorf("the environment variable %s is %q, %w", variable, text, err)
 			}
 		}
 	}
 	return nil
+}
+
+// strangeVariables are the names of variables that look like settings, and are none.
+// They may be those of another program: no error, but not nothing either.
+func strangeVariables(environment []string) (names []string) {
+	known := map[string]bool{}
+	for setting := range settings(reflect.TypeFor[Config](), "") {
+		known[settingVariable(setting)] = true
+	}
+	for _, entry := range environment {
+		name, text, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "SCHEDULER_") && !known[name] && text != "" {
+			names = append(names, name+didYouMean(name, slices.Sorted(maps.Keys(known))))
+		}
+	}
+	return names
 }
 
 // settingVariable is the environment variable that goes over a setting.

@@ -84,6 +84,9 @@ func (a *app) readConfig() (*Config, error) {
 	if err == nil && a.stateDir != "" {
 		config.StateDir = a.stateDir
 	}
+	for _, name := range strangeVariables(os.Environ()) {
+		fmt.Fprintf(a.stderr, "warning: no setting reads the environment variable %s\n", name)
+	}
 	return config, err
 }
 
