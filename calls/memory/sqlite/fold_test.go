@@ -129,12 +129,16 @@ func TestManyWords(t *testing.T) {
 	dir := t.TempDir()
 	first, second := open(t, dir, sqlite.Options{}), open(t, dir, sqlite.Options{})
 	var list []memory.BaseMemory
-	for i := range 5 { // each word makes several
-		var text strings.Builder
-		for j := range 1 << 14 {
-			fmt.Fprintf(&text, "w%dx%d ", i, j)
+	var words strings.Builder
+	for i := range 1<<14 + 100 { // each is known by its number, too
+		fmt.Fprintf(&words, "x%d ", i)
+	}
+	for i := range 6 {
+		text := fmt.Sprintf("unique%c", 'a'+i)
+		if i < 4 { // as many as there may be at once
+			text += " " + words.String()
 		}
-		list = append(list, memory.BaseMemory{Content: text.String(), Context: memory.Context{SessionID: fmt.Sprint(i)}})
+		list = append(list, memory.BaseMemory{Content: text, Context: memory.Context{SessionID: fmt.Sprint(i)}})
 	}
 	saved, err := first.SaveMemories(t.Context(), list)
 	if err != nil {
@@ -143,8 +147,8 @@ func TestManyWords(t *testing.T) {
 	for range 2 { // perhaps from themselves, then from the index
 		for i := range saved {
 			for _, s := range []*sqlite.Store{first, second} {
-				found, err := s.Search(t.Context(), &memory.Query{Users: memory.User(""), Text: fmt.Sprintf("w%dx77", i), Limit: 3})
-				if err != nil || len(found.Memories) == 0 || found.Memories[0].Memory.ID != saved[i].ID {
+				found, err := s.Search(t.Context(), &memory.Query{Users: memory.User(""), Text: fmt.Sprintf("unique%c", 'a'+i), Limit: 3})
+				if err != nil || len(found.Memories) != 1 || found.Memories[0].Memory.ID != saved[i].ID {
 					t.Fatalf("%d: %d found, %v", i, len(found.Memories), err)
 				}
 			}
