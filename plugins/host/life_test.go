@@ -76,7 +76,8 @@ func TestLastWords(t *testing.T) {
 	f, _ := r.Importance("sample.is_long")
 	const want = "plugin sample, function is_long: its process ended: exit status 9; it wrote:\nthese are its last words"
 	for range 10 {
-		if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "exit"}}); err == nil || err.Error() != want {
+		// A program that measures its coverage has a word more.
+		if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "exit"}}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Fatalf("got %v", err)
 		}
 	}
