@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -63,6 +65,29 @@ func (f *Form) OpenReader(ctx context.Context, file string, busy time.Duration, 
 		r.seen = seen
 	}
 	return r, err
+}
+
+// OpenUnwritable opens a file for reading that [Form.Open] could not open, where that
+// is because it may not be written; why is the error of Open. What is wrong for
+// another reason gives why again, or an error of [Form.OpenReader].
+func (f *Form) OpenUnwritable(ctx context.Context, file string, busy time.Duration, why error, pragmas ...string) (*Reader, error) {
+	if sizeOf(file) < 0 || !unwritable(why) {
+		return nil, why
+	}
+	r, err := f.OpenReader(ctx, file, busy, pragmas...)
+	if unwritable(err) && !errors.Is(err, ErrLog) { // it cannot be read either
+		return nil, why
+	}
+	return r, err
+}
+
+// unwritable says that an error comes of a file or a directory that may not be written.
+func unwritable(err error) bool {
+	switch CodeOf(err) {
+	case ReadOnly, CantOpen, Perm:
+		return true
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // sizeOf is the size of a file, -1 where there is none.

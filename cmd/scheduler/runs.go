@@ -47,17 +47,22 @@ func (a *app) withJournal(ctx context.Context, do func(scheduler.Journal) error)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return do(journal.NewMemory(time.Now))
 	}
-	j, err := a.openJournal(ctx)
+	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
 	if err != nil {
-		return err
+		return exitError{exitFailed, err}
 	}
 	err = do(j)
 	return errors.Join(err, j.Close())
 }
 
+// openJournal opens or makes the journal for a command that writes to it.
 func (a *app) openJournal(ctx context.Context) (*journal.SQLite, error) {
 	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
 	if err != nil {
+		return nil, exitError{exitFailed, err}
+	}
+	if err := j.Writable(); err != nil {
+		_ = j.Close() // the error that led here says more
 		return nil, exitError{exitFailed, err}
 	}
 	return j, nil

@@ -25,7 +25,13 @@ func explain(file, doing string, err error) error {
 	}
 	var newer *sqlitefile.NewerError
 	var noWAL *sqlitefile.NoWALError
+	var older *sqlitefile.OlderError
 	switch {
+	case errors.Is(err, sqlitefile.ErrLog), errors.As(err, &older):
+		return errFrozen(file, err)
+	case errors.Is(err, sqlitefile.ErrChanged):
+		return calls.Errorf(calls.Timeout, "%s the journal %s: %w", doing, file, err).
+			WithHint("another process has written to it; try again")
 	case errors.Is(err, sqlitefile.ErrForeign):
 		return errForeign(file)
 	case errors.As(err, &newer):
@@ -67,6 +73,12 @@ func (d noBlobError) Error() string {
 func errNewer(file string, has int) error {
 	return calls.Errorf(calls.Invalid, "the journal %s has the form %d, this program knows those up to %d", file, has, len(migrations)).
 		WithHint("use a newer version of the program, or set state_dir to another place")
+}
+
+// errFrozen is a journal that cannot even be read where it is.
+func errFrozen(file string, err error) error {
+	return calls.Errorf(calls.Invalid, "the journal %s cannot be written, and not be read without that: %w", file, err).
+		WithHint("copy the files %s* to where you may write, and point state_dir there; or look at the runs once as who may write", FileName)
 }
 
 func errForeign(file string) error {

@@ -28,6 +28,9 @@ func fits(p *scheduler.Prune, run *scheduler.RunInfo) bool {
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
 func (j *SQLite) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Pruned, error) {
+	if err := j.Writable(); err != nil {
+		return nil, err
+	}
 	all, err := j.list(ctx, scheduler.RunFilter{})
 	if err != nil {
 		return nil, explain(j.file, "reading", err)

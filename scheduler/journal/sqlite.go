@@ -52,9 +52,10 @@ type SQLite struct {
 	beat   time.Duration
 	lease  time.Duration
 	vault  vault
-	writer *writer
+	writer *writer // nil where nothing can be written, as is write
 	write  *sql.DB
 	read   *sql.DB
+	frozen *frozen // what is there instead
 
 	mu     sync.Mutex
 	logs   map[*sqliteLog]struct{}
@@ -66,7 +67,8 @@ type SQLite struct {
 var _ scheduler.Journal = (*SQLite)(nil)
 
 // Open opens the journal in a directory, or makes both: the directory for nobody
-// but the user.
+// but the user. A journal that is there and cannot be written is opened all the same,
+// to be read: see [SQLite.Writable].
 func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -84,7 +86,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 	if err := j.open(ctx, cmp.Or(options.BusyTimeout, 10*time.Second)); err != nil {
 		return nil, explain(j.file, "opening", err)
 	}
-	if j.beat > 0 {
+	if j.beat > 0 && j.frozen == nil {
 		j.beats.Go(j.renewLeases)
 	}
 	return j, nil
@@ -93,16 +95,19 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 func (j *SQLite) open(ctx context.Context, busy time.Duration) error {
 	write, conn, err := layout.Open(ctx, j.file, busy, "synchronous(FULL)", "foreign_keys(1)")
 	if err != nil {
-		return err
+		return j.openFrozen(ctx, busy, err)
 	}
 	j.write = write
 	if j.read, err = sqlitefile.Connect(j.file, busy, "query_only(1)"); err != nil {
 		return errors.Join(err, conn.Close(), write.Close())
 	}
-	j.read.SetMaxOpenConns(4)
+	j.read.SetMaxOpenConns(maxReaders)
 	j.writer = newWriter(conn, func(doing string, err error) error { return explain(j.file, doing, err) })
 	return nil
 }
+
+// maxReaders is how many connections read at a time.
+const maxReaders = 4
 
 // File is the path of the database.
 func (j *SQLite) File() string { return j.file }
@@ -126,7 +131,10 @@ func (j *SQLite) Close() error {
 	for _, l := range logs {
 		errs = append(errs, l.Close())
 	}
-	errs = append(errs, j.writer.close(), j.read.Close(), j.write.Close())
+	if j.frozen == nil {
+		errs = append(errs, j.writer.close(), j.write.Close())
+	}
+	errs = append(errs, j.read.Close())
 	return explain(j.file, "closing", errors.Join(errs...))
 }
 
@@ -141,7 +149,7 @@ func (j *SQLite) Check(ctx context.Context) error {
 	if err == nil {
 		err = j.checkEvents(ctx)
 	}
-	return explain(j.file, "checking", err)
+	return j.explained("checking", err)
 }
 
 func (j *SQLite) checkEvents(ctx context.Context) error {

@@ -84,7 +84,7 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.writer.await(func(tx *tx) error {
+	return j.change(func(tx *tx) error {
 		r, err := j.findIn(tx, id)
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.R
 	}
 	started := h.StartedAt.Format(time.RFC3339Nano)
 	var info *scheduler.RunInfo
-	err := j.writer.await(func(tx *tx) error {
+	err := j.change(func(tx *tx) error {
 		err := tx.row(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT(id) DO NOTHING RETURNING key`,
 			h.ID, h.Flow, string(scheduler.RunRunning), started, started).Scan(&l.key)
@@ -86,7 +86,7 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (scheduler.RunLog, error
 	}
 	l := &sqliteLog{journal: j, lease: newLease(), known: map[digest]struct{}{}}
 	var info *scheduler.RunInfo
-	err := j.writer.await(func(tx *tx) error {
+	err := j.change(func(tx *tx) error {
 		r, err := j.findIn(tx, id)
 		if err != nil {
 			return err

@@ -69,8 +69,8 @@ func (j *SQLite) findIn(tx *tx, id string) (*runRow, error) {
 // Run is how a run stands.
 func (j *SQLite) Run(ctx context.Context, id string) (*scheduler.RunInfo, error) {
 	r, err := j.find(ctx, id)
-	if err != nil {
-		return nil, explain(j.file, "reading", err)
+	if err = j.explained("reading", err); err != nil {
+		return nil, err
 	}
 	return &r.RunInfo, nil
 }
@@ -79,8 +79,8 @@ func (j *SQLite) Run(ctx context.Context, id string) (*scheduler.RunInfo, error)
 func (j *SQLite) Runs(ctx context.Context, filter scheduler.RunFilter) iter.Seq2[*scheduler.RunInfo, error] {
 	return func(yield func(*scheduler.RunInfo, error) bool) {
 		found, err := j.list(ctx, filter)
-		if err != nil {
-			yield(nil, explain(j.file, "reading", err))
+		if err = j.explained("reading", err); err != nil {
+			yield(nil, err)
 			return
 		}
 		for _, r := range found {
@@ -123,7 +123,7 @@ func (j *SQLite) list(ctx context.Context, filter scheduler.RunFilter) (found []
 // Header is what a run began with.
 func (j *SQLite) Header(ctx context.Context, id string) (*scheduler.RunHeader, error) {
 	h, err := j.header(ctx, id, false)
-	return h, explain(j.file, "reading", err)
+	return h, j.explained("reading", err)
 }
 
 func (j *SQLite) header(ctx context.Context, id string, clear bool) (*scheduler.RunHeader, error) {
@@ -214,13 +214,14 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 		decoder := j.decoder(ctx, clear)
 		for err == nil && from <= r.LastSeq {
 			var page [][]byte
-			if page, err = j.page(ctx, r, from); err != nil {
+			page, err = j.page(ctx, r, from)
+			if err = j.explained("reading", err); err != nil {
 				break
 			}
 			for _, stored := range page {
 				ev, err := decoder.decodeEvent(stored)
 				if err != nil {
-					yield(nil, explain(j.file, "reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
+					yield(nil, j.explained("reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
 					return
 				}
 				if !yield(ev, nil) {
@@ -230,7 +231,7 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 			}
 		}
 		if err != nil {
-			yield(nil, explain(j.file, "reading", err))
+			yield(nil, j.explained("reading", err))
 		}
 	}
 }
