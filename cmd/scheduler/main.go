@@ -37,12 +37,8 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == host.KeeperCommand {
 		return host.Keep(args[1:])
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted()
 	defer stop()
-	go func() { // a second Ctrl-C ends the program at once
-		<-ctx.Done()
-		stop()
-	}()
 	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	defer app.closePlugins()
 	root := newRoot(app)
@@ -65,6 +61,29 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app.complain(err)
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
+}
+
+// untilInterrupted gives a context that Ctrl-C or SIGTERM ends; the third of them ends
+// the program at once. The second does not: timeout(1), for one, tells a process and
+// then its whole group, and a run that is stopped so has to be put on record all the
+// same.
+func untilInterrupted() (context.Context, func()) {
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	told := make(chan os.Signal, 2)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	stop := func() {
+		signal.Stop(told)
+		restore()
+	}
+	go func() {
+		<-told
+		<-told
+		stop()
+	}()
+	return ctx, func() {
+		stop()
+		close(told)
+	}
 }
 
 // app is what every subcommand shares.
