@@ -180,6 +180,7 @@ func (u *unit) unknownName(use use, name string) {
 func (u *unit) lintPath(use use, shape value.Value, what string) {
 	found := lookUpPath(shape, use.Path[1:])
 	if found.unknown < 0 {
+		u.lintMethod(use, shape)
 		return
 	}
 	member := use.Path[1+found.unknown]
@@ -198,6 +199,22 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 		p.hint("did you mean %q?", near)
 	} else if len(found.names) > 0 {
 		p.hint("it has %s", strings.Join(found.names, ", "))
+	}
+}
+
+// lintMethod warns of a key that cannot be reached after a dot, for every object has a
+// method of that name.
+func (u *unit) lintMethod(use use, shape value.Value) {
+	if use.Method == 0 {
+		return
+	}
+	name, object := use.Path[use.Method], dotted(use.Path[:use.Method])
+	p := u.warn(use.pos(), "%s.%s is the method of the object, not its key %q", object, name, name)
+	properties, _ := lookUpPath(shape, use.Path[1:use.Method]).schema.Get("properties")
+	if _, isKey := properties.Get(name); isKey || !slices.Contains(objectMethods, name) {
+		p.hint("write %s['%s']", object, name)
+	} else {
+		p.hint("write %s.%s() to call it, or %s['%s'] for the key", object, name, object, name)
 	}
 }
 
@@ -258,7 +275,7 @@ func (u *unit) lintVariable(v view, use use) {
 		if r, ok := u.loading.Registry.Resolver(name); ok {
 			if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
 				inner := use
-				inner.Path = use.Path[1:]
+				inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
 				u.lintPath(inner, described.Schema(name), "vars."+name)
 			}
 			return

@@ -69,6 +69,9 @@ func TestErrors(t *testing.T) {
 		"中文{{ 'a }}":                                `f.yaml:1:6: the string that begins here has no end`,
 		"{{ [1, 2] | map('upper') | length }}":      `f.yaml:1:28: 'generator' has no length (make a list of it first: | list | length)`,
 		"{{ recall.items[0].id }}":                  `f.yaml:1:4: recall.items[0] is undefined: the function has no member '0' (after a dot items is the method of the dict; the key is ['items'])`,
+		"{{ recall.items }}":                        `f.yaml:1:4: a function cannot be printed (after a dot items is the method of the dict; the key is ['items'])`,
+		"{{ recall.items | length }}":               `f.yaml:1:19: 'function' has no length (after a dot items is the method of the dict; the key is ['items'])`,
+		"{% for x in recall.items %}{% endfor %}":   `f.yaml:1:13: 'function' is not iterable (after a dot items is the method of the dict; the key is ['items'])`,
 		"{{ 'a' | replace('a') }}":                  `f.yaml:1:10: replace needs the argument 'new'`,
 		"{{ 'a' | round(metod='ceil') }}":           `f.yaml:1:10: round has no argument 'metod' (did you mean "method"?)`,
 	} {
@@ -136,6 +139,7 @@ func TestFuncs(t *testing.T) {
 		"double()": "1:1: double wants one argument", "explode()": "1:1: explode panicked: bang",
 		"double(x=1)": "1:1: double takes no arguments by name", "double(nope)": "1:8: nope is undefined",
 		"double": "1:1: a 'function' has no form outside of a template",
+		"{}.get": "1:1: a 'function' has no form outside of a template (after a dot get is the method of the dict; the key is ['get'])",
 	} {
 		e, err := ParseExpr(Source{Text: text}, funcs)
 		if err != nil {
@@ -166,9 +170,10 @@ func TestPath(t *testing.T) {
 
 func TestRefs(t *testing.T) {
 	for text, want := range map[string]string{
-		"{{ a.b[0].c }} {{ x ~ y.z }}":                                                                                       "a.b.0.c@3 x@18 y.z@22",
-		"{{ a.items() }}{{ a.b.split(c)[d].e }}":                                                                             "a@3 a.b@18 c@28 d@31",
-		"{{ a[b.c].d }}":                                                                                                     "a@3 b.c@5",
+		"{{ a.b[0].c }} {{ x ~ y.z }}":           "a.b.0.c@3 x@18 y.z@22",
+		"{{ a.items() }}{{ a.b.split(c)[d].e }}": "a@3 a.b@18 c@28 d@31",
+		"{{ a.b.items.keys }}{{ a['items'].b[c].get }}{{ a.pop | d(b.items()) }}{{ a.copy[b] }}{{ a.b['x'].values[0]() }}": "a.b.items.keys@3!items a.items.b@23 c@36 a.pop@48?!pop b@58 a.copy@74!copy b@81 a.b.x.values.0@89!values",
+		"{{ a[b.c].d }}": "a@3 b.c@5",
 		"{{ a.b | default('x') }}{{ a.b | d(c) }}{{ a | upper }}":                                                            "a.b@3? a.b@27? c@35 a@43",
 		"{{ a.b if a.b is defined else c }}":                                                                                 "a.b@3? a.b@10? c@30",
 		"{{ a is defined and a.b.c }}{{ a.b }}":                                                                              "a@3? a.b.c@20? a.b@31",
@@ -194,6 +199,9 @@ func TestRefs(t *testing.T) {
 			s := strings.Join(r.Path, ".") + "@" + Text(value.OfInt(int64(r.Offset)))
 			if r.Guarded {
 				s += "?"
+			}
+			if r.Method > 0 {
+				s += "!" + r.Path[r.Method]
 			}
 			got = append(got, s)
 		}

@@ -55,7 +55,7 @@ func FuzzExpr(f *testing.F) {
 			return
 		}
 		for _, r := range e.Refs() {
-			if len(r.Path) == 0 || r.Offset < 0 || r.Offset >= len(text) {
+			if len(r.Path) == 0 || r.Offset < 0 || r.Offset >= len(text) || r.Method < 0 || r.Method >= len(r.Path) {
 				t.Errorf("%+v", r)
 			}
 		}

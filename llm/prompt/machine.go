@@ -175,7 +175,9 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 		}
 		return value.OfList(list...), nil
 	}
-	return value.Value{}, errorf(Type, "a '%s' has no form outside of a template", v.pyType())
+	e := errorf(Type, "a '%s' has no form outside of a template", v.pyType())
+	e.Hint = keyHint(v)
+	return value.Value{}, e
 }
 
 // weigh counts the elements of a value that may share its parts many times over.

@@ -50,9 +50,7 @@ func (m *machine) attr(o val, n *attrNode) (val, error) {
 func missingMember(o val, path, name string, offset int) *undefined {
 	u := &undefined{class: Undefined, name: path, off: offset}
 	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoted(name)
-	if f, ok := o.x.(*fn); ok && dictMethods[f.name] {
-		u.hint = "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
-	}
+	u.hint = keyHint(o)
 	if o.isNone() {
 		u.msg = path + " is undefined: what comes before " + quoted(name) + " is None"
 	}
@@ -70,6 +68,14 @@ func missingMember(o val, path, name string, offset int) *undefined {
 		}
 	}
 	return u
+}
+
+// keyHint is the way to the key that a method hides, where v is the method of a dict.
+func keyHint(v val) string {
+	if f, ok := v.x.(*fn); ok && dictMethods[f.name] {
+		return "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
+	}
+	return ""
 }
 
 func quoted(s string) string {

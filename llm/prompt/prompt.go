@@ -65,14 +65,17 @@ func (v Values) Lookup(name string) (value.Value, bool, error) {
 // Ref is a place where a template mentions a name that it does not define
 // itself.
 type Ref struct {
-	// Path is the name and the constant members after it: recall.items[0].id is
-	// [recall items 0 id].
+	// Path is the name and the constant members after it: recall.memories[0].id is
+	// [recall memories 0 id].
 	Path []string
 	// Offset is where it begins in the source.
 	Offset int
 	// Guarded says that the expression gives it a default, or asks whether it is
 	// defined.
 	Guarded bool
+	// Method is where in Path a member after a dot has the name of a method of dicts
+	// and is not called: it is that method, never the key. 0 where there is none.
+	Method int
 }
 
 // Expr is a compiled expression. It is immutable and safe for concurrent use.

@@ -114,9 +114,9 @@ func asked(n node, paths [][]string) [][]string {
 }
 
 func (r *refs) walk(n node, guarded bool) {
-	if path, rest, ok := longestPath(n); ok {
+	if path, method, rest, ok := longestPath(n); ok {
 		if !r.declared(path[0]) {
-			r.list = append(r.list, Ref{path, n.pos(), guarded || r.isGuarded(path)})
+			r.list = append(r.list, Ref{path, n.pos(), guarded || r.isGuarded(path), method})
 		}
 		for _, c := range rest {
 			r.walk(c, false)
@@ -141,12 +141,13 @@ func (r *refs) isGuarded(path []string) bool {
 	return false
 }
 
-// longestPath is the constant path at the bottom of a chain of members, and the
-// expressions of the subscripts after it. Methods are no members.
-func longestPath(n node) (path []string, rest []node, ok bool) {
+// longestPath is the constant path at the bottom of a chain of members, with
+// [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
+// are called are no members.
+func longestPath(n node) (path []string, method int, rest []node, ok bool) {
 	for {
 		if p, ok := constPath(n); ok {
-			return p, rest, true
+			return p, methodIn(n, len(p)), rest, true
 		}
 		switch x := n.(type) {
 		case *attrNode:
@@ -157,7 +158,7 @@ func longestPath(n node) (path []string, rest []node, ok bool) {
 		case *callNode:
 			attr, ok := x.fn.(*attrNode)
 			if !ok {
-				return nil, nil, false
+				return nil, 0, nil, false
 			}
 			args := make([]node, 0, len(x.args)+len(rest))
 			for _, a := range x.args {
@@ -166,7 +167,26 @@ func longestPath(n node) (path []string, rest []node, ok bool) {
 			rest = append(args, rest...)
 			n = attr.obj
 		default:
-			return nil, nil, false
+			return nil, 0, nil, false
+		}
+	}
+}
+
+// methodIn is where in the path of n, which has that many parts, the first method of
+// a dict stands; 0 where there is none.
+func methodIn(n node, parts int) (first int) {
+	for {
+		switch x := n.(type) {
+		case *attrNode:
+			if parts--; dictMethods[x.name] {
+				first = parts
+			}
+			n = x.obj
+		case *itemNode:
+			parts--
+			n = x.obj
+		default:
+			return first
 		}
 	}
 }

@@ -94,7 +94,9 @@ func (m *machine) items(v val) ([]val, error) {
 		}
 		return items, m.spend(len(items))
 	}
-	return nil, errorf(Type, "'%s' is not iterable", v.pyType())
+	e := errorf(Type, "'%s' is not iterable", v.pyType())
+	e.Hint = keyHint(v)
+	return nil, e
 }
 
 func (m *machine) chars(s string) ([]val, error) {
@@ -181,6 +183,7 @@ func (m *machine) length(v val) (int, error) {
 		return x.length(m)
 	}
 	e := errorf(Type, "'%s' has no length", v.pyType())
+	e.Hint = keyHint(v)
 	if _, ok := v.x.(*gen); ok {
 		e.Hint = "make a list of it first: | list | length"
 	}

@@ -119,7 +119,9 @@ func (p *printer) repr(v val) {
 		p.dict(val{x: d})
 		p.add(">")
 	default:
-		p.fail(errorf(Type, "a %s cannot be printed", v.pyType()))
+		e := errorf(Type, "a %s cannot be printed", v.pyType())
+		e.Hint = keyHint(v)
+		p.fail(e)
 	}
 }
 
