@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -48,6 +49,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	var code exitError
+	var file *fs.PathError
 	switch {
 	case err == nil:
 		return exitDone
@@ -56,6 +58,9 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			app.complain(code.err)
 		}
 		return code.code
+	case errors.As(err, &file): // stdout cannot be written
+		app.complain(err)
+		return exitFailed
 	}
 	// What cobra itself refuses is wrong usage.
 	app.complain(err)
