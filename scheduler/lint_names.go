@@ -39,7 +39,7 @@ type question struct {
 }
 
 // questions finds the steps that templates ask about, which helps all that they say
-// of them. {{ a.text | default(”) }} helps itself alone, and only where a was skipped.
+// of them. {{ a.text | default("") }} helps itself alone, and only where a was skipped.
 func questions(uses []use) map[question]bool {
 	var asked map[question]bool
 	for _, u := range uses {

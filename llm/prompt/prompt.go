@@ -45,7 +45,7 @@ type Scope interface {
 
 // Forgiving is a Scope of which some undefined names may be asked for members: a
 // member of such a name is undefined again, where Jinja2 fails. So {{ step.text |
-// default(”) }} works when the step was skipped. Used, it is an error all the
+// default("") }} works when the step was skipped. Used, it is an error all the
 // same.
 type Forgiving interface {
 	Scope
