@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -26,8 +27,8 @@ type use struct {
 
 func (u use) pos() Position { return u.within(u.Offset) }
 
-// Retries of a step that says retry without more.
-var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500e6, Multiplier: 2, MaxInterval: 10e9}
+// usualRetry is what of retry a step leaves out.
+var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
 
 func (u *unit) decodeFlow(root *yaml.Node) {
 	u.object(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
