@@ -75,7 +75,8 @@ type Data struct {
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Output: step.finished; Outputs: flow.finished. Usage and DurationMS: the end
 	// of a step or of the flow, however it ended; Usage of a step only where it
-	// asked a model, be it before it came to wait.
+	// asked a model, be it before it came to wait. DurationMS is that of the last
+	// process that was at it, by the stopwatch.
 	Output     *value.Value `json:"output,omitempty"`
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`

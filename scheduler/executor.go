@@ -46,6 +46,9 @@ type StepExecutor struct {
 	CancelGrace time.Duration
 	// Sleep waits between attempts, or until ctx ends; nil is a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Stopwatch tells the time by which durations are measured, whatever the clock of
+	// the run says; nil is the machine's.
+	Stopwatch func() time.Time
 	// Journal records the runs, so that they can be resumed; nil: nothing is kept.
 	Journal Journal
 	// Durability is the mode of new runs; "" is [Sync].
@@ -97,6 +100,13 @@ func (e *StepExecutor) grace() time.Duration {
 		return e.CancelGrace
 	}
 	return defaultGrace
+}
+
+func (e *StepExecutor) stopwatch() func() time.Time {
+	if e.Stopwatch != nil {
+		return e.Stopwatch
+	}
+	return time.Now
 }
 
 func (e *StepExecutor) runID() string {

@@ -21,7 +21,7 @@ type each struct {
 	next     int      // the first item that is not queued yet
 	left     int      // items that are not over
 	meter    meter
-	started  time.Time
+	began    time.Time // by the stopwatch
 }
 
 // fanOut evaluates the list of items.
@@ -51,7 +51,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	n.data.Input = &n.input
 	t.emit(n.of(StepInput))
 	e := &each{
-		items: items, left: len(items), resolved: t.vars.Resolved, started: t.vars.Now,
+		items: items, left: len(items), resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
 	}
 	e.meter.outer = &t.run.meter
@@ -140,7 +140,7 @@ func (e *each) finish(r *run, t *task, now time.Time) {
 	n.gave(masked, append(hidden, e.masked...))
 	r.hide(t.step.Index, e.masked)
 	n.cost(&e.meter)
-	n.took(now.Sub(e.started))
+	n.took(r.stream, e.began)
 	r.tell(n, t.id, -1, now)
 	r.states[t.step.Index].each = nil
 	r.complete(t.step.Index, outcome{

@@ -83,7 +83,7 @@ func (t *task) inside(name string, def calls.Definition, params value.Value, wor
 	if output, ok := in.again(); ok {
 		return output, nil
 	}
-	started := in.begins()
+	began := in.begins()
 	output, err := in.perhaps(work)
 	if in.suspended.Load() {
 		return value.Value{}, err
@@ -91,7 +91,7 @@ func (t *task) inside(name string, def calls.Definition, params value.Value, wor
 	if err == nil {
 		t.outermost().pieces.keep(in.id, piece{name, params, output})
 	}
-	return output, in.over(started, output, err)
+	return output, in.over(began, output, err)
 }
 
 // begins tells that a pseudo-step begins.
@@ -102,7 +102,7 @@ func (t *task) begins() (now time.Time) {
 	s.acquire()
 	defer s.Unlock()
 	t.tell(n)
-	return s.clock()
+	return s.watch()
 }
 
 // perhaps is the work with its panics as errors.
@@ -113,7 +113,7 @@ func (t *task) perhaps(work func(in *task) (value.Value, error)) (output value.V
 
 // over tells the end of a pseudo-step. The error is that of the work, or of the
 // journal.
-func (t *task) over(started time.Time, output value.Value, err error) error {
+func (t *task) over(began time.Time, output value.Value, err error) error {
 	n := t.notes.end.of(StepFinished)
 	if err != nil {
 		n.of(StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
@@ -124,7 +124,7 @@ func (t *task) over(started time.Time, output value.Value, err error) error {
 	s.acquire()
 	defer s.Unlock()
 	t.tally(n)
-	n.took(s.clock().Sub(started))
+	n.took(s, began)
 	t.tell(n)
 	if err != nil || s.record == nil {
 		return err

@@ -36,6 +36,7 @@ type task struct {
 	asked   asked
 	names   scope
 	notes   *taskNotes
+	began   time.Time // by the stopwatch
 
 	params   value.Value
 	prepared bool // params are rendered and checked
@@ -84,7 +85,7 @@ func (r *run) newTask(j job, now time.Time) *task {
 		t.id = r.prefix + step.ID
 	}
 	t.meter.outer = &r.meter
-	t.vars.Now = now
+	t.vars.Now, t.began = now, r.stream.watch()
 	if j.item >= 0 {
 		e := r.states[j.step].each
 		t.meter.outer = &e.meter
@@ -200,6 +201,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 		}
 	}
 	t.run.stream.acquire()
+	t.began = t.run.stream.watch()
 	t.announce(t.run.stream.clock())
 	t.run.stream.Unlock()
 	if t.step.ForEach != nil {

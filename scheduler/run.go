@@ -64,6 +64,7 @@ type run struct {
 	grace    *time.Timer
 	outputs  value.Value
 	done     chan struct{}
+	began    time.Time // by the stopwatch
 }
 
 // state is what a run knows of a step.
@@ -117,7 +118,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock), secrets: &secrets{}, patience: e.grace(),
+		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, patience: e.grace(),
 	}
 	r.vars.Language = e.Language
 	return r
@@ -195,6 +196,7 @@ func (r *run) start() {
 		r.stop()
 	})
 	now := r.stream.clock()
+	r.began = r.stream.watch()
 	switch {
 	case r.outer != nil:
 	case r.recorded != nil:
@@ -309,7 +311,7 @@ func (r *run) end() {
 		}
 		n.usage = r.meter.usage()
 		n.data.Usage = &n.usage
-		n.took(now.Sub(r.vars.Run.StartedAt))
+		n.took(r.stream, r.began)
 		r.tell(n, "", -1, now)
 		r.stream.close()
 	}

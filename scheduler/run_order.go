@@ -114,7 +114,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	r.drop(t)
 	if o.note != nil {
 		if o.status != statusSkipped && o.status != statusWaiting {
-			o.note.took(now.Sub(t.vars.Now))
+			o.note.took(r.stream, t.began)
 		}
 		r.tell(o.note, t.id, t.item, now)
 		if o.status == statusWaiting {
@@ -134,7 +134,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		if t.item >= 0 && st.status == statusRunning {
 			n := newNote(StepFailed) // the step fails with its first item that does
 			n.fault(o.note.data.Error)
-			n.took(now.Sub(st.each.started))
+			n.took(r.stream, st.each.began)
 			r.tell(n, t.id, -1, now)
 		}
 		st.status = statusFailed

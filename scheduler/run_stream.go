@@ -53,9 +53,9 @@ func (s *slab[T]) get() *T {
 	return x
 }
 
-// took sets the duration.
-func (n *note) took(d time.Duration) {
-	n.duration = float64(d) / float64(time.Millisecond)
+// took sets the duration of what began then.
+func (n *note) took(s *stream, began time.Time) {
+	n.duration = float64(s.watch().Sub(began)) / float64(time.Millisecond)
 	n.data.DurationMS = &n.duration
 }
 
@@ -85,10 +85,11 @@ const maxBacklog = 4096
 // happen at once.
 type stream struct {
 	sync.Mutex
-	clock func() time.Time
-	seq   int64
-	queue []*Event
-	spare []*Event
+	// clock dates the events, watch measures how long something takes.
+	clock, watch func() time.Time
+	seq          int64
+	queue        []*Event
+	spare        []*Event
 	// record takes the events before the reader does; nil without a journal.
 	record *recorder
 	// waits are the steps that wait for values.
@@ -101,8 +102,8 @@ type stream struct {
 	waiting, full      bool
 }
 
-func newStream(clock func() time.Time) *stream {
-	s := &stream{clock: clock}
+func newStream(clock, watch func() time.Time) *stream {
+	s := &stream{clock: clock, watch: watch}
 	s.arrived.L, s.room.L = s, s
 	return s
 }

@@ -170,6 +170,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		executor.NewRunID = func() string {
 			return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", f.seed, f.now, inputs)).String()
 		}
+		if !now.IsZero() {
+			executor.Stopwatch = executor.Env.Clock
+		}
 	}
 	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language, workingDir()})
 	if !f.ephemeral {

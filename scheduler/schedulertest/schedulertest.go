@@ -194,6 +194,7 @@ func newSetup(t testing.TB) *setup {
 	s := &setup{ctx: t.Context()}
 	s.exec.Env = calls.NewEnv()
 	s.exec.Env.Clock = func() time.Time { return Now }
+	s.exec.Stopwatch = s.exec.Env.Clock
 	s.exec.NewRunID = func() string { return "run-1" }
 	s.exec.Secrets = func(string) (string, bool) { return "", false }
 	s.loader.Secrets = []string{}
