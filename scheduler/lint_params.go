@@ -177,8 +177,7 @@ func (ld *loading) lenient(s *schema.Schema) *schema.Schema {
 	return l
 }
 
-// unconditional takes if, then, else and dependencies out of a schema, and with
-// them properties that happen to have such a name.
+// unconditional takes out of a schema what depends on other parts of the value.
 func unconditional(doc value.Value) value.Value {
 	switch doc.Kind() {
 	case value.List:
@@ -189,16 +188,29 @@ func unconditional(doc value.Value) value.Value {
 		return value.OfList(items...)
 	case value.Object:
 		m := value.NewMap(doc.Map().Len())
-		for k, v := range doc.Map().All() {
-			switch k {
-			case "if", "then", "else", "dependencies":
+		for keyword, v := range doc.Map().All() {
+			switch keyword {
+			case "if", "then", "else", "dependencies", "dependentSchemas", "dependentRequired":
 				continue
+			case "enum", "const", "default", "examples": // data
+			case "properties", "patternProperties", "definitions", "$defs": // their keys are names, be they then or else
+				v = eachUnconditional(v)
+			default:
+				v = unconditional(v)
 			}
-			m.Set(k, unconditional(v))
+			m.Set(keyword, v)
 		}
 		return value.OfMap(m)
 	}
 	return doc
+}
+
+func eachUnconditional(schemas value.Value) value.Value {
+	m := value.NewMap(schemas.Map().Len())
+	for name, s := range schemas.Map().All() {
+		m.Set(name, unconditional(s))
+	}
+	return value.OfMap(m)
 }
 
 // reportParam puts a problem of a parameter where the parameter stands.
