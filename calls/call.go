@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -54,7 +55,7 @@ type Text struct{ En, Zh string }
 
 // In is the text in a language, English where there is none.
 func (t Text) In(language string) string {
-	if language == "zh" && t.Zh != "" {
+	if slices.Contains(WithoutRegion(language), "zh") && t.Zh != "" {
 		return t.Zh
 	}
 	return t.En
@@ -91,6 +92,8 @@ type Definition struct {
 	// http knows the parameters of that operation. Missing ones are asked for by
 	// this schema. It may read files. nil: there is nothing to narrow.
 	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
+	// Texts are those that the call has in each language.
+	Texts []Texts
 }
 
 // UndefinedName is the keyword of problems with names that parameters do not give.

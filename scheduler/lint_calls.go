@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -60,20 +59,6 @@ func (u *unit) lintListed(k textKey, what string, known []string, otherwise stri
 		p.hint("did you mean %q?", near)
 	} else {
 		p.hint("%s", otherwise)
-	}
-}
-
-// lintLanguage finds a language that no built-in text is in. One of a region
-// (zh-CN) is known where the language is.
-func (u *unit) lintLanguage() {
-	k, known := u.keys.Language, u.loading.Languages
-	if known == nil {
-		return
-	}
-	known = append([]string{"zh", "en"}, known...)
-	general, _, _ := strings.Cut(strings.ReplaceAll(k.text, "_", "-"), "-")
-	if !slices.Contains(known, general) {
-		u.lintListed(k, "language", known, "there are "+strings.Join(known, ", ")+"; others are configured under languages")
 	}
 }
 

@@ -2,10 +2,12 @@ package scheduler_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -144,13 +146,13 @@ func TestLanguages(t *testing.T) {
 	if got := parse("xx"); got != "" {
 		t.Errorf("not checked: %s", got)
 	}
-	loader.Languages = []string{"fr"}
+	loader.Languages = &scheduler.Languages{Dir: "langs", Files: fstest.MapFS{"fr": {Mode: fs.ModeDir}}}
 	for _, language := range []string{"zh", "en", "zh-CN", "en_US", "fr"} {
 		if got := parse(language); got != "" {
 			t.Errorf("%s: %s", language, got)
 		}
 	}
-	if got, want := parse("xx"), `flow.yaml:1:11: there is no language "xx" (there are zh, en, fr; others are configured under languages)`; got != want {
+	if got, want := parse("xx"), `flow.yaml:1:11: there is no language "xx" (there are zh, en, fr; put the texts of another one into langs/xx)`; got != want {
 		t.Errorf("got %s", got)
 	}
 }

@@ -86,7 +86,7 @@ func (ld *loading) subFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadable(at, path, err))
 		return nil
 	}
-	flow := ld.flow(full, src)
+	flow := ld.flow(full, src, u.language)
 	ld.flows[full] = flow
 	return flow
 }

@@ -25,8 +25,8 @@ type Loader struct {
 	// Providers are the names that llm may have, Plugins those of plugins that are
 	// installed, Secrets those that templates may use as secrets.NAME.
 	Providers, Plugins, Secrets []string
-	// Languages are those that built-in texts are there for, beside zh and en.
-	Languages []string
+	// Languages are those that flows may name; nil is not checked against.
+	Languages *Languages
 	// Root is the directory that !file must stay in, links followed; "" is the
 	// directory of the flow file itself.
 	Root string
@@ -59,9 +59,13 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	ld := &loading{
 		Loader: l, flows: map[string]*Flow{}, files: map[string][]byte{},
-		leniently: map[*schema.Schema]*schema.Schema{},
+		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
 	}
-	flow := ld.flow(file, src)
+	language := ""
+	if l.Languages != nil {
+		language = l.Languages.Default
+	}
+	flow := ld.flow(file, src, language)
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
@@ -160,7 +164,8 @@ type loading struct {
 	flows   map[string]*Flow  // sub-flows by path; nil for one with errors
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
-	stack     []string // the flows that are being read, outermost first
+	texts     map[string]bool // LANGUAGE/FOLDER of texts that were looked at
+	stack     []string        // the flows that are being read, outermost first
 }
 
 // unit is one flow file on its way from text to Flow.
@@ -170,9 +175,11 @@ type unit struct {
 	dir     string
 	keys    flowKeys
 	flow    *Flow
-	steps   []*stepUnit
-	byID    map[string]int
-	order   *stepOrder
+	// language is that of the flow, its own or that of the flow around it.
+	language string
+	steps    []*stepUnit
+	byID     map[string]int
+	order    *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []use
 	compared                          int // names that were compared with mistyped ones
@@ -191,8 +198,9 @@ type stepUnit struct {
 	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
 }
 
-// flow parses, compiles and checks one file.
-func (ld *loading) flow(file string, src []byte) *Flow {
+// flow parses, compiles and checks one file. language is that of flows that name
+// none.
+func (ld *loading) flow(file string, src []byte, language string) *Flow {
 	slot := len(ld.reports)
 	ld.reports = append(ld.reports, nil)
 	text := newFlowText(file, src)
@@ -202,6 +210,8 @@ func (ld *loading) flow(file string, src []byte) *Flow {
 		dir:     filepath.Dir(file),
 		flow:    &Flow{File: file, Source: src},
 		byID:    map[string]int{},
+
+		language: language,
 	}
 	ld.stack = append(ld.stack, filepath.Clean(file))
 	u.run()
@@ -229,6 +239,9 @@ func (u *unit) run() {
 	}
 	u.decodeFlow(root)
 	u.compileFlow()
+	if u.flow.Language != "" {
+		u.language = u.flow.Language
+	}
 	u.lintOrder()
 	u.lintCalls()
 	u.lintNames()

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -133,6 +134,7 @@ max_rounds: 5
 		}},
 	})
 	def.Lint = lint
+	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
 	return def
 }
 

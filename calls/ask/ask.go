@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -24,10 +23,10 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// Prompt renders a text/template of a call in the language of the run: what
-// env.Languages has as LANGUAGE/CALL/NAME.txt, else lang/LANGUAGE/NAME.txt of the
-// call's own texts, else the English one. The last newline of the file does not
-// belong to the text.
+// Prompt renders a text/template of a call in the language of the run: the text
+// NAME.txt as [calls.Texts] finds it, in the folder CALL of users and in the call's own
+// texts. The last newline of the file does not belong to the text. A call that uses it
+// has [Texts] in its Definition.
 func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (string, error) {
 	text, _, err := Traced(env, call, texts, name, data)
 	return text, err
@@ -36,28 +35,14 @@ func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (st
 // Traced is [Prompt] that also tells where the pieces of the text come from, as parts
 // of the first message of a request: see [calls.WithParts].
 func Traced(env *calls.Env, call string, texts fs.FS, name string, data any) (string, []calls.Part, error) {
-	language := env.Vars.Language
-	var source []byte
-	err := fs.ErrNotExist
-	if env.Languages != nil {
-		source, err = fs.ReadFile(env.Languages, language+"/"+call+"/"+name+".txt")
-	}
-	for _, own := range []string{language, "en"} {
-		if err != nil {
-			source, err = fs.ReadFile(texts, "lang/"+own+"/"+name+".txt")
-		}
-	}
+	t, err := read(env, call, texts, name)
 	if err != nil {
-		return "", nil, calls.Errorf(calls.Internal, "reading the text %s of %s: %w", name, call, err)
-	}
-	t, err := template.New(name).Parse(string(source))
-	if err != nil {
-		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
+		return "", nil, err
 	}
 	w := tracer{own: call + " " + name + ".txt", names: map[string]string{}}
 	w.learn("", reflect.ValueOf(data))
 	if err := t.Execute(&w, data); err != nil {
-		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, language, err)
+		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, env.Vars.Language, err)
 	}
 	text, parts := w.result()
 	return text, parts, nil

@@ -2,6 +2,7 @@ package ask_test
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -57,11 +58,38 @@ func TestPrompt(t *testing.T) {
 		}
 	}
 	env.Languages = fstest.MapFS{"fr/greet/hi.txt": {Data: []byte("Salut {{.Name}}")}, "zh/greet/hi.txt": {Data: []byte("嗨")}}
-	for language, want := range map[string]string{"en": "Hi <Ann>", "zh": "嗨", "fr": "Salut <Ann>"} {
+	for language, want := range map[string]string{"en": "Hi <Ann>", "zh": "嗨", "zh_CN": "嗨", "fr": "Salut <Ann>", "fr-CA": "Salut <Ann>"} {
 		env.Vars = &calls.Vars{Language: language}
 		if got, err := ask.Prompt(env, "greet", texts, "hi", data); err != nil || got != want {
 			t.Errorf("%s: %q, %v", language, got, err)
 		}
+	}
+}
+
+// A text of a user that is wrong is found before it is used, with its place; and it
+// does not say <no value> to a model.
+func TestTexts(t *testing.T) {
+	own := fstest.MapFS{"lang/en/hi.txt": {Data: []byte("{{range .People}}{{.Name}}{{end}} {{with $x := .Place}}{{$x.Town}}{{end}}")}}
+	set := ask.Texts("greet", own)
+	for text, want := range map[string]string{
+		"Salut {{range .People}}{{.Name}}{{else}}{{.Place.Town}}{{end}}": "",
+		"":                             "",
+		"Salut\n {{range .People}}":    "2:2 unexpected EOF ",
+		"Salut {{.Nom}}\né {{.Plcae}}": "1:9 there is no .Nom here there are .Name, .People, .Place, .Town;2:5 there is no .Plcae here did you mean .Place?",
+		`{{define "x"}}{{(index .People 0).Nmae}}{{end}}{{template "x" .}}{{if not .Place}}{{else if .Plac}}{{end}}`: "1:34 there is no .Nmae here did you mean .Name?;1:93 there is no .Plac here did you mean .Place?",
+	} {
+		var got []string
+		for _, p := range set.Check("hi.txt", []byte(text)) {
+			got = append(got, fmt.Sprintf("%d:%d %s %s", p.Line, p.Col, p.Message, p.Hint))
+		}
+		if strings.Join(got, ";") != want {
+			t.Errorf("%s: got %s", text, strings.Join(got, ";"))
+		}
+	}
+	env := calls.NewEnv()
+	env.Vars, env.Languages = &calls.Vars{Language: "fr"}, fstest.MapFS{"fr/greet/hi.txt": {Data: []byte("Salut {{.Nom}}")}}
+	if text, err := ask.Prompt(env, "greet", own, "hi", map[string]any{"Name": "Ann"}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("got %q, %v", text, err)
 	}
 }
 

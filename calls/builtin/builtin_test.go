@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +49,38 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for _, v := range builtin.Variables() {
 		if v.Summary.En == "" || v.Summary.Zh == "" {
 			t.Errorf("the variable %s needs a summary in en and zh", v.Name)
+		}
+	}
+}
+
+// Every text that is there in several languages is listed by a call, so that those of
+// users are checked; and the built-in ones stand the check.
+func TestTexts(t *testing.T) {
+	listed := map[string]bool{}
+	for _, def := range builtin.Calls() {
+		for _, set := range def.Texts {
+			for _, name := range set.Names() {
+				for _, language := range []string{"en", "zh"} {
+					text, err := fs.ReadFile(set.BuiltIn, "lang/"+language+"/"+name)
+					if err != nil {
+						t.Errorf("%s: %v", set.Folder, err)
+					}
+					if problems := set.Check(name, text); len(problems) > 0 {
+						t.Errorf("%s/%s/%s: %v", language, set.Folder, name, problems)
+					}
+				}
+				listed[set.Folder+"/"+name] = true
+			}
+		}
+	}
+	files, err := filepath.Glob("../*/lang/en/*")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := strings.Replace(filepath.ToSlash(file)[len("../"):], "/lang/en/", "/", 1)
+		if !listed[name] {
+			t.Errorf("no call lists the text %s", name)
 		}
 	}
 }

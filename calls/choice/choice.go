@@ -92,6 +92,7 @@ choices:
 		},
 	})
 	def.Lint = lint
+	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.Again()}
 	return def
 }
 

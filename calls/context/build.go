@@ -114,7 +114,7 @@ func (b *builder) identity() (string, error) {
 	if b.params.Workspace != "" {
 		f.Workspace = shown(b.params.Workspace)
 	}
-	return builtIn(b.in.Language, "identity", f)
+	return b.local("identity", f)
 }
 
 func (b *builder) session() string {
@@ -150,7 +150,7 @@ func (b *builder) user(ctx context.Context, later []*skill.Skill) (*words, error
 		if b.params.Channel != "" && b.params.ChatID != "" {
 			f.Channel, f.ChatID = b.params.Channel, b.params.ChatID
 		}
-		w.runtime, err = builtIn(b.in.Language, "runtime", f)
+		w.runtime, err = b.local("runtime", f)
 	}
 	return w, err
 }

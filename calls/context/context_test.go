@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,8 +82,14 @@ func TestBuiltInIdentity(t *testing.T) {
 		"":   {"# Assistant\n", "## Current Time\n2026-03-05 09:07 (Thursday)\n", "## Workspace\nws\n", "ws/memory/MEMORY.md"},
 		"xx": {"# Assistant\n"},
 		"zh": {"# 助手\n", "2026-03-05 09:07 (星期四)\n", "## 工作目录\nws\n"},
+		// A region has the texts of its language, a folder of a user those in it.
+		"zh-CN": {"# 助手\n", "2026-03-05 09:07 (星期四)\n"},
+		"fr":    {"Bonjour de ws"},
 	} {
-		out := run(t, dir, callstest.Now, value.Pairs("workspace", "./ws/"), func(e *calls.Env) { e.Vars.Language = language })
+		out := run(t, dir, callstest.Now, value.Pairs("workspace", "./ws/"), func(e *calls.Env) {
+			e.Vars.Language = language
+			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{.Workspace}}\n")}}
+		})
 		identity := out.Parts[0].Text
 		for _, part := range want {
 			if !strings.Contains(identity, part) {

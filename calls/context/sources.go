@@ -235,7 +235,7 @@ func (b *builder) list(found []*skill.Skill) (*section, error) {
 	intro := b.params.SkillsIntro
 	if intro == "" {
 		var err error
-		if intro, err = builtIn(b.in.Language, "skills", facts{}); err != nil {
+		if intro, err = b.local("skills", facts{}); err != nil {
 			return nil, err
 		}
 	}

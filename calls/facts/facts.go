@@ -45,7 +45,7 @@ type Output struct {
 
 // Definition is the call facts as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "facts",
 		Summary: calls.Text{
 			En: "Take the facts worth keeping out of a conversation, a text or the steps before; later steps see them as facts.",
@@ -62,6 +62,8 @@ known: [The user lives in Lyon.]
 			Answers: []string{`{"facts": ["The user's name is Ann.", "The user cannot eat nuts."], "domain": ["food"]}`},
 		}},
 	})
+	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.Again()}
+	return def
 }
 
 // Init gathers what there is to read.

@@ -50,10 +50,10 @@ type decision struct {
 	reason  string
 }
 
-func newBuild(p Params, in Input, env *calls.Env, cfg *config, warnings []string) *build {
+func newBuild(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *build {
 	return &build{
 		params: p, in: in, env: env,
-		config: cfg, settings: cfg.Settings.in(in.Language),
+		config: cfg, settings: cfg.Settings.or(local.Settings),
 		names:    names{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},

@@ -1,14 +1,11 @@
 package input
 
 import (
-	"embed"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -74,9 +71,9 @@ type settings struct {
 	timeout time.Duration
 }
 
-// in gives the settings with what depends on the language filled in.
-func (s settings) in(language string) settings {
-	local := defaultConfig(language).Settings
+// or gives the settings with what depends on the language, where it is not there,
+// from those of the language.
+func (s settings) or(local settings) settings {
 	for _, field := range []struct{ own, other *string }{
 		{&s.TurnFormat, &local.TurnFormat},
 		{&s.MemoryFormat, &local.MemoryFormat},
@@ -251,9 +248,9 @@ func describe(p schema.Problem) string {
 const maxFile = 1 << 20
 
 // load reads the config file at path. A file that cannot be read gives the
-// default config of the language and a warning, but for strict; one that can be
-// read and is wrong is an error, but where lenient.
-func load(env *calls.Env, path, language string, strict, lenient bool) (*config, []string, error) {
+// default config of the language, local, and a warning, but for strict; one that can
+// be read and is wrong is an error, but where lenient.
+func load(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []string, error) {
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Dir, file)
@@ -264,7 +261,7 @@ func load(env *calls.Env, path, language string, strict, lenient bool) (*config,
 			return nil, nil, calls.Errorf(calls.NotFound, "reading the config file: %w", err).
 				WithHint("correct config_path, or leave strict out to use the default template")
 		}
-		return defaultConfig(language), []string{fmt.Sprintf("the default template is used: reading the config file: %v", err)}, nil
+		return local, []string{fmt.Sprintf("the default template is used: reading the config file: %v", err)}, nil
 	}
 	cfg, warnings, faults := parse(path, data, lenient)
 	if strict {
@@ -273,7 +270,7 @@ func load(env *calls.Env, path, language string, strict, lenient bool) (*config,
 	if len(faults) > 0 {
 		all := strings.Join(faults, "\n")
 		if lenient {
-			return defaultConfig(language), []string{"the default template is used: " + all}, nil
+			return local, []string{"the default template is used: " + all}, nil
 		}
 		return nil, nil, calls.Errorf(calls.Invalid, "%s", all).
 			WithHint("correct the file, or set on_invalid: default to go on with the default template")
@@ -327,41 +324,4 @@ func each(problems schema.Problems, place func(schema.Problem) string) (texts []
 		texts = append(texts, place(p))
 	}
 	return texts
-}
-
-//go:embed lang
-var languages embed.FS
-
-// builtIn is the default configs by language.
-var builtIn = sync.OnceValue(func() map[string]*config {
-	configs := map[string]*config{}
-	folders, err := languages.ReadDir("lang")
-	if err != nil {
-		panic(err) // embedded
-	}
-	for _, folder := range folders {
-		name := "lang/" + folder.Name() + "/config.jsonc"
-		data, err := languages.ReadFile(name)
-		if err != nil {
-			panic(err)
-		}
-		cfg, warnings, faults := parse(name, data, false)
-		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
-			panic(strings.Join(faults, "\n"))
-		}
-		configs[folder.Name()] = cfg
-	}
-	return configs
-})
-
-// defaultConfig is that of the language, of the language without its region
-// (zh-CN), or else of English.
-func defaultConfig(language string) *config {
-	short, _, _ := strings.Cut(strings.ReplaceAll(language, "_", "-"), "-")
-	for _, name := range []string{language, short} {
-		if cfg, ok := builtIn()[name]; ok {
-			return cfg
-		}
-	}
-	return builtIn()["en"]
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,5 +127,25 @@ func TestLanguages(t *testing.T) {
 		if err != nil || !strings.Contains(out.Prompt, want) {
 			t.Errorf("%q: got %q, %v", language, out.Prompt, err)
 		}
+	}
+}
+
+// A default template of a user need not have all the labels.
+func TestDefaultFromAFolder(t *testing.T) {
+	env := newEnv(t)
+	env.Vars.Language = "fr-CA"
+	env.Languages = fstest.MapFS{"fr/input/config.jsonc": {Data: []byte(`{"context_template": [
+		{"module_name": "m", "segments": [{"type": "text", "value": "Bonjour "}, {"type": "variable", "value": "current_user_input"}]},
+		{"module_name": "h", "segments": [{"type": "variable", "value": "short_term_history_content"}]}
+	], "settings": {"user_label": "Utilisateur"}}`)}}
+	out, err := exec(t, value.OfMap(value.Pairs("user_input", "x", "memory", value.Pairs("short_term", []any{
+		value.Pairs("role", "user", "content", "a"), value.Pairs("role", "assistant", "content", "b"),
+	}))), env)
+	if err != nil || out.Prompt != "Bonjour x\n\nUtilisateur: a\nAssistant: b" {
+		t.Errorf("got %q, %v", out.Prompt, err)
+	}
+	env.Languages = fstest.MapFS{"fr/input/config.jsonc": {Data: []byte(`{`)}}
+	if _, err := exec(t, value.OfMap(nil), env); err == nil || !strings.Contains(err.Error(), "fr/input/config.jsonc:1:") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -54,6 +54,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lint
+	def.Texts = []calls.Texts{texts()}
 	return def
 }
 
@@ -95,24 +96,28 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec reads the configuration and builds the prompt.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		cfg, warnings, err := p.config(env, in.Language)
+		local, err := defaultConfig(env, in.Language)
+		if err != nil {
+			return nil, err
+		}
+		cfg, warnings, err := p.config(env, local)
 		if err != nil {
 			return nil, err
 		}
 		if in.Now.IsZero() { // a call without an engine
 			in.Now = env.Clock()
 		}
-		return newBuild(p, in, env, cfg, warnings).run(ctx)
+		return newBuild(p, in, env, cfg, local, warnings).run(ctx)
 	})
 }
 
 // config finds the configuration to use, with the warnings about it.
-func (p Params) config(env *calls.Env, language string) (*config, []string, error) {
+func (p Params) config(env *calls.Env, local *config) (*config, []string, error) {
 	switch {
 	case p.Config.config != nil:
 		return p.Config.config, each(p.Config.warnings, p.Config.place), nil
 	case p.ConfigPath == "":
-		return defaultConfig(language), nil, nil
+		return local, nil, nil
 	}
-	return load(env, p.ConfigPath, language, p.Strict, p.OnInvalid == "default")
+	return load(env, p.ConfigPath, local, p.Strict, p.OnInvalid == "default")
 }

@@ -5,10 +5,11 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -17,40 +18,56 @@ import (
 //go:embed lang
 var builtIn embed.FS
 
-// template finds a template: that of a user's folder for the language first, then
-// the built-in one, then the English one.
+// texts are the prompts of the call.
+func texts() calls.Texts {
+	return calls.Texts{Folder: "slot", BuiltIn: builtIn, Check: checkText}
+}
+
+// checkText finds what is wrong in a prompt that a user wrote. It may mention what the
+// English one does.
+func checkText(name string, text []byte) []schema.Problem {
+	t, err := prompt.Parse(prompt.Source{Text: string(text)})
+	if wrong := (*prompt.Error)(nil); errors.As(err, &wrong) {
+		return []schema.Problem{{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}}
+	}
+	own, readErr := builtIn.ReadFile("lang/en/" + name)
+	english, parseErr := prompt.Parse(prompt.Source{Text: string(own)})
+	if err = errors.Join(err, readErr, parseErr); err != nil {
+		return []schema.Problem{{Line: 1, Col: 1, Message: err.Error()}}
+	}
+	var known []string
+	for _, ref := range english.Refs() {
+		known = append(known, ref.Path[0])
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	var problems []schema.Problem
+	for _, ref := range t.Refs() {
+		if slices.Contains(known, ref.Path[0]) || ref.Guarded {
+			continue
+		}
+		p := schema.Problem{Message: fmt.Sprintf("%q is not known here", ref.Path[0]), Hint: "known are " + strings.Join(known, ", ")}
+		p.Line, p.Col = value.LineCol(string(text), ref.Offset)
+		if near := value.Nearest(ref.Path[0], known); near != "" {
+			p.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// template finds a template in the language of the run.
 func (w *Work) template(name string) (*prompt.Template, error) {
-	language := w.Env.Vars.Language
-	family, _, _ := strings.Cut(language, "-") // zh for zh-CN
-	type place struct {
-		files fs.FS
-		path  string
+	own := texts()
+	text, path, err := own.Read(w.Env.Languages, w.Env.Vars.Language, name)
+	if err != nil {
+		return nil, err
 	}
-	var places []place
-	for _, l := range []string{language, family} {
-		if w.Env.Languages != nil {
-			places = append(places, place{w.Env.Languages, l + "/slot/" + name})
-		}
-		places = append(places, place{builtIn, "lang/" + l + "/" + name})
+	t, err := prompt.Parse(prompt.Source{File: path, Text: string(text)})
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	for _, p := range append(places, place{builtIn, "lang/en/" + name}) {
-		if !fs.ValidPath(p.path) {
-			continue
-		}
-		text, err := fs.ReadFile(p.files, p.path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, calls.Errorf(calls.Invalid, "reading the prompt: %w", err)
-		}
-		t, err := prompt.Parse(prompt.Source{File: p.path, Text: string(text)})
-		if err != nil {
-			return nil, calls.Errorf(calls.Invalid, "%w", err)
-		}
-		return t, nil
-	}
-	return nil, calls.Errorf(calls.Internal, "there is no prompt %s", name)
+	return t, nil
 }
 
 // render gives the text of a template, and where its pieces come from, as parts of the

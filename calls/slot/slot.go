@@ -109,6 +109,7 @@ func Extended(kit Kit) calls.Definition {
 	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
 		return schema.TyposIn(params, "current_schema")
 	}
+	def.Texts = []calls.Texts{texts()}
 	return def
 }
 

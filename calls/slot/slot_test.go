@@ -305,7 +305,6 @@ func TestHistoryStaysInItsBudget(t *testing.T) {
 	}
 }
 
-// A folder of templates is a language: nothing else is needed.
 // A document among the known arguments, as of http, does not fill the prompt.
 func TestLongKnownArgumentsAreCut(t *testing.T) {
 	model := scripted.Texts(`{"/city": "Rome"}`)
@@ -323,6 +322,7 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 	}
 }
 
+// A folder of templates is a language: nothing else is needed.
 func TestLanguageFromAFolder(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

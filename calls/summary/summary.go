@@ -39,7 +39,7 @@ type Output struct {
 
 // Definition is the call summary as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "summary",
 		Summary: calls.Text{
 			En: "Sum up a conversation, a text or the steps before; later steps see it as summary.",
@@ -57,6 +57,8 @@ max_words: 50
 			Answers: []string{"The user wants the flight to Lyon on Friday at 18:05, with a window seat."},
 		}},
 	})
+	def.Texts = []calls.Texts{ask.Texts("summary", texts)}
+	return def
 }
 
 // Init gathers what there is to sum up.

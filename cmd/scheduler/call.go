@@ -288,6 +288,8 @@ func (r *callRunner) envOf(request *callRequest) (*calls.Env, error) {
 	language := v.Language
 	if language == "" {
 		language = r.app.config.language()
+	} else if err := r.app.config.languages().Check(language); err != nil {
+		return nil, fmt.Errorf("vars.language: %w", err)
 	}
 	env.Vars = &calls.Vars{
 		Inputs: v.Inputs, Question: v.Question, Resolved: resolved, Language: language, Now: now,

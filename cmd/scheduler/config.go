@@ -15,6 +15,7 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/scheduler"
@@ -159,6 +160,9 @@ func (c *Config) check() error {
 	if c.LLM.Default != "" && !slices.Contains(c.providerNames(), c.LLM.Default) {
 		return wrongSetting("llm.default", "is %q, which is no provider%s", c.LLM.Default, didYouMean(c.LLM.Default, c.providerNames()))
 	}
+	if err := c.languages().Check(c.language()); err != nil {
+		return wrongSetting("language", "cannot be used: %w", err)
+	}
 	if c.StateDir == "" {
 		return wrongSetting("state_dir", "is empty")
 	}
@@ -220,8 +224,27 @@ func (c *Config) language() string {
 	if c.Language != "" {
 		return c.Language
 	}
-	if strings.HasPrefix(os.Getenv("LANG"), "zh") {
-		return "zh"
+	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".") // zh_CN.UTF-8
+	known := c.furtherLanguages().Names()
+	for _, name := range calls.WithoutRegion(locale) {
+		if slices.Contains(known, name) {
+			return name
+		}
 	}
 	return "en"
+}
+
+// languages are those that there are texts for.
+func (c *Config) languages() *scheduler.Languages {
+	l := c.furtherLanguages()
+	l.Default = c.language()
+	return l
+}
+
+func (c *Config) furtherLanguages() *scheduler.Languages {
+	l := &scheduler.Languages{Dir: c.Languages}
+	if c.Languages != "" {
+		l.Files = os.DirFS(c.Languages)
+	}
+	return l
 }

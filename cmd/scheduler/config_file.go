@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
@@ -240,5 +241,5 @@ func (f *settingsFile) place(err error) error {
 	}
 	pointer := "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(wrong.setting)
 	n, _, _ := yaml.Walk(f.root, pointer)
-	return scheduler.Problems{{Pos: scheduler.Position{File: f.path, Line: n.Line, Col: n.Column}, Message: err.Error()}}
+	return scheduler.Problems{{Pos: scheduler.Position{File: f.path, Line: n.Line, Col: n.Column}, Message: err.Error(), Hint: calls.HintOf(err)}}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ func newLint(a *app) *cobra.Command {
 		Use:   "lint FLOW...",
 		Short: "Report all problems of flows, before anything runs",
 		Long: `Report all problems of flows as file:line:col: message (hint), in file order.
-Sub-flows are looked through. Exit code 2 means that there is an error; warnings
+Sub-flows are looked through, and so are all texts in the directory of the setting
+languages. Exit code 2 means that there is an error; warnings
 alone give 0.`,
 		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
 		Args:    cobra.MinimumNArgs(1),
@@ -33,6 +35,11 @@ alone give 0.`,
 				}
 				_, problems := loader.Load(file)
 				all = append(all, problems...)
+			}
+			for _, p := range loader.LintLanguages() {
+				if !slices.Contains(all, p) { // a flow may use the text
+					all = append(all, p)
+				}
 			}
 			if err := a.printProblems(all, asJSON); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -39,31 +40,19 @@ func (a *app) loader() (*scheduler.Loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	languages := a.config.languages()
+	if languages.Files != nil {
+		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
+			fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
+		}
+	}
 	return &scheduler.Loader{
 		Registry:  registry,
 		Providers: a.config.providerNames(),
 		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
-		Languages: a.languages(),
+		Languages: languages,
 	}, nil
-}
-
-// languages are those that users have added beside the built-in ones.
-func (a *app) languages() []string {
-	names := []string{}
-	if a.config.Languages == "" {
-		return names
-	}
-	entries, err := os.ReadDir(a.config.Languages)
-	if err != nil {
-		fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }
 
 // load reads a flow; its problems are printed, and errors among them end the
@@ -105,9 +94,7 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	env := calls.NewEnv()
 	env.Functions = registry
 	env.MediaRoots = a.config.Media
-	if a.config.Languages != "" {
-		env.Languages = os.DirFS(a.config.Languages)
-	}
+	env.Languages = a.config.languages().Files
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Input struct {
 // Definition describes the call. Without a model it takes sentences of the
 // memories, so it is not said to need one.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, memory.Report](calls.Info{
+	def := calls.Define[Params, Input, memory.Report](calls.Info{
 		Name: "memory-snapshot",
 		Summary: calls.Text{
 			En: "Sum up the user's new memories in snapshots, by the model, or without one by their own sentences.",
@@ -34,6 +34,8 @@ func Definition() calls.Definition {
 			With:  "{}\n",
 		}},
 	})
+	def.Texts = []calls.Texts{memory.Texts()}
+	return def
 }
 
 // Init notes the user.

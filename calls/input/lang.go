@@ -1,0 +1,95 @@
+package input
+
+import (
+	"embed"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+)
+
+//go:embed lang
+var languages embed.FS
+
+// builtIn is the default configs by language.
+var builtIn = sync.OnceValue(func() map[string]*config {
+	configs := map[string]*config{}
+	folders, err := languages.ReadDir("lang")
+	if err != nil {
+		panic(err) // embedded
+	}
+	for _, folder := range folders {
+		name := "lang/" + folder.Name() + "/" + configName
+		data, err := languages.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		cfg, warnings, faults := parse(name, data, false)
+		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
+			panic(strings.Join(faults, "\n"))
+		}
+		configs[name] = cfg
+	}
+	return configs
+})
+
+const configName = "config.jsonc"
+
+// texts are the default configs.
+func texts() calls.Texts {
+	return calls.Texts{Folder: "input", BuiltIn: languages, Check: checkText}
+}
+
+// checkText finds what is wrong in a default config that a user wrote.
+func checkText(_ string, text []byte) []schema.Problem {
+	doc, err := jsonc.Parse(text)
+	if err != nil {
+		p := schema.Problem{Message: err.Error(), Line: 1, Col: 1}
+		if fault := (*jsonc.Error)(nil); errors.As(err, &fault) {
+			p.Message, p.Line, p.Col = fault.Msg, fault.Line, fault.Col
+		}
+		return []schema.Problem{p}
+	}
+	cfg, problems, duplicates := check(doc.Value)
+	problems = append(problems, duplicates...)
+	if cfg != nil {
+		for _, p := range cfg.warnings {
+			p.Warning = true
+			problems = append(problems, p)
+		}
+	}
+	for i, p := range problems {
+		problems[i].Line, problems[i].Col = doc.At(p.Pointer)
+		if p.Pointer != "" {
+			problems[i].Message = dotted(p.Pointer) + ": " + p.Message
+		}
+	}
+	return problems
+}
+
+// defaultConfig is that of the language. One that a user wrote need not have all the
+// settings that depend on it: the built-in ones are taken.
+func defaultConfig(env *calls.Env, language string) (*config, error) {
+	own := texts()
+	data, path, err := own.Read(env.Languages, language, configName)
+	if err != nil {
+		return nil, err
+	}
+	if cfg, ok := builtIn()[path]; ok {
+		return cfg, nil
+	}
+	cfg, _, faults := parse(path, data, false)
+	if len(faults) > 0 {
+		return nil, calls.Errorf(calls.Invalid, "%s", strings.Join(faults, "\n"))
+	}
+	general, err := defaultConfig(&calls.Env{}, language)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Settings = cfg.Settings.or(general.Settings)
+	return cfg, nil
+}

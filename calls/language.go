@@ -1,0 +1,74 @@
+package calls
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+)
+
+// Texts are the texts of a call that there is one of in each language, such as its
+// prompts. Those of users are in [Env.Languages]; a call lists them in its
+// [Definition], so that they are checked before a flow runs.
+type Texts struct {
+	// Folder is the name of their folder in that of a language.
+	Folder string
+	// BuiltIn has lang/LANGUAGE/NAME. What there is in lang/en is all there is.
+	BuiltIn fs.FS
+	// Check finds what is wrong in a text that a user wrote. Line and Col of a
+	// problem are its place.
+	Check func(name string, text []byte) []schema.Problem
+}
+
+// Names are the names of the files, sorted.
+func (t *Texts) Names() []string {
+	entries, err := fs.ReadDir(t.BuiltIn, "lang/en")
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// Read gives the text of a name in a language, and where it is. That of users comes
+// before the built-in one; then those of the language without its region are looked
+// for, then English is taken. further is [Env.Languages].
+func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path string, err error) {
+	type place struct {
+		files fs.FS
+		path  string
+	}
+	var places []place
+	for _, l := range WithoutRegion(language) {
+		if further != nil {
+			places = append(places, place{further, l + "/" + t.Folder + "/" + name})
+		}
+		places = append(places, place{t.BuiltIn, "lang/" + l + "/" + name})
+	}
+	for _, p := range append(places, place{t.BuiltIn, "lang/en/" + name}) {
+		if !fs.ValidPath(p.path) {
+			continue
+		}
+		if text, err = fs.ReadFile(p.files, p.path); err == nil {
+			return text, p.path, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", Errorf(Invalid, "reading the text %s of %s in the language %s: %w", name, t.Folder, language, err)
+		}
+	}
+	return nil, "", Errorf(Internal, "there is no text %s of %s", name, t.Folder)
+}
+
+// WithoutRegion is the names that what is said in a language may have, the closest
+// first: zh-CN is zh too.
+func WithoutRegion(language string) []string {
+	general, _, region := strings.Cut(strings.ReplaceAll(language, "_", "-"), "-")
+	if !region {
+		return []string{language}
+	}
+	return []string{language, general}
+}
