@@ -58,12 +58,17 @@ const order = `{"type":"object","required":["items","to"],"additionalProperties"
 	"note":{"type":["string","null"]},
 	"extra":{"type":"object","maxProperties":1,"additionalProperties":{"type":"integer"}}}}`
 
+const pay = `{"type":"object","required":["amount"],"properties":{"amount":{"type":"integer"}},"oneOf":[
+	{"required":["kind","card"],"properties":{"kind":{"const":"card"},"card":{"type":"string"}}},
+	{"required":["kind"],"properties":{"kind":{"const":"cash"}}}]}`
+
 func TestTake(t *testing.T) {
 	tests := []struct {
 		name, schema, known, answer string
 		source                      processor.Source // model where it is not given
 		want                        string
 		missing                     string // pointers
+		remains                     bool   // the root is wrong
 		rejected                    string // pointers
 		sources                     string
 	}{
@@ -115,6 +120,27 @@ func TestTake(t *testing.T) {
 		{name: "a scalar in the way", schema: order, known: `{"to":{"email":"e"},"items":7}`, answer: `{"/items/0/sku":"a","/items/0/n":1}`,
 			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`},
 		{name: "the root", schema: weather, known: `[1]`, answer: `{"":{"city":"x","date":"2026-03-06"}}`, want: `{"city":"x","date":"2026-03-06"}`},
+		{name: "a list where an object should be", schema: order, known: `{"items":[{"sku":"a","n":1}],"to":[]}`, answer: `{"/to/email":"e"}`,
+			want: `{"items":[{"sku":"a","n":1}],"to":{"email":"e"}}`, sources: `{"/items":"known","/to":"model"}`},
+		{name: "an object where a list should be", schema: order, known: `{"to":{"email":"e"},"items":{}}`, answer: `{"/items/0/sku":"a","/items/-1":0,"/items/0/n":1}`,
+			want: `{"to":{"email":"e"},"items":[{"sku":"a","n":1}]}`, rejected: "/items/-1"},
+		{name: "a list where the root should be", schema: weather, known: `[1]`, answer: `{"city":"x","/date":"2026-03-06"}`, want: `{"city":"x","date":"2026-03-06"}`},
+		{name: "it stays where the answer does not fit", schema: order, known: `{"items":[{"sku":"a","n":1}],"to":[]}`, answer: `{"/to/phone":"abc"}`,
+			want: `{"items":[{"sku":"a","n":1}],"to":[]}`, missing: "/to", rejected: "/to"},
+
+		{name: "a root that is a union", schema: pay, known: `{"kind":"?","amount":3}`, answer: `{"":{"kind":"cash"}}`, want: `{"kind":"cash","amount":3}`,
+			sources: `{"/kind":"model","/amount":"known"}`},
+		{name: "a root that is a union, by name", schema: pay, known: `{"kind":"?","amount":3}`, answer: `{"kind":"cash"}`, want: `{"kind":"cash","amount":3}`},
+		{name: "a root that is a union, by pointer", schema: pay, known: `{"kind":"?","amount":3}`, answer: `{"/kind":"cash"}`, want: `{"kind":"cash","amount":3}`},
+		{name: "a root that is a union, added to", schema: pay, known: `{"kind":"card","amount":3}`, answer: `{"":{"kind":"cash","card":"1"}}`,
+			want: `{"kind":"card","amount":3,"card":"1"}`, rejected: "/kind"},
+		{name: "a root that is a union, not mended", schema: pay, known: `{"kind":"?","amount":3}`, answer: `{"":{"kind":"!","amount":4}}`,
+			want: `{"kind":"?","amount":3}`, missing: "", rejected: "/amount /kind", remains: true},
+		{name: "a root that must be another one", schema: `{"const":{"a":1}}`, known: `{"a":2,"b":3}`, answer: `{"":{"a":1}}`, want: `{"a":1}`, sources: `{"/a":"model"}`},
+		{name: "a root with too much", schema: `{"type":"object","maxProperties":1}`, known: `{"a":2,"b":3}`, answer: `{"":{"a":2}}`, want: `{"a":2}`},
+		{name: "a root of another kind", schema: `{"anyOf":[{"type":"array"},{"type":"object","required":["k"]}]}`, known: `{"x":1}`, answer: `{"":[1]}`, want: `[1]`},
+		{name: "a part that must be another one", schema: `{"properties":{"o":{"const":{"a":[1]}}}}`, known: `{"o":{"a":[]}}`, answer: `{"o":{"a":[1]}}`, want: `{"o":{"a":[1]}}`},
+		{name: "names that are wrong", schema: `{"type":"object","properties":{"o":{"type":"object","propertyNames":{"enum":["a","b"]}}}}`, known: `{"o":{"c":1}}`, answer: `{"/o":{"a":1}}`, want: `{"o":{"a":1}}`},
 		{name: "no object", schema: weather, known: `{"city":"x"}`, answer: `["x"]`, want: `{"city":"x"}`, missing: "/date", rejected: " "},
 
 		{name: "a user's answer wins", schema: weather, known: `{"city":"杭州"}`, source: processor.User, answer: `{"/city":"上海","/date":"明天","/unit":"K"}`,
@@ -138,8 +164,8 @@ func TestTake(t *testing.T) {
 			if !value.Equal(f.Data(), parse(t, tt.want)) {
 				t.Errorf("data: want %s\ngot %s", tt.want, f.Data())
 			}
-			if got := strings.Join(required(t, "", f.Remaining()), " "); got != tt.missing {
-				t.Errorf("missing: want %s, got %s", tt.missing, got)
+			if got := strings.Join(required(t, "", f.Remaining()), " "); got != tt.missing || f.Done() != (tt.missing == "" && !tt.remains) {
+				t.Errorf("missing: want %s, got %s", tt.missing, f.Remaining())
 			}
 			var rejected []string
 			for _, r := range f.Rejected() {
@@ -195,6 +221,11 @@ func TestRemaining(t *testing.T) {
 			`{"type":"object","properties":{"/t":{},"/f":{"not":{}}},"required":["/t","/f"]}`},
 		{"types of ours", `{"type":"object","required":["d"],"properties":{"d":{"type":"date","description":"day"}}}`, `{}`,
 			`{"type":"object","properties":{"/d":{"description":"day","type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$","format":"date"}},"required":["/d"]}`},
+		{"names", `{"type":"object","properties":{"o":{"propertyNames":{"enum":["a"]}}}}`, `{"o":{"x":1}}`,
+			`{"type":"object","properties":{"/o":{"propertyNames":{"enum":["a"]}}},"required":["/o"]}`},
+		{"no names", `{"propertyNames":false}`, `{"x":1}`, `{"type":"object","properties":{"":{"propertyNames":false}},"required":[""]}`},
+		{"another dialect", `{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"n":{"minimum":3,"exclusiveMinimum":true}}}`, `{"n":3}`,
+			`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"/n":{"minimum":3,"exclusiveMinimum":true}},"required":["/n"]}`},
 		{"a closed object", `{"type":"object","properties":{"o":{"type":"object","additionalProperties":false}}}`, `{"o":{"x":1,"y":2}}`,
 			`{"type":"object","properties":{"/o":{"type":"object","additionalProperties":false}},"required":["/o"]}`},
 	}
@@ -398,6 +429,25 @@ func drawValue(r *rapid.T, depth int) value.Value {
 		}
 	}
 	return value.OfMap(m)
+}
+
+// Where the schema does not say what holds a value, the pointer does.
+func TestConvertMakesWhatThePointerNeeds(t *testing.T) {
+	for _, tt := range []struct{ schema, answer, want string }{
+		{`{}`, `{"/a/-":1,"/a/1":2}`, `{"a":[1,2]}`},
+		{`{}`, `{"/a/0":1}`, `{"a":{"0":1}}`},
+		{`{"properties":{"a":{"type":["array","object"]}}}`, `{"/a/0":1}`, `{"a":[1]}`},
+		{`{"properties":{"a":{"type":["array","object"]}}}`, `{"/a/x":1}`, `{"a":{"x":1}}`},
+		{`{"properties":{"a":{"type":["array","object"],"properties":{"0":{}}}}}`, `{"/a/0":1}`, `{"a":{"0":1}}`},
+		{`{"properties":{"a":{"type":"object"}}}`, `{"/a/-":1}`, `{"a":{"-":1}}`},
+		{`{"required":[""]}`, `{"/":1,"b":2}`, `{"":1,"b":2}`},
+		{`{"required":[""]}`, `{"":1}`, `{"":1}`},
+	} {
+		got, rejected := compile(t, tt.schema).Convert(parse(t, tt.answer))
+		if got.JSON() != tt.want || len(rejected) > 0 {
+			t.Errorf("%s by %s: want %s, got %s %v", tt.answer, tt.schema, tt.want, got, rejected)
+		}
+	}
 }
 
 // A pointer sets what it names and nothing else.

@@ -29,12 +29,16 @@ func copied(v value.Value) value.Value {
 }
 
 // put sets x at tokens inside v, which it changes in place; path is the way to v.
-// Values in the way that are no containers are replaced only where yield says so.
+// Values in the way that cannot have members, or cannot be there, are replaced only
+// where yield says so.
 func (p *Processor) put(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
 	if len(tokens) == 0 {
 		return x, nil
 	}
 	token, below := tokens[0], append(slices.Clip(path), tokens[0])
+	if yield != nil && yield(join(path)) && p.misplaced(v, path) {
+		return p.put(p.container(path, token), path, tokens, x, nil)
+	}
 	switch v.Kind() {
 	case value.Object:
 		next, has := v.Map().Get(token)
@@ -61,33 +65,49 @@ func (p *Processor) put(v value.Value, path, tokens []string, x value.Value, yie
 		}
 		return v, err
 	}
-	if yield != nil && yield(join(path)) {
-		return p.put(p.container(path), path, tokens, x, nil)
-	}
 	return v, fmt.Errorf("the value at %q is no object and no array", join(path))
 }
 
 // into is put for a value that may not be there yet.
 func (p *Processor) into(v value.Value, has bool, path, tokens []string, x value.Value, yield func(string) bool) (value.Value, error) {
 	if !has && len(tokens) > 0 {
-		v = p.container(path)
+		v = p.container(path, tokens[0])
 	}
 	return p.put(v, path, tokens, x, yield)
 }
 
-// container is the empty array or object that the schema wants at a place.
-func (p *Processor) container(path []string) value.Value {
+// container is the empty array or object that the schema wants at a place. Where it
+// takes both, or does not say, the next token decides.
+func (p *Processor) container(path []string, next string) value.Value {
+	list, object, named := false, false, false
 	for _, sub := range p.schema.Describe(join(path)).All {
 		types := typesOf(sub)
-		if slices.Contains(types, "object") {
-			break
-		}
 		_, items := sub.Get("items")
-		if slices.Contains(types, "array") || items && len(types) == 0 {
-			return value.OfList()
-		}
+		properties, _ := sub.Get("properties")
+		_, has := properties.Get(next)
+		list = list || slices.Contains(types, "array") || items && len(types) == 0
+		object = object || slices.Contains(types, "object")
+		named = named || has
+	}
+	index := next == "-" || list && next == "0"
+	if list && !object || index && !named && (list || !object) {
+		return value.OfList()
 	}
 	return value.OfMap(nil)
+}
+
+// misplaced says whether v has no members, or the schema takes no value of its kind
+// at the place.
+func (p *Processor) misplaced(v value.Value, path []string) bool {
+	kind := v.Kind()
+	if kind != value.Object && kind != value.List {
+		return true
+	}
+	var types []string
+	for _, sub := range p.schema.Describe(join(path)).All {
+		types = append(types, typesOf(sub)...)
+	}
+	return len(types) > 0 && !slices.Contains(types, kind.String())
 }
 
 // position reads an index into an array of n items; n is the place after the last.

@@ -193,11 +193,13 @@ func (p *Processor) Nothing() value.Value {
 	return value.Value{}
 }
 
-// declares says whether the root has a property of that name.
+// declares says whether the root has a property of that name, or requires one.
 func (p *Processor) declares(name string) bool {
 	for _, sub := range p.schema.Describe("").All {
 		properties, _ := sub.Get("properties")
-		if _, ok := properties.Get(name); ok {
+		required, _ := sub.Get("required")
+		isName := func(v value.Value) bool { return value.Equal(v, value.OfString(name)) }
+		if _, ok := properties.Get(name); ok || slices.ContainsFunc(required.List(), isName) {
 			return true
 		}
 	}

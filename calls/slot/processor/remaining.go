@@ -38,8 +38,9 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 		if !seen {
 			pointers = append(pointers, place)
 		}
-		if !slices.ContainsFunc(subs, func(sub value.Value) bool { return value.Equal(sub, f.Schema) }) {
-			wanted[place] = append(subs, f.Schema)
+		want := wants(f)
+		if !slices.ContainsFunc(subs, func(sub value.Value) bool { return value.Equal(sub, want) }) {
+			wanted[place] = append(subs, want)
 		}
 	}
 	p.sort(pointers)
@@ -60,6 +61,9 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 		required = append(required, value.OfString(pointer))
 	}
 	flat := value.NewMap(4)
+	if dialect, ok := p.doc.Get("$schema"); ok && !strings.Contains(dialect.JSON(), "draft-07") {
+		flat.Set("$schema", dialect) // the pieces mean what they mean in it
+	}
 	for _, key := range carry.keys {
 		member, _ := p.doc.Get(key)
 		flat.Set(key, member)
@@ -71,6 +75,23 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 		flat.Set(key, member)
 	}
 	return value.OfMap(flat)
+}
+
+// wants is what the value at the place of a fault has to be. What names have to be is
+// no schema of the object that has them; a pattern or a length, which objects do not
+// know, may stand for it as it is.
+func wants(f schema.Fault) value.Value {
+	if f.Keyword != "propertyNames" {
+		return f.Schema
+	}
+	ofTexts := f.Schema.Kind() == value.Object
+	for _, keyword := range f.Schema.Map().Keys() {
+		ofTexts = ofTexts && slices.Contains([]string{"pattern", "minLength", "maxLength"}, keyword)
+	}
+	if ofTexts {
+		return f.Schema
+	}
+	return value.OfMap(value.Pairs("propertyNames", f.Schema))
 }
 
 // object is a schema as an object: true and false are written out.

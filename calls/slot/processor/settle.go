@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -14,7 +15,9 @@ import (
 func (t *take) settle() int {
 	faults := t.faults
 	t.faults = t.p.schema.Faults(t.data)
+	t.override()
 	t.replace()
+	t.keep()
 	reason := "the answer does not fit the schema"
 	for range maxRounds {
 		if why := unchecked(t.faults); why != nil {
@@ -37,6 +40,37 @@ func (t *take) settle() int {
 	return 0
 }
 
+// wrongRoot says whether the data is still faulty as a whole.
+func (t *take) wrongRoot() bool {
+	return slices.ContainsFunc(t.faults, func(f schema.Fault) bool { return placeOf(f) == "" })
+}
+
+// override tries, for a root that is still faulty with what was added to it, the
+// answers in the place of its members: the kind that another branch of a union wants.
+func (t *take) override() {
+	if len(t.instead) == 0 || !t.wrongRoot() {
+		return
+	}
+	data, changes, faults := copied(t.data), t.changes, t.faults
+	for _, p := range t.instead {
+		t.assign(p.tokens, p.v, true)
+	}
+	if t.faults = t.p.schema.Faults(t.data); !t.wrongRoot() {
+		t.instead = nil
+		return
+	}
+	t.data, t.changes, t.faults = data, changes, faults
+}
+
+// keep rejects what was not taken in the place of members of the root.
+func (t *take) keep() {
+	for _, p := range t.instead {
+		if have, _ := t.data.At(join(p.tokens)); !value.Equal(have, p.v) {
+			t.reject(join(p.tokens), p.v, knownValid)
+		}
+	}
+}
+
 // replace tries, for a faulty object that was answered as a whole and is still
 // faulty with both together, the answer alone: another branch of a union.
 func (t *take) replace() {
@@ -51,7 +85,7 @@ func (t *take) replace() {
 			return false
 		}
 		tokens, err := split(pointer)
-		if err != nil || !wrong() {
+		if err != nil || !wrong() || pointer == "" && !t.wrongRoot() {
 			continue
 		}
 		alone, ok := t.clean(tokens, v)

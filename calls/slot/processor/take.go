@@ -20,9 +20,16 @@ type take struct {
 	above   map[string]bool           // the places above those
 	changes []change
 	whole   map[string]value.Value // answers to faulty objects as a whole
+	instead []piece                // answers that would replace members of a faulty root
 	pieces  int
 	removed int // members that were taken out
 	before  value.Value
+}
+
+// piece is a part of an answer and its place.
+type piece struct {
+	tokens []string
+	v      value.Value
 }
 
 // change is a place where something of the answer was put.
@@ -69,7 +76,7 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 	faulty, replaceable := t.status(pointer, tokens)
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
-	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects():
+	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mends(v):
 		t.reject(pointer, v, "the answer is no object")
 	case t.source == User && exact && pointer != "":
 		t.assign(tokens, v, faulty)
@@ -86,9 +93,31 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 		for i, item := range v.List()[:min(len(v.List()), len(have.List()))] {
 			t.offer(append(slices.Clip(tokens), strconv.Itoa(i)), item, false)
 		}
+	case blamed(t.open[""]):
+		t.instead = append(t.instead, piece{tokens, v})
 	default:
-		t.reject(pointer, v, "another value is known and valid")
+		t.reject(pointer, v, knownValid)
 	}
+}
+
+const knownValid = "another value is known and valid"
+
+// mends says whether v, which is no object, is right in the place of all data that is
+// faulty as a whole.
+func (t *take) mends(v value.Value) bool {
+	if !blamed(t.open[""]) {
+		return false
+	}
+	cleaned, ok := t.clean(nil, v)
+	return ok && len(t.p.schema.Faults(cleaned)) == 0
+}
+
+// blamed says whether one of the faults of a place is of the value as a whole: which
+// of its members are right cannot be told.
+func blamed(faults []schema.Fault) bool {
+	return slices.ContainsFunc(faults, func(f schema.Fault) bool {
+		return slices.Contains([]string{"anyOf", "oneOf", "not", "const", "enum"}, f.Keyword)
+	})
 }
 
 // status says whether a place is at or below a fault, and whether what stands
@@ -105,10 +134,7 @@ func (t *take) status(pointer string, tokens []string) (faulty, replaceable bool
 		}
 		faulty = true
 		have, _ := t.before.At(above)
-		union := slices.ContainsFunc(faults, func(f schema.Fault) bool {
-			return f.Keyword == "anyOf" || f.Keyword == "oneOf" || f.Keyword == "not"
-		})
-		if have.Kind() != value.Object || union && above != "" {
+		if have.Kind() != value.Object || blamed(faults) && above != "" {
 			return true, true
 		}
 	}
@@ -118,9 +144,7 @@ func (t *take) status(pointer string, tokens []string) (faulty, replaceable bool
 // mend answers a faulty object as a whole: members that must not be there go, if
 // the answer has none of them.
 func (t *take) mend(tokens []string, pointer string, v value.Value) {
-	if pointer != "" {
-		t.whole[pointer] = v
-	}
+	t.whole[pointer] = v
 	for _, fault := range t.open[pointer] {
 		unknown, err := split(fault.Pointer)
 		if fault.Keyword != "additionalProperties" || err != nil {
@@ -146,8 +170,7 @@ func (t *take) place(tokens []string, v value.Value, asked bool) {
 	tokens, made := t.resolve(tokens)
 	pointer := join(tokens[:made])
 	old, had := t.data.At(pointer)
-	mayGo := func(at string) bool { return len(t.open[at]) > 0 || t.source == User }
-	data, err := t.p.put(t.data, nil, tokens, v, mayGo)
+	data, err := t.p.put(t.data, nil, tokens, v, t.mayGo)
 	if err != nil {
 		t.reject(join(tokens), v, err.Error())
 		return
@@ -156,18 +179,21 @@ func (t *take) place(tokens []string, v value.Value, asked bool) {
 	t.changes = append(t.changes, change{pointer, old, had, asked})
 }
 
+// mayGo says whether what stands at a place may be replaced for an answer below it.
+func (t *take) mayGo(pointer string) bool { return len(t.open[pointer]) > 0 || t.source == User }
+
 // resolve writes the index for every -, and tells how many tokens lead to the
 // topmost value that changes when something is put there: one that is new, or one
-// that is no container and goes.
+// that is misplaced and goes.
 func (t *take) resolve(tokens []string) (resolved []string, made int) {
 	resolved = slices.Clone(tokens)
 	at, exists := t.data, true
 	for i, token := range resolved {
+		if exists && t.mayGo(join(resolved[:i])) && t.p.misplaced(at, resolved[:i]) {
+			at, exists = value.Value{}, false
+		}
 		if token == "-" && (!exists || at.Kind() == value.List) {
 			resolved[i] = strconv.Itoa(len(at.List()))
-		}
-		if exists && at.Kind() != value.Object && at.Kind() != value.List {
-			exists = false
 		}
 		if exists {
 			made = i + 1
