@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -163,8 +164,8 @@ func wantsText(w *host.Wants) string {
 	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
 	row("folder", shortPath(w.Dir))
 	row("command", commandLine(append([]string{m.Command}, m.Args...)))
-	if w.Program != "" && !strings.ContainsRune(m.Command, '/') {
-		row("", "which is "+w.Program+", and no part of the sha256")
+	if w.Program != "" && !w.Sealed {
+		row("", "which is "+realPath(w.Program)+", and no part of the sha256")
 	}
 	row("sha256", w.SHA256)
 	if len(m.Data) > 0 {
@@ -185,6 +186,14 @@ func wantsText(w *host.Wants) string {
 	_ = t.Flush() // a strings.Builder takes everything
 	changes(&b, w)
 	return visible(b.String())
+}
+
+// realPath is a path without links, where that is known.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // changes says what is different from what was trusted.

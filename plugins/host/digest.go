@@ -23,45 +23,72 @@ const (
 
 // digest is the SHA-256 of a program: of all files in its folder by name, except
 // those whose name begins with a dot, __pycache__ and what the manifest lists as
-// data; and of the command, where that is an absolute path.
+// data; of the folders that links in it lead to; and of the command, unless that is
+// an interpreter: see [digester.command].
 //
 // A file may still be exchanged between the check and the start. Who can do that
 // can write to the folder, and must be trusted anyway.
-func digest(dir string, m *Manifest) (string, error) {
-	d := &digester{sum: sha256.New(), dir: dir}
-	for _, path := range m.Data {
-		d.data = append(d.data, filepath.Clean(filepath.FromSlash(path)))
+func digest(dir string, m *Manifest) (sum string, err error) {
+	sum, _, err = seal(dir, m)
+	return sum, err
+}
+
+// seal is digest, and says whether the command is a part of it.
+func seal(dir string, m *Manifest) (sum string, command bool, err error) {
+	d := newDigester(m)
+	root, err := filepath.EvalSymlinks(dir) // a walk does not follow its root
+	if err == nil {
+		d.root = root
+		err = d.folder(root, ".")
 	}
-	if err := filepath.WalkDir(dir, d.visit); err != nil {
-		return "", fmt.Errorf("reading the program of the plugin %s: %w", m.Name, err)
+	if err == nil {
+		err = d.command(m.Command)
 	}
-	if filepath.IsAbs(m.Command) {
-		if err := d.file(m.Command, m.Command); err != nil {
-			return "", fmt.Errorf("reading the program of the plugin %s: %w", m.Name, err)
-		}
+	if err != nil {
+		return "", false, fmt.Errorf("reading the program of the plugin %s: %w", m.Name, err)
 	}
-	return hex.EncodeToString(d.sum.Sum(nil)), nil
+	return hex.EncodeToString(d.sum.Sum(nil)), d.sealed, nil
 }
 
 type digester struct {
-	sum   hash.Hash
-	dir   string
-	data  []string
-	files int
-	bytes int64
+	sum    hash.Hash
+	root   string   // the plugin's folder, without links
+	walked []string // the folders that were walked, without links
+	data   []string
+	files  int
+	bytes  int64
+	// program is the command as a path in the folder, sealed that it was read.
+	program string
+	sealed  bool
 }
 
-func (d *digester) visit(path string, entry fs.DirEntry, err error) error {
-	if err != nil {
-		return err
+func newDigester(m *Manifest) *digester {
+	d := &digester{sum: sha256.New()}
+	if isPath(m.Command) && !filepath.IsAbs(m.Command) {
+		d.program = filepath.Clean(filepath.FromSlash(m.Command))
 	}
-	if path == d.dir {
-		return nil
+	for _, path := range m.Data {
+		d.data = append(d.data, filepath.Clean(filepath.FromSlash(path)))
 	}
-	rel, err := filepath.Rel(d.dir, path)
-	if err != nil {
-		return err
-	}
+	return d
+}
+
+// folder reads what is in a folder, which is called name in the plugin's.
+func (d *digester) folder(path, name string) error {
+	d.walked = append(d.walked, path)
+	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || file == path {
+			return err
+		}
+		rel, err := filepath.Rel(path, file)
+		if err != nil {
+			return err
+		}
+		return d.visit(file, filepath.Join(name, rel), entry)
+	})
+}
+
+func (d *digester) visit(path, rel string, entry fs.DirEntry) error {
 	if name := entry.Name(); strings.HasPrefix(name, ".") || name == "__pycache__" || slices.Contains(d.data, rel) {
 		if entry.IsDir() {
 			return fs.SkipDir
@@ -77,18 +104,66 @@ func (d *digester) visit(path string, entry fs.DirEntry, err error) error {
 			return err
 		}
 		fmt.Fprintf(d.sum, "link %q %q\n", filepath.ToSlash(rel), target)
-		if !leadsToFile(path) {
-			return nil
-		}
+		return d.link(path, rel)
 	case !entry.Type().IsRegular():
 		return nil // a socket, a pipe: nothing that could be read
 	}
-	return d.file(path, filepath.ToSlash(rel))
+	return d.file(path, rel)
 }
 
-func leadsToFile(link string) bool {
-	info, err := os.Stat(link)
-	return err == nil && info.Mode().IsRegular()
+// link reads what a link leads to. A folder is read once, and one that the plugin's
+// lies in is no part of it.
+func (d *digester) link(path, rel string) error {
+	switch mode := modeOf(path); {
+	case mode.IsRegular():
+		return d.file(path, rel)
+	case !mode.IsDir(): // or it leads nowhere
+		return nil
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil || within(d.root, target) || slices.Contains(d.walked, target) {
+		return err
+	}
+	return d.folder(target, rel)
+}
+
+// within says whether a path is the one of a folder, or below it. Both are without
+// links.
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// command reads the program where it was not read as a part of the folder: that of an
+// absolute path, and one in the folder that is passed over, as data or for a dot. What
+// is looked up in PATH, and what is passed over and leads out of the folder, like that
+// of a virtual environment, is an interpreter, and another one on each machine. A
+// program that is not there, or no file, is the business of [locate].
+func (d *digester) command(command string) error {
+	path := command
+	switch {
+	case d.sealed || !isPath(command):
+		return nil
+	case d.program != "":
+		path = filepath.Join(d.root, d.program)
+		target, _ := filepath.EvalSymlinks(path) // "" where there is none, which is within nothing
+		if !within(target, d.root) {
+			return nil
+		}
+	}
+	if !modeOf(path).IsRegular() {
+		return nil
+	}
+	return d.file(path, command)
+}
+
+// modeOf is what a path leads to; irregular where that is nothing.
+func modeOf(path string) fs.FileMode {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fs.ModeIrregular
+	}
+	return info.Mode()
 }
 
 func (d *digester) file(path, name string) error {
@@ -107,6 +182,7 @@ func (d *digester) file(path, name string) error {
 	if d.bytes += n; d.bytes > maxProgramBytes {
 		return fmt.Errorf("more than %d bytes: list files that are no part of the program under data in %s", maxProgramBytes, ManifestName)
 	}
-	fmt.Fprintf(d.sum, "file %q %x\n", name, content.Sum(nil))
+	fmt.Fprintf(d.sum, "file %q %x\n", filepath.ToSlash(name), content.Sum(nil))
+	d.sealed = d.sealed || name == d.program || filepath.IsAbs(name)
 	return nil
 }

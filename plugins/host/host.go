@@ -119,7 +119,7 @@ func (h *Host) find() {
 		}
 		for _, e := range entries {
 			dir := filepath.Join(folder, e.Name())
-			if _, err := os.Stat(filepath.Join(dir, ManifestName)); err == nil {
+			if exists(filepath.Join(dir, ManifestName)) || exists(filepath.Join(dir, misnamed)) {
 				dirs = append(dirs, dir)
 			}
 		}

@@ -21,6 +21,9 @@ const LockName = "plugins.lock.json"
 // lockVersion is the version of the lock file's form.
 const lockVersion = 1
 
+// maxLock bounds the lock file: it may hold a thousand plugins that say much.
+const maxLock = 64 << 20
+
 // lock is the lock file: the plugins that the user trusts, sorted by name.
 type lock struct {
 	Version int     `json:"version"`
@@ -30,7 +33,7 @@ type lock struct {
 // readLock reads a lock file; one that does not exist is empty.
 func readLock(path string) (*lock, error) {
 	l := &lock{Version: lockVersion}
-	content, err := os.ReadFile(path)
+	content, err := readFile(path, maxLock)
 	if errors.Is(err, fs.ErrNotExist) || path == "" {
 		return l, nil
 	}

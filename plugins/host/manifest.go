@@ -3,6 +3,8 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +19,9 @@ import (
 
 // ManifestName is the name of the file by which a folder is a plugin.
 const ManifestName = "plugin.yaml"
+
+// misnamed is how the name of a manifest is written by mistake.
+const misnamed = "plugin.yml"
 
 // Manifest is what the author of a plugin writes. What the plugin offers is not in
 // it: the plugin says so itself.
@@ -69,8 +74,11 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // with its place: file:line:col: what is wrong (what to do).
 func ReadManifest(dir string) (*Manifest, error) {
 	file := filepath.Join(dir, ManifestName)
-	content, err := os.ReadFile(file)
+	content, err := readFile(file, yaml.MaxBytes)
 	if err != nil {
+		if other := filepath.Join(dir, misnamed); errors.Is(err, fs.ErrNotExist) && exists(other) {
+			return nil, fmt.Errorf("%s: a manifest is called %s: rename it", other, ManifestName)
+		}
 		return nil, fmt.Errorf("reading a manifest: %w", err)
 	}
 	node, err := yaml.Parse(content)
@@ -85,6 +93,30 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s:%w", file, err)
 	}
 	return parseManifest(text{file, node}, doc)
+}
+
+// readFile reads a file, not much more than limit bytes of it: who parses it refuses
+// what is longer. What never ends, such as a pipe or a device, is no file.
+func readFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return content, errors.Join(err, f.Close())
+}
+
+// exists says that there is something of that name, also a link that leads nowhere.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func parseManifest(from text, doc value.Value) (*Manifest, error) {
@@ -135,9 +167,12 @@ func manifestProblems(doc value.Value) (all schema.Problems) {
 		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
 			found(at, "data is relative to plugin.yaml, and below it", "%q is no path inside the plugin's folder", path)
 		}
+		if filepath.Clean(path) == ManifestName {
+			found(at, "take it out", "%s says what is trusted, and cannot change without it", ManifestName)
+		}
 	}
 	for at, command := range texts(doc, "command") {
-		if strings.ContainsRune(command, '/') && !filepath.IsAbs(command) && !filepath.IsLocal(filepath.Clean(command)) {
+		if isPath(command) && !filepath.IsAbs(command) && !filepath.IsLocal(filepath.Clean(command)) {
 			found(at, "give a path below it, an absolute one, or a name in PATH", "%q leaves the plugin's folder", command)
 		}
 	}
@@ -151,6 +186,9 @@ func manifestProblems(doc value.Value) (all schema.Problems) {
 	}
 	return all
 }
+
+// isPath says that a command is a path, and no name to look for in PATH.
+func isPath(command string) bool { return strings.ContainsRune(command, '/') }
 
 // grants says whether the plugin wants a service of the host.
 func (m *Manifest) grants(service string) bool { return slices.Contains(m.Services, service) }

@@ -341,7 +341,7 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	var why string
 	switch {
 	case pid == 0:
-		why = fmt.Sprintf("the program %s cannot be started: %v", r.program, err)
+		why = fmt.Sprintf("the program %s cannot be started: %s", r.program, unstarted(r.program, err))
 	case line != "" && (len(fields) < 4 || fields[0] != "1"):
 		why = fmt.Sprintf("it printed %q to standard output instead of the handshake line; print only that there", cut(printable(line), 200))
 	case len(fields) > 1 && fields[1] != strconv.Itoa(proto.Version):

@@ -17,6 +17,8 @@ type Wants struct {
 	Dir, SHA256 string
 	// Program is the path of its command; "" where it is not there.
 	Program string
+	// Sealed says that the program is a part of SHA256: it is no interpreter.
+	Sealed bool
 	// Trusted is what is trusted now; nil where nothing is.
 	Trusted *Entry
 }
@@ -34,13 +36,13 @@ func (h *Host) Wants(name string) (*Wants, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := digest(dir, m)
+	sum, sealed, err := seal(dir, m)
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := &Wants{Manifest: m, Dir: dir, SHA256: sum}
+	w := &Wants{Manifest: m, Dir: dir, SHA256: sum, Sealed: sealed}
 	if program, err := locate(dir, m); err == nil {
 		w.Program = program
 	}

@@ -165,6 +165,7 @@ func TestManifest(t *testing.T) {
 		good + "services: [everything]":              ":4:12: services.0: \"everything\" is not one of llm, memory, vars, log",
 		good + "data: [../x]":                        "no path inside the plugin's folder",
 		good + "data: ['.']":                         "no path inside the plugin's folder",
+		good + "data: [./plugin.yaml]":               ":4:8: data.0: plugin.yaml says what is trusted, and cannot change without it (take it out)",
 		good + "limits: {timeout: 5}":                ":4:19: limits.timeout: want string, got integer",
 		good + "limits: {timeout: soon}":             ":4:19: limits.timeout: \"soon\" is no time span: write it like 30s",
 		good + "limits: {max_chunks: 0}":             ":4:22: limits.max_chunks: 0 is less",

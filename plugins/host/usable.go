@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -41,13 +42,21 @@ func state(dir string, m *Manifest, e *Entry) State {
 // locate finds the program of a plugin.
 func locate(dir string, m *Manifest) (path string, err error) {
 	path = m.Command
-	if strings.ContainsRune(path, '/') && !filepath.IsAbs(path) {
-		path = filepath.Join(dir, filepath.FromSlash(path))
+	if isPath(path) {
+		path = inFolder(dir, path)
 	}
 	if path, err = exec.LookPath(path); err != nil {
 		return "", err
 	}
 	return filepath.Abs(path)
+}
+
+// inFolder is the path of a command that is relative to the plugin's folder.
+func inFolder(dir, command string) string {
+	if filepath.IsAbs(command) {
+		return command
+	}
+	return filepath.Join(dir, filepath.FromSlash(command))
 }
 
 // checker makes the check of a registry: it looks at a plugin when it is first asked
@@ -126,12 +135,20 @@ func (h *Host) unusable(name string) error {
 
 // notBuilt says why there is no program to start.
 func notBuilt(dir string, m *Manifest) error {
-	if _, err := locate(dir, m); errors.Is(err, fs.ErrPermission) {
-		return calls.Errorf(calls.Plugin, "the program of the plugin %s is not executable: %s", m.Name, m.Command).
-			WithHint("chmod +x %s, in %s", m.Command, dir)
+	wrong := func(what, hint string, args ...any) error {
+		return calls.Errorf(calls.Plugin, "the program of the plugin %s is %s: %s", m.Name, what, m.Command).WithHint(hint, args...)
 	}
-	return calls.Errorf(calls.Plugin, "the program of the plugin %s is not there: %s", m.Name, m.Command).
-		WithHint("build or install it, in %s", dir)
+	_, err := locate(dir, m)
+	info, statErr := os.Stat(inFolder(dir, m.Command))
+	switch found := statErr == nil; {
+	case found && isPath(m.Command) && info.IsDir():
+		return wrong("a folder", "command in %s names a file, which is started", filepath.Join(dir, ManifestName))
+	case found && !isPath(m.Command) && !info.IsDir():
+		return wrong("not in PATH", "for the file in %s write command: ./%s", dir, m.Command)
+	case errors.Is(err, fs.ErrPermission):
+		return wrong("not executable", "chmod +x %s, in %s", m.Command, dir)
+	}
+	return wrong("not there", "build or install it, in %s", dir)
 }
 
 // Ready says why the plugin cannot be started: its program is not there.
