@@ -78,6 +78,8 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 		switch {
 		case calls.KindOf(err) == calls.Invalid && err != nil:
 			return usageError(err)
+		case errors.Is(err, context.Canceled):
+			return exitError{exitInterrupted, errors.New("interrupted: nothing was stored")}
 		case err != nil:
 			return exitFor(ctx, err, false)
 		case m.json:

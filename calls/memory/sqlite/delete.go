@@ -133,7 +133,7 @@ func (s *Store) wipeLog(c *conn) error {
 	}
 	busy := false
 	_, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, new(int), new(int))
-	if err := cmp.Or(err, c.wait(s.busy)); err != nil || !busy {
+	if err := cmp.Or(err, c.wait(0)); err != nil || !busy {
 		return err
 	}
 	s.mu.Lock()

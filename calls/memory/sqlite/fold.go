@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -74,6 +75,9 @@ func (ix indexer) append(docs []document) error {
 	u.changed = true
 	return ix.add(lists)
 }
+
+// foldWait is how long other processes are waited for when nobody waits for the fold.
+const foldWait = time.Second
 
 // document is a memory in the index: its entry and its terms.
 type document struct {
@@ -153,7 +157,10 @@ func (s *Store) tidy(c *conn) error {
 	}
 	c.known.forget()
 	for _, name := range users {
-		err := transact(c, func() error {
+		if err := begin(background, c, time.Now().Add(foldWait)); err != nil {
+			return err
+		}
+		err := commit(c, func() error {
 			u, err := findUser(c, name)
 			if u == nil || err != nil {
 				return err // deleted meanwhile

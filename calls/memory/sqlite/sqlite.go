@@ -47,7 +47,6 @@ type Store struct {
 	write  *sql.DB
 	read   *pool
 	frozen *frozen // what is there instead
-	busy   time.Duration
 
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
@@ -81,7 +80,6 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context, options Options) error {
 	busy := cmp.Or(options.BusyTimeout, time.Minute)
-	s.busy = busy
 	// What is deleted is overwritten, also in pages that become free.
 	pragmas := []string{"synchronous(FULL)", "secure_delete(ON)", fmt.Sprintf("cache_size(-%d)", writeCache)}
 	if options.MaxPages > 0 {
@@ -97,7 +95,11 @@ func (s *Store) open(ctx context.Context, options Options) error {
 		return errors.Join(err, c.Close(), s.write.Close())
 	}
 	s.read = newPool(db, max(4, runtime.GOMAXPROCS(0)))
-	s.writer = newWriter(&conn{sql: c, stmts: map[string]*sql.Stmt{}}, s.tidy)
+	s.writer = newWriter(&conn{sql: c, stmts: map[string]*sql.Stmt{}}, busy, s.tidy)
+	if err := s.writer.conn.wait(0); err != nil { // the writer waits itself
+		_ = s.Close() // the error that led here says more
+		return err
+	}
 	if err := s.reindex(ctx, options.Log); err != nil {
 		_ = s.Close() // the error that led here says more
 		return err

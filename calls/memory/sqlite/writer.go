@@ -2,15 +2,21 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // change is something to be written. Changes that wait at the same time share a
 // commit, and with it the time that the disk takes.
 type change struct {
 	// do runs in a savepoint: its error undoes this change alone.
-	do   func(*conn) error
-	done chan error
+	do    func(*conn) error
+	until time.Time // other processes that write are waited for
+	done  chan error
 }
 
 // maxTogether is how many changes share a commit at most.
@@ -21,6 +27,7 @@ const maxTogether = 256
 // find theirs done.
 type writer struct {
 	conn *conn
+	busy time.Duration // how long other processes that write are waited for
 	// idle tidies up, some time after a call of later.
 	idle func(*conn) error
 	turn chan struct{} // held by who writes
@@ -32,19 +39,19 @@ type writer struct {
 	over   chan struct{}
 }
 
-func newWriter(c *conn, idle func(*conn) error) *writer {
-	w := &writer{conn: c, idle: idle, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), over: make(chan struct{})}
+func newWriter(c *conn, busy time.Duration, idle func(*conn) error) *writer {
+	w := &writer{conn: c, busy: busy, idle: idle, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), over: make(chan struct{})}
 	go w.tidy(w.wake)
 	return w
 }
 
-// write makes a change and waits until it is on the disk. A change that is queued is
-// made even when ctx ends.
+// write makes a change and waits until it is on the disk. A change that still waits when
+// ctx ends is not made; one that is being made is.
 func (w *writer) write(ctx context.Context, do func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	op := &change{do: do, done: make(chan error, 1)}
+	op := &change{do: do, until: time.Now().Add(w.busy), done: make(chan error, 1)}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -52,17 +59,47 @@ func (w *writer) write(ctx context.Context, do func(*conn) error) error {
 	}
 	w.queue = append(w.queue, op)
 	w.mu.Unlock()
+	canceled := ctx.Done()
 	for {
 		select {
 		case err := <-op.done:
 			return err
-		case w.turn <- struct{}{}:
-			if batch := w.next(); len(batch) > 0 {
-				w.commit(batch)
+		case <-canceled:
+			if w.drop(op) {
+				return ctx.Err()
 			}
+			canceled = nil // it is being made
+		case w.turn <- struct{}{}:
+			w.serve(ctx, op)
 			<-w.turn
 		}
 	}
+}
+
+// serve commits what is queued, as soon as no other process writes; where that takes too
+// long for op, that one is given up and the others are left to those who wait for them.
+func (w *writer) serve(ctx context.Context, op *change) {
+	if len(op.done) > 0 { // somebody else has committed it
+		return
+	}
+	err := begin(ctx, w.conn, op.until)
+	if err == nil {
+		w.commit(w.next())
+		return
+	}
+	w.drop(op)
+	op.done <- err
+}
+
+// drop takes a change out of the queue; false where it is not there any more.
+func (w *writer) drop(op *change) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.queue, op)
+	if i >= 0 {
+		w.queue = slices.Delete(slices.Clone(w.queue), i, i+1) // a batch may be a part of it
+	}
+	return i >= 0
 }
 
 // next takes what is queued, or as much of it as fits into a commit.
@@ -104,6 +141,12 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	w.turn <- struct{}{}
 	for batch := w.next(); len(batch) > 0; batch = w.next() {
+		if err := begin(background, w.conn, batch[0].until); err != nil {
+			for _, op := range batch {
+				op.done <- err
+			}
+			continue
+		}
 		w.commit(batch)
 	}
 	w.mu.Lock()
@@ -115,11 +158,11 @@ func (w *writer) close() error {
 	return w.conn.close()
 }
 
-// commit makes the changes of a batch in one transaction and tells everybody how it
-// ended.
+// commit makes the changes of a batch in the transaction that has begun, and tells
+// everybody how it ended.
 func (w *writer) commit(batch []*change) {
 	errs := make([]error, len(batch))
-	err := transact(w.conn, func() (err error) {
+	err := commit(w.conn, func() (err error) {
 		for i, op := range batch {
 			if errs[i], err = apply(w.conn, op.do, len(batch) == 1); err != nil {
 				return err
@@ -135,11 +178,26 @@ func (w *writer) commit(batch []*change) {
 	}
 }
 
-// transact runs f in a transaction.
-func transact(c *conn, f func() error) (err error) {
-	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
-		return err
+// longestPause is between two looks at whether another process still writes.
+const longestPause = 32 * time.Millisecond
+
+// begin starts a transaction when no other process has one. SQLite would wait by itself,
+// but it would not hear that ctx ends.
+func begin(ctx context.Context, c *conn, until time.Time) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+		if err := c.exec("BEGIN IMMEDIATE"); sqlitefile.CodeOf(err) != sqlitefile.Busy || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("another process writes to the memory store, which was waited for: %w", ctx.Err())
+		case <-time.After(pause):
+		}
 	}
+}
+
+// commit runs f in the transaction that has begun and ends it.
+func commit(c *conn, f func() error) (err error) {
 	defer func() {
 		if err != nil {
 			c.known.forget()
