@@ -129,8 +129,15 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 	if damaged.Lost > 0 {
 		told = append(told, count(damaged.Lost, "place")+" could not be read, and what was there is lost")
 	}
+	var found []string
 	if damaged.Found > 0 {
-		told = append(told, countOf(damaged.Found, "memory was", "memories were")+" found by looking through the whole file")
+		found = append(found, countOf(damaged.Found, "memory", "memories"))
+	}
+	if damaged.FoundSnapshots > 0 {
+		found = append(found, count(damaged.FoundSnapshots, "snapshot"))
+	}
+	if len(found) > 0 {
+		told = append(told, "looking through the whole file has found "+strings.Join(found, " and "))
 	}
 	if len(told) > 0 {
 		fmt.Fprintf(a.stderr, "warning: %s\n", strings.Join(told, ", but "))

@@ -97,6 +97,30 @@ func TestMemorySalvage(t *testing.T) {
 	}
 }
 
+// Of a file whose beginning is gone, snapshots are saved as memories are.
+func TestMemorySalvageSnapshots(t *testing.T) {
+	p := newMemoryProgram(t)
+	p.must(memoryLines(40), "memory", "import", "--jsonl", "-")
+	p.must("", "memory", "snapshot", "run", "--all")
+	p.must("", "memory", "export", "whole")
+	file := filepath.Join(".scheduler", sqlite.FileName)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[:4096])
+	p.write(file, string(data))
+	p.must("", "memory", "export", "--salvage", "rescued")
+	if said := p.stderr.String(); !strings.Contains(said, "1 place could not be read") || !strings.Contains(said, "has found 40 memories and 6 snapshots\n") {
+		t.Errorf("got %s", said)
+	}
+	whole, err := os.ReadFile("whole/index.json")
+	rescued, err2 := os.ReadFile("rescued/index.json")
+	if err != nil || err2 != nil || !bytes.Equal(whole, rescued) {
+		t.Errorf("%v, %v: the index is\n%s\nwant\n%s", err, err2, rescued, whole)
+	}
+}
+
 func TestMemoryMirror(t *testing.T) {
 	p := newMemoryProgram(t)
 	p.write("scheduler.yaml", "memory: {mirror: mirror}\n")

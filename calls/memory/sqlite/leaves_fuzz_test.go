@@ -1,14 +1,17 @@
 package sqlite
 
 import (
+	"cmp"
 	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Whatever lies in a damaged file and its log, looking through it ends, and gives nothing
@@ -44,6 +47,17 @@ func FuzzLeaves(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, kind := range []memory.Kind{memory.SnapshotID, memory.MetaID} {
+			err := d.rescueExtras(t.Context(), kind, func(_ int64, id string, _ value.Value) error {
+				if _, err := memory.UUIDOf(kind, id); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }
 
@@ -64,6 +78,11 @@ func filesOf(f *testing.F) (data, log []byte) {
 		if _, err := s.SaveMemories(f.Context(), []memory.BaseMemory{{Content: content, Context: memory.Context{UserID: "ann", SessionID: "s"}}}); err != nil {
 			f.Fatal(err)
 		}
+	}
+	x := memory.MemorySnapshot{ID: memory.NewID(memory.SnapshotID, time.Now()), KeyPoints: []string{"one"}, Category: "A"}
+	m := memory.MetaSnapshot{ID: memory.NewID(memory.MetaID, time.Now()), Keywords: []string{"one"}, SnapshotRefs: []string{x.ID}, Category: "A"}
+	if err := cmp.Or(s.SaveSnapshot(f.Context(), "ann", x), s.SaveMetaSnapshot(f.Context(), "ann", m)); err != nil {
+		f.Fatal(err)
 	}
 	file := filepath.Join(dir, FileName)
 	if log, err = os.ReadFile(file + "-wal"); err != nil {

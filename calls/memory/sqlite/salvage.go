@@ -25,13 +25,15 @@ type Damaged struct {
 	db   *sql.DB
 	conn *conn
 	// Lost counts the places that could not be read, Found the memories that were found
-	// all the same: in pages to which no way leads.
-	Lost, Found int
+	// all the same, in pages to which no way leads, and FoundSnapshots the snapshots and
+	// meta snapshots.
+	Lost, Found, FoundSnapshots int
 
 	probes   int            // that are left for the table that is read
 	seen     map[int64]bool // memories that were given
 	users    map[int64]string
 	sessions map[[2]int64]string
+	named    bool // what names can be read was read
 }
 
 var _ memory.Lister = (*Damaged)(nil)
@@ -122,6 +124,10 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 
 // names reads what can be read of the users and sessions.
 func (d *Damaged) names(ctx context.Context) error {
+	if d.named {
+		return nil
+	}
+	d.named = true
 	d.probes = probes
 	err := d.scan(ctx, "SELECT id, name FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
 		var id int64
@@ -220,7 +226,7 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 
 // Snapshots gives the snapshots that can be read.
 func (d *Damaged) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return salvaged(ctx, d, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+	return salvaged(ctx, d, "snapshot", memory.SnapshotID, which, func(v value.Value) (x memory.MemorySnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
@@ -228,7 +234,7 @@ func (d *Damaged) Snapshots(ctx context.Context, which memory.Selection) iter.Se
 
 // MetaSnapshots gives the meta snapshots that can be read.
 func (d *Damaged) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return salvaged(ctx, d, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+	return salvaged(ctx, d, "meta", memory.MetaID, which, func(v value.Value) (x memory.MetaSnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
@@ -237,22 +243,39 @@ func (d *Damaged) MetaSnapshots(ctx context.Context, which memory.Selection) ite
 // maxSalvaged bounds the keys of snapshots that are looked for.
 const maxSalvaged = 1 << 24
 
-func salvaged[T any](ctx context.Context, d *Damaged, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+func salvaged[T any](ctx context.Context, d *Damaged, table string, kind memory.Kind, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
-		d.probes = probes
 		err := which.Users.Check()
 		if err == nil {
-			err = d.scan(ctx, "SELECT key, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
+			err = d.names(ctx)
+		}
+		seen := map[string]bool{}
+		give := func(user int64, id string, x T) error {
+			seen[id] = true
+			if name := d.nameOf(user); which.Users.Has(name) && !yield(memory.Owned[T]{User: name, Snapshot: x}, nil) {
+				return errStop
+			}
+			return nil
+		}
+		if d.probes = probes; err == nil {
+			err = d.scan(ctx, "SELECT key, id, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
 				var key, user int64
-				var x memory.Owned[T]
+				var id string
+				var x T
 				var bad error
-				if err := scan(&key, &user, scanJSON{func(v value.Value) { x.Snapshot, bad = decode(v) }}); err != nil || bad != nil {
+				if err := scan(&key, scanID{kind, &id}, &user, scanJSON{func(v value.Value) { x, bad = decode(v) }}); err != nil || bad != nil {
 					return key, errors.Join(err, bad)
 				}
-				if x.User = d.nameOf(user); which.Users.Has(x.User) && !yield(x, nil) {
-					return key, errStop
+				return key, give(user, id, x)
+			})
+		}
+		if err == nil {
+			err = d.rescueExtras(ctx, kind, func(user int64, id string, body value.Value) error {
+				if x, bad := decode(body); bad == nil && !seen[id] {
+					d.FoundSnapshots++
+					return give(user, id, x)
 				}
-				return key, nil
+				return nil
 			})
 		}
 		if err != nil && !errors.Is(err, errStop) {
