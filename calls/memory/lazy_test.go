@@ -98,6 +98,11 @@ func TestSlowModelIsTriedLater(t *testing.T) {
 		report, _ := p.Run(ctx, memory.AllUsers(), false)
 		return report
 	}
+	stopped, stop := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, stop)
+	if r := run(stopped); r.Postponed != 0 {
+		t.Errorf("the model is blamed for Ctrl-C: %+v", r)
+	}
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(10*time.Millisecond))
 	defer cancel()
 	if r := run(late); r.Postponed != 1 {

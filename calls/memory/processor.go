@@ -199,9 +199,10 @@ func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) er
 	if errors.Is(ctx.Err(), context.Canceled) { // not the model's fault, as its being slow is
 		wait = 0
 		job.Attempts--
+	} else {
+		report.Postponed++
+		p.log().Warn("a snapshot is postponed", "user", job.User, "session", job.Session, "category", job.Category, "again after", wait, "error", err)
 	}
-	report.Postponed++
-	p.log().Warn("a snapshot is postponed", "user", job.User, "session", job.Session, "category", job.Category, "for", wait, "error", err)
 	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -82,11 +81,6 @@ func (a *app) processor(store memory.Store, clock func() time.Time) *memory.Snap
 		Log:      a.memoryLog(),
 		Memories: c.Memories, Idle: c.Idle, Snapshots: c.Snapshots, Embeddings: a.embeddings(),
 	}
-}
-
-// memoryLog tells what went wrong, or takes long, on stderr.
-func (a *app) memoryLog() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // meteredLLM counts what a model is paid for.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// memoryLog tells on stderr, as warnings, what does not end a command. What is an error is
+// returned, too, and told by who gets it.
+func (a *app) memoryLog() *slog.Logger {
+	return slog.New(&warnings{out: a.stderr, said: &said{texts: map[string]bool{}}})
+}
+
+// warnings is a log for somebody who sits at a terminal: a line per record, and the same
+// failure once, however much it is that failed.
+type warnings struct {
+	out   io.Writer
+	attrs []slog.Attr
+	said  *said
+}
+
+var _ slog.Handler = (*warnings)(nil)
+
+// said is what all logs with other attributes have said together.
+type said struct {
+	mu    sync.Mutex
+	texts map[string]bool
+}
+
+// Enabled is for warnings.
+func (w *warnings) Enabled(_ context.Context, level slog.Level) bool { return level == slog.LevelWarn }
+
+// Handle prints "warning: MESSAGE (ATTRIBUTE VALUE, ...): ERROR".
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	var about []string
+	failure := ""
+	add := func(attr slog.Attr) bool {
+		switch text := attr.Value.String(); {
+		case attr.Key == "error":
+			failure = ": " + text
+		case text != "":
+			about = append(about, attr.Key+" "+text)
+		}
+		return true
+	}
+	for _, attr := range w.attrs {
+		add(attr)
+	}
+	r.Attrs(add)
+	text := r.Message
+	if len(about) > 0 {
+		text += " (" + strings.Join(about, ", ") + ")"
+	}
+	text += failure
+	key := text
+	if failure != "" {
+		key = r.Message + failure
+	}
+	w.said.mu.Lock()
+	defer w.said.mu.Unlock()
+	if w.said.texts[key] {
+		return nil
+	}
+	w.said.texts[key] = true
+	_, err := fmt.Fprintf(w.out, "warning: %s\n", visible(text))
+	return err
+}
+
+// WithAttrs adds attributes to all records.
+func (w *warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	more := *w
+	more.attrs = append(append([]slog.Attr{}, w.attrs...), attrs...)
+	return &more
+}
+
+// WithGroup changes nothing: no part of the memory groups its attributes.
+func (w *warnings) WithGroup(string) slog.Handler { return w }
