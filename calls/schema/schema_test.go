@@ -330,27 +330,6 @@ func TestApplyDefaults(t *testing.T) {
 	}
 }
 
-func TestLookup(t *testing.T) {
-	s := mustParse(t, `{"type":"object","additionalProperties":false,"properties":{
-		"parts":{"type":"array","items":{"type":"object","properties":{"b":{"type":"string"},"a":{}},"additionalProperties":false}},
-		"open":{"type":"object","properties":{"x":{"type":"string"}}},
-		"map":{"type":"object","additionalProperties":{"type":"integer"}},
-		"union":{"anyOf":[{"type":"string"}]},
-		"any":{},
-		"ref":{"$ref":"#/definitions/r"},"lost":{"$ref":"#/definitions/lost"}},
-		"definitions":{"r":{"type":"object","additionalProperties":false,"properties":{"k":{}}},"lost":{}}}`)
-	for path, want := range map[string]string{
-		"parts": "true -1 []", "parts/0/a": "true -1 []", "parts/0/b": "true -1 []", "parts/0/c": "false 2 [a b]", "parts/0/b/x": "false 3 []",
-		"nope": "false 0 [any lost map open parts ref union]", "open/y/z": "true -1 []", "open/x/z": "false 2 []",
-		"map/k": "true -1 []", "map/k/x": "false 2 []", "union/x": "true -1 []", "any/x": "true -1 []", "ref/k": "true -1 []", "ref/j": "false 1 [k]", "lost/x": "true -1 []",
-	} {
-		known, at, names := s.Lookup(strings.Split(path, "/"))
-		if got := fmt.Sprint(known, at, names); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
-	}
-}
-
 func TestFromText(t *testing.T) {
 	s := mustParse(t, `{"properties":{"s":{"type":"string"},"i":{"type":"integer"},"si":{"type":["string","integer"]},"ol":{"type":["object","array"]},"b":{"type":"boolean"},"sb":{"type":["boolean","string"]},"any":{}}}`)
 	for _, test := range []struct{ property, text, want string }{
@@ -407,7 +386,6 @@ func FuzzSchema(f *testing.F) {
 			}
 		}
 		s.ApplyDefaults(v)
-		s.Lookup([]string{"a", "0", "b"})
 		if v.JSON() != before {
 			t.Errorf("%s was changed to %s", before, v)
 		}
