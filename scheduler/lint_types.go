@@ -39,7 +39,7 @@ func withError(doc value.Value) value.Value {
 		return doc
 	}
 	p := properties.Map().Clone()
-	p.Set("error", closedObject("kind", "message", "hint"))
+	p.Set("error", closedObject("kind", "message"))
 	m := doc.Map().Clone()
 	m.Set("properties", value.OfMap(p))
 	m.Delete("required")

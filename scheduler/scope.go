@@ -82,8 +82,9 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 		if s.failure == nil {
 			return value.Value{}, false, nil
 		}
-		v, err := value.Of(s.failure.Info)
-		return v, true, err
+		info := s.failure.Info // what is unknown of it is "": no reply fails for the lack of a hint
+		return value.OfMap(value.Pairs("kind", string(info.Kind), "message", info.Message, "hint", info.Hint,
+			"position", info.Position, "step", info.Step)), true, nil
 	}
 	v, hidden, ok := s.run.outputOf(name)
 	return v, ok, s.mentions(name, hidden)
