@@ -19,8 +19,36 @@ var (
 	// 中午, noon: a part of a day that is a time
 	part = match(`(中午|正午|noon|midnight|午夜|零点)`)
 	// 上午 alone says too little for a time, and is passed over before one.
-	before = match(`(早上|早晨|上午|下午|晚上|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|morning|afternoon|evening)`)
+	before = match(`(早上|早晨|清晨|上午|中午|下午|晚上|夜里|夜晚|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|at night|morning|afternoon|evening|night)`)
 )
+
+// halves are the parts of a day: the hours that they may have, and what is to be
+// added to one before them. Twelve is the end of a night, but of none of its hours
+// after that can be told of which day they are, unless they are called 凌晨.
+var halves = map[string]struct{ first, last, add int }{
+	"am": {0, 11, 0}, "pm": {12, 23, 12},
+	"凌晨": {0, 11, 0}, "清晨": {1, 11, 0}, "早": {1, 11, 0}, "上午": {0, 12, 0},
+	"中午": {10, 15, 12}, "下午": {12, 23, 12}, "晚": {17, 24, 12},
+}
+
+// halfOf is the key into halves of a word, "" where there is none.
+func halfOf(word string) string {
+	switch word {
+	case "am", "a.m":
+		return "am"
+	case "pm", "p.m":
+		return "pm"
+	case "凌晨", "清晨", "上午", "中午", "下午":
+		return word
+	case "早", "早上", "早晨", "晨", "in the morning", "morning":
+		return "早"
+	case "in the afternoon", "afternoon":
+		return "下午"
+	case "傍晚", "晚上", "夜里", "夜晚", "晚", "in the evening", "evening", "at night", "night":
+		return "晚"
+	}
+	return ""
+}
 
 // absolute reads what is a point in time by itself: a number, or RFC 3339.
 func (r *reader) absolute() (time.Time, bool) {
@@ -64,6 +92,9 @@ func (r *reader) clock() bool {
 		}
 		return r.time(m[1], numeral(m[2]), minute, numeral(m[6]), 0)
 	}
+	if word := before.FindString(r.rest); word != "" && r.halved(word) {
+		return true
+	}
 	if m := part.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		if m[1] == "中午" || m[1] == "正午" || m[1] == "noon" {
@@ -71,53 +102,49 @@ func (r *reader) clock() bool {
 		}
 		return true
 	}
-	if m := before.FindStringSubmatch(r.rest); m != nil {
-		r.rest = strings.TrimLeft(r.rest[len(m[0]):], " ")
+	if word := before.FindString(r.rest); word != "" {
+		r.rest = strings.TrimLeft(r.rest[len(word):], " ")
 		r.vague = true
-		half := ""
-		if strings.ContainsAny(m[0], "午晚傍") && !strings.HasPrefix(m[0], "上") || strings.HasSuffix(m[0], "noon") || strings.HasSuffix(m[0], "evening") {
-			half = "下午"
-		}
-		return r.halved(half)
 	}
 	return false
 }
 
-// halved reads the time after a part of the day: evening at 8:30. A part alone is
-// no time of its own, the day stays.
-func (r *reader) halved(half string) bool {
+// halved reads a part of the day and the time after it: evening at 8:30. ok is false
+// where there is no time; a part alone is none, the day stays.
+func (r *reader) halved(word string) (ok bool) {
 	rest := *r
+	rest.rest = strings.TrimPrefix(rest.rest, word)
 	rest.skip()
 	if !digital.MatchString(rest.rest) && !hourOnly.MatchString(rest.rest) {
 		return false
 	}
 	*r = rest
-	if !r.clock() {
-		return false
-	}
-	if half != "" && r.hour < 12 {
-		r.hour += 12
-	}
-	return true
+	r.half = halfOf(word)
+	return r.clock()
 }
 
-// time takes a time of the day; half says which half of it is meant.
-func (r *reader) time(half string, hour, minute, second, nano int) bool {
-	switch half {
-	case "pm", "p.m", "下午", "傍晚", "晚上", "夜里", "夜晚", "晚":
-		if hour < 12 {
-			hour += 12
+// time takes a time of the day; word says which part of it is meant.
+func (r *reader) time(word string, hour, minute, second, nano int) bool {
+	midnight := hour == 24 && minute+second == 0
+	for _, half := range []string{halfOf(word), r.half} {
+		part, known := halves[half]
+		if !known {
+			continue
 		}
-	case "中午":
-		if hour < 3 {
-			hour += 12
-		}
-	case "am", "a.m", "凌晨", "上午", "早上":
-		if hour == 12 {
+		switch {
+		case hour == 12 && part.last == 11:
 			hour = 0
+		case hour == 12 && part.last == 24:
+			hour, midnight = 24, true
+		case hour < part.first && hour < 12:
+			hour += part.add
+		}
+		if hour < part.first || hour > part.last {
+			r.bad = true
+			return false
 		}
 	}
-	if hour > 24 || minute > 59 || second > 59 || hour == 24 && minute+second > 0 {
+	if hour > 23 && !midnight || minute > 59 || second > 59 {
 		r.bad = true
 		return false
 	}

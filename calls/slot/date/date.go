@@ -3,6 +3,7 @@
 package date
 
 import (
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -20,7 +21,7 @@ const maxText = 100
 // in both languages. A day without a year is in the year of now. Numbers of 9 and
 // 10 digits are seconds since 1970, of 12 and 13 digits milliseconds.
 func Parse(text string, now time.Time) (t time.Time, ok bool) {
-	t, vague, ok := read(text, now)
+	t, _, vague, ok := read(text, now)
 	if vague {
 		return time.Time{}, false
 	}
@@ -30,22 +31,23 @@ func Parse(text string, now time.Time) (t time.Time, ok bool) {
 // Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow
 // morning), for callers that want the day only. The time of t is midnight.
 func Day(text string, now time.Time) (t time.Time, ok bool) {
-	t, _, ok = read(text, now)
-	if !ok {
-		return time.Time{}, false
-	}
-	return midnight(t), true
+	_, day, _, ok := read(text, now)
+	return day, ok
 }
 
-// read is Parse; vague says that a part of the day was named and no time.
-func read(text string, now time.Time) (t time.Time, vague, ok bool) {
+// read is Parse; day is the midnight of the day that was named: tonight at 12 is at
+// its end. vague says that a part of the day was named and no time.
+func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
+	none := time.Time{}
 	if len(text) > maxText {
-		return time.Time{}, false, false
+		return none, none, false, false
 	}
 	r := reader{rest: normal(text), now: now}
 	if t, ok = r.absolute(); ok {
-		return t.In(now.Location()), false, true
+		t = t.In(now.Location())
+		return t, midnight(t), false, true
 	}
+	r.skip()
 	hasDay := r.day()
 	r.skip()
 	hasTime := r.clock()
@@ -55,13 +57,17 @@ func read(text string, now time.Time) (t time.Time, vague, ok bool) {
 	}
 	r.skip()
 	if r.bad || r.rest != "" || !hasDay && !hasTime {
-		return time.Time{}, false, false
+		return none, none, false, false
 	}
-	year, month, day := r.at.Date()
 	if !hasDay {
-		year, month, day = now.Date()
+		r.at = now
 	}
-	return time.Date(year, month, day, r.hour, r.minute, r.second, r.nano, now.Location()), r.vague && !hasTime, true
+	year, month, of := r.at.Date()
+	t = time.Date(year, month, of, r.hour, r.minute, r.second, r.nano, now.Location())
+	if t.Year() < 0 || t.Year() > 9999 {
+		return none, none, false, false
+	}
+	return t, midnight(r.at), r.vague && !hasTime, true
 }
 
 // reader takes pieces off the front of a text. bad says that a piece was read
@@ -70,6 +76,7 @@ type reader struct {
 	rest       string
 	now        time.Time
 	bad, vague bool
+	half       string // a key of halves, of a part of the day that was named before the time
 
 	at                         time.Time // the day
 	hour, minute, second, nano int
@@ -101,8 +108,12 @@ func normal(text string) string {
 		return unicode.ToLower(r)
 	}, text)
 	text = strings.NewReplacer("星期", "周", "礼拜", "周", "個", "个").Replace(text)
-	return strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
+	text = strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
+	return aroundHan.ReplaceAllString(text, "$1")
 }
+
+// aroundHan is a Chinese character and the spaces about it, which mean nothing.
+var aroundHan = regexp.MustCompile(` ?(\p{Han}) ?`)
 
 // skip passes over what may stand between a day and a time.
 func (r *reader) skip() {

@@ -14,12 +14,12 @@ func TestParse(t *testing.T) {
 	tests := map[string][]string{
 		// Words.
 		"2026-03-05": {"今天", "today", "今日", " Today. "},
-		"2026-03-06": {"明天", "tomorrow", "明日", "周五", "Friday", "this Friday", "本周五", "这周五", "in 1 day", "in a day", "一天后", "星期五", "礼拜五"},
+		"2026-03-06": {"明天", "tomorrow", "on Friday", "明日", "周五", "Friday", "this Friday", "本周五", "这周五", "in 1 day", "in a day", "一天后", "星期五", "礼拜五"},
 		"2026-03-07": {"后天", "the day after tomorrow", "in two days", "2天后", "两天以后", "周末", "this weekend"},
 		"2026-03-08": {"大后天", "三天后", "in 3 days", "3 days from now", "周日", "星期天", "３天之后", "sunday"},
 		"2026-03-04": {"昨天", "yesterday", "1 day ago", "一天前", "本周三", "this wednesday"},
 		"2026-03-03": {"前天", "the day before yesterday"},
-		"2026-03-13": {"下周五", "next Friday", "下个星期五", "下週五", "next fri"},
+		"2026-03-13": {"下周五", "下 周 五 ", "next Friday", "下个星期五", "下週五", "next fri"},
 		"2026-03-20": {"下下周五"},
 		"2026-02-27": {"上周五", "last Friday", "上个周五"},
 		"2026-03-11": {"Wednesday", "周三"}, // the next one: this week's is over
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		// The calendar.
 		"2024-05-01": {
 			"2024年5月1日", "2024年5月1号", "二〇二四年五月一日", "二零二四年五月一号", "2024-05-01", "2024/5/1", "2024.5.1", "20240501",
-			"May 1, 2024", "May 1st 2024", "1 May 2024", "1st of May 2024", "1 may, 2024", "2024年 5月 1日", "２０２４年５月１日",
+			"May 1, 2024", "May 1st 2024", "1 May 2024", "1st of May 2024", "1 may, 2024", "2024年 5月 1日", "２０２４年５月１日", "2024 年 5 月 1 日", "on May 1, 2024",
 		},
 		"2026-05-01": {"May 1", "May 1st", "1 May", "5月1日", "五月一日", "今年5月1日"},
 		"2026-12-25": {"December 25", "十二月二十五日", "Dec. 25", "12月25"},
@@ -57,8 +57,12 @@ func TestParseTimes(t *testing.T) {
 		"2026-03-06 15:30:00": {"明天下午三点半", "明天下午3点30分", "明天下午3:30", "tomorrow 3:30 p.m."},
 		"2026-03-05 20:15:00": {"今晚八点一刻", "今晚8点15", "今天晚上8点15分", "tonight 8:15", "today 8:15pm"},
 		"2026-03-06 08:00:00": {"明早8点", "明天早上八点", "明天上午8点", "tomorrow morning at 8 am"},
-		"2026-03-05 12:00:00": {"中午", "noon", "今天中午12点", "12pm", "today at noon"},
-		"2026-03-06 00:00:00": {"明天凌晨12点", "tomorrow 12 am"},
+		"2026-03-05 12:30:00": {"中午12:30", "中午十二点半", "上午12:30", "12:30pm", "今天 中午 12:30"},
+		"2026-03-06 13:00:00": {"明天中午1点", "明天中午 1:00", "tomorrow 1pm", "tomorrow afternoon at 1:00"},
+		"2026-03-05 12:00:00": {"上午12点", "中午", "noon", "今天中午12点", "12pm", "today at noon"},
+		"2026-03-06 00:00:00": {"明天凌晨12点", "tomorrow 12 am", "今晚12点", "晚上十二点", "24:00", "今晚24点", "tonight at 12:00"},
+		"2026-03-06 00:30:00": {"明天凌晨12点半", "tomorrow 12:30am", "今晚12点半", "晚上12:30"},
+		"2026-03-05 20:30:00": {"今晚8:30", "夜里8点半", "tonight at 8:30", "tonight at 8:30 pm", "今天 20 点 30 分"},
 		"2026-03-05 10:07:30": {"1小时后", "一个小时后", "in an hour", "1 hour later"},
 		"2026-03-05 08:37:30": {"30分钟前", "30 minutes ago"},
 		"2026-03-05 09:37:30": {"半小时后", "半个小时后"},
@@ -80,6 +84,9 @@ func TestNotUnderstood(t *testing.T) {
 	for _, text := range []string{
 		"", "soon", "whenever you like", "明天或后天", "2024-13-01", "2023-02-29", "2月30日", "25:00", "明天25点", "5", "12345", "Friday the 13th of never", "下周八",
 		"tomorrow morning", "2024年5月", "next", "0000-00-00", "1e9", "99999999999999999999", string(make([]byte, 1000)), "tomorrow tomorrow", "3pm 4pm",
+		// Of which day, or which half of it, cannot be told.
+		"夜里2点", "晚上1点", "明天晚上1:30", "tonight at 1 am", "tonight 12:30am", "早上12点", "早上18点", "上午15点", "凌晨15:30", "13am", "中午6点", "24:01", "下午24点",
+		"9999年后",
 	} {
 		if got, ok := date.Parse(text, now); ok {
 			t.Errorf("%q gives %s", text, got)
@@ -92,6 +99,9 @@ func TestDay(t *testing.T) {
 		if got, ok := date.Day(text, now); !ok || got.Format("2006-01-02 15:04:05") != "2026-03-06 00:00:00" {
 			t.Errorf("%q gives %s (%t)", text, got, ok)
 		}
+	}
+	if got, ok := date.Day("今晚12点", now); !ok || got.Format("2006-01-02") != "2026-03-05" {
+		t.Errorf("12 tonight gives %s (%t)", got, ok)
 	}
 	if got, ok := date.Day("soon", now); ok {
 		t.Errorf("soon gives %s", got)
