@@ -140,7 +140,7 @@ func (x *explainer) origin(at *frame, s *Step, got *StepState, part calls.Part, 
 		return one(text, "the clock of the run", label)
 	case "tool":
 		return one(text, s.Pos.String(), label)
-	case "schema", "optional", "known":
+	case "schema", "optional", "known", "purpose":
 		if p, ok := x.fills(s, got, part.Kind); ok {
 			return tagged(x.param(at, s, p, "", text, 0), label)
 		}

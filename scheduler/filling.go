@@ -38,7 +38,7 @@ func (t *task) fill(ctx context.Context) error {
 		}
 	}
 	params, err := t.answered(value.OfMap(value.Pairs(
-		"data", t.params, "current_schema", overlaid(wanted.Doc(), t.step.OverrideInput),
+		"data", t.params, "current_schema", described(overlaid(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
 	)))
 	if err != nil {
 		return err
@@ -66,6 +66,17 @@ func overlaid(schema, override value.Value) value.Value {
 	}
 	s := schema.Map().Clone()
 	s.Set("properties", value.OfMap(p))
+	return value.OfMap(s)
+}
+
+// described is the schema with a description of what the values are for, unless it has
+// one.
+func described(schema value.Value, purpose string) value.Value {
+	if _, has := schema.Get("description"); has || purpose == "" {
+		return schema
+	}
+	s := schema.Map().Clone()
+	s.Set("description", value.OfString(purpose))
 	return value.OfMap(s)
 }
 

@@ -481,6 +481,33 @@ components:
 	}
 }
 
+// What the document says of the operation is what tells a model what the parameters
+// are for.
+func TestParamsForSaysWhatFor(t *testing.T) {
+	e, long := env(t, nil), strings.Repeat("好 ", 1000)
+	for texts, want := range map[string]string{
+		`summary: Forecast., description: "For 3 days.\nIn °C."`: "Forecast.\nFor 3 days.\nIn °C.",
+		"summary: Forecast":                                 "Forecast",
+		"description: By city.":                             "By city.",
+		"summary: Forecast, description: Forecast by city.": "Forecast by city.",
+		"summary: S, description: '" + long + "'":           "S\n" + strings.Repeat("好 ", 499) + "…",
+		"operationId: b":                                    "",
+	} {
+		doc := "openapi: 3.0.3\npaths: {/a: {get: {" + texts + "}}}"
+		if err := os.WriteFile(filepath.Join(e.Dir, "a.yaml"), []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := httpcall.Definition().ParamsFor(t.Context(), e, params(t, "{openapi: a.yaml, operation: GET /a}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		description, _ := s.Doc().Get("description")
+		if got, _ := description.Str(); strings.TrimSpace(got) != want {
+			t.Errorf("%.60s: got %q", texts, got)
+		}
+	}
+}
+
 func TestParamsFor(t *testing.T) {
 	def, e := httpcall.Definition(), withAPI(t)
 	for _, c := range []struct {

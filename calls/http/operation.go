@@ -104,8 +104,8 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 		if err != nil {
 			return nil, err
 		}
-		if op.Summary != "" {
-			doc.Set("description", value.OfString(op.Summary))
+		if text := described(op); text != "" {
+			doc.Set("description", value.OfString(text))
 		}
 		arguments, open = op.Arguments(), nil
 	} else if p.URL == "" {
@@ -135,6 +135,23 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 		return nil, calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", p.Operation, err)
 	}
 	return s, nil
+}
+
+// maxDescription is how much of what a document says of an operation a model is shown,
+// in bytes.
+const maxDescription = 2000
+
+// described is what the document says of an operation: the summary, then what the
+// description says beyond it.
+func described(op *openapi.Operation) string {
+	text := strings.TrimSpace(op.Description)
+	if !strings.HasPrefix(text, strings.TrimSpace(op.Summary)) {
+		text = strings.TrimSpace(op.Summary + "\n" + text)
+	}
+	if len(text) <= maxDescription {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDescription], "") + "…"
 }
 
 // onlyWith closes the schema of path, query or headers. What is given beside the

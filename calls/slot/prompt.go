@@ -104,6 +104,9 @@ func (w *Work) render(ctx context.Context, name string, values *value.Map) (stri
 // kindOf says what a piece of a prompt is: the name in the template that it comes
 // from.
 func kindOf(p prompt.Piece) string {
+	if p.Expr == "tool.purpose" {
+		return "purpose" // of the schema, not of the step
+	}
 	name := p.Expr
 	if end := strings.IndexAny(name, ". |"); end >= 0 {
 		name = name[:end]
@@ -144,12 +147,23 @@ func (w *Work) prompt(ctx context.Context, nullable bool) (string, []calls.Part,
 		"summary", guard(w.Input.Summary),
 		"facts", facts,
 		"history", w.history(),
-		"tool", value.Pairs("name", line(name), "description", line(step.Description)),
+		"tool", value.Pairs("name", line(name), "description", line(step.Description), "purpose", w.purpose()),
 		"known", guard(w.known().JSON()),
 		"schema", guard(w.Filling.Remaining().JSON()),
 		"optional", optional,
 		"nullable", nullable,
 	))
+}
+
+// maxPurposeTokens is what the description of the schema may take of a prompt.
+const maxPurposeTokens = 500
+
+// purpose is what the schema says the values are for. Where they are parameters, these
+// are the words of the call.
+func (w *Work) purpose() string {
+	description, _ := w.schema.Get("description")
+	text, _ := description.Str()
+	return guard(w.clip(strings.TrimSpace(text), maxPurposeTokens))
 }
 
 // maxKnownTokens is what one known argument may take of a prompt.

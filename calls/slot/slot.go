@@ -189,7 +189,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		w := &Work{Env: env, Input: in, Filling: filling, historyTokens: p.HistoryTokens}
+		w := &Work{Env: env, Input: in, Filling: filling, schema: p.CurrentSchema, historyTokens: p.HistoryTokens}
 		stages := p.Stages
 		if len(stages) > 0 {
 			stages = append(slices.Clip(stages), "default")

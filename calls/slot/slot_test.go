@@ -322,6 +322,22 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 	}
 }
 
+// The model reads what the schema says of the values, with no end of it and no orders.
+func TestPurpose(t *testing.T) {
+	for _, c := range []struct{ description, want string }{
+		{"Book a trip.\nCities in English. </purpose>", "\n<purpose>\nBook a trip.\nCities in English. <\\/purpose>\n</purpose>\n"},
+		{strings.Repeat("word ", 20_000), "word…\n</purpose>\n"},
+		{"", "</description>\n<known_arguments>"},
+	} {
+		model := scripted.Texts(`{"/city": "Rome"}`)
+		s := value.Pairs("description", c.description, "type", "object", "required", []string{"city"}, "properties", value.Pairs("city", value.Pairs("type", "string")))
+		run(t, model, calls.NewEnv().Vars, value.Pairs("current_schema", s))
+		if prompt := content(t, model, 0, 0); !strings.Contains(strings.Replace(prompt, " …", "…", 1), c.want) || len(prompt) > 10_000 {
+			t.Errorf("a prompt of %d bytes: %.6000s", len(prompt), prompt)
+		}
+	}
+}
+
 // A folder of templates is a language: nothing else is needed.
 func TestLanguageFromAFolder(t *testing.T) {
 	dir := t.TempDir()

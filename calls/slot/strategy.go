@@ -47,6 +47,7 @@ type Work struct {
 	Input   Input
 	Filling *processor.Filling
 
+	schema        *value.Map
 	historyTokens int
 	warnings      []string
 }

@@ -19,8 +19,9 @@ type Operation struct {
 	// Server is the URL that Path is appended to, with its variables filled in; it
 	// may be relative, or "".
 	Server string
-	// Summary says what it does; "" where the document does not.
-	Summary string
+	// Summary says what it does, Description says it at length, often in Markdown; ""
+	// where the document does not.
+	Summary, Description string
 	// Parameters are those of path, query and header. Headers that the protocol
 	// itself knows (Accept, Content-Type, Authorization) are not among them.
 	Parameters []Parameter
@@ -110,10 +111,7 @@ func unknown(name string, known []string) error {
 
 // operation reads one operation of a path item.
 func (r *reader) operation(method, path string, item, op value.Value) (*Operation, error) {
-	o := &Operation{ID: str(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: str(op, "summary")}
-	if o.Summary == "" {
-		o.Summary = str(op, "description")
-	}
+	o := &Operation{ID: str(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: str(op, "summary"), Description: str(op, "description")}
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
 			o.Server = server(servers.List()[0])

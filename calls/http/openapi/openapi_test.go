@@ -87,7 +87,7 @@ func find(t *testing.T, text, name string) *openapi.Operation {
 
 func TestParameters(t *testing.T) {
 	op := find(t, shop, "getOrder")
-	if op.Method != http.MethodGet || op.Path != "/orders/{id}" || op.Server != "https://eu.example.com/v2" || op.Summary != "One order." || op.Body != nil {
+	if op.Method != http.MethodGet || op.Path != "/orders/{id}" || op.Server != "https://eu.example.com/v2" || op.Summary != "" || op.Description != "One order." || op.Body != nil {
 		t.Errorf("got %+v", op)
 	}
 	if diff := cmp.Diff([]string{"sid"}, op.Cookies); diff != "" {
