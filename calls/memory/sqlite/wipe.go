@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+)
+
+// wipeSome removes all that there is of the first n users.
+func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
+	err = s.deleting(ctx, which.DryRun, func(c *conn) error {
+		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
+			if err := s.wipe(names[n], &d)(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, d, err
+}
+
+// wipe removes all that there is of a user, names included.
+func (s *Store) wipe(name string, d *memory.Deleted) func(*conn) error {
+	return func(c *conn) error {
+		u, err := readUser(c, name)
+		if u == nil {
+			return err
+		}
+		for _, q := range []struct {
+			query string
+			count *int
+		}{
+			{"DELETE FROM version WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM vector WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM unembedded WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM memory WHERE rid BETWEEN ?1 AND ?2", &d.Memories},
+			{"DELETE FROM snapshot_ref WHERE snapshot IN (SELECT key FROM snapshot WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM meta_ref WHERE meta IN (SELECT key FROM meta WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM snapshot WHERE user = ?1 >> 32", &d.Snapshots},
+			{"DELETE FROM meta WHERE user = ?1 >> 32", &d.MetaSnapshots},
+			{"DELETE FROM category WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM session WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM speaker WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM entry WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM posting WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM user WHERE id = ?1 >> 32", nil},
+		} {
+			args := []any{u.rid(0), u.rid(math.MaxUint32)}
+			n, err := c.change(q.query, args[:1+strings.Count(q.query, "?2")]...)
+			if err != nil {
+				return err
+			}
+			if q.count != nil {
+				*q.count += int(n)
+			}
+		}
+		s.deleted(u)
+		return nil
+	}
+}
+
+// How long the log is waited for before it is emptied, and when it is tried again.
+const (
+	wipeWait  = 50 * time.Millisecond
+	wipeAgain = 2 * time.Second
+)
+
+// wipeLog empties the log, in which what was deleted still stands. As long as somebody
+// reads, it cannot be emptied, and nobody can write who waits for that: it is tried
+// again later.
+func (s *Store) wipeLog(c *conn) error {
+	if err := c.wait(wipeWait); err != nil {
+		return err
+	}
+	busy := false
+	_, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, new(int), new(int))
+	if err := cmp.Or(err, c.wait(0)); err != nil || !busy {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scrub = true
+	s.again = time.AfterFunc(wipeAgain, s.writer.later)
+	return nil
+}
