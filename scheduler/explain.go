@@ -22,12 +22,14 @@ type Explanation struct {
 	Messages []ExplainedMessage
 	// LeftOut are the pieces that upstream steps offered and did not include.
 	LeftOut []LeftOut
-	Tokens  int
+	// Tokens is what the texts and images of the messages cost, estimated.
+	Tokens int
 }
 
 // ExplainedMessage is one message of the prompt.
 type ExplainedMessage struct {
-	Role   string
+	Role string
+	// Tokens is the sum of those of the pieces.
 	Tokens int
 	// Pieces cover the text of the message without gaps.
 	Pieces []Piece
@@ -35,7 +37,9 @@ type ExplainedMessage struct {
 
 // Piece is a piece of a message and where it comes from.
 type Piece struct {
-	Text   string
+	Text string
+	// Tokens is what the piece costs, estimated: as the call said that put it in, or
+	// by the counter.
 	Tokens int
 	// Source is the way of the text from its origin to the prompt, origin first: a
 	// place in the flow ("flow.yaml:12:9"), an input ("inputs.question"), a piece

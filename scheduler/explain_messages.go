@@ -16,6 +16,8 @@ type promptMessage struct {
 type located struct {
 	text, pointer string
 	of            side
+	// media is the image, or the like, that text stands for.
+	media value.Value
 }
 
 type side bool
@@ -43,10 +45,17 @@ func finalPrompt(s *Step, got *StepState) []promptMessage {
 	for _, name := range []string{"prompt", "system", "text"} {
 		v, _ := got.Output.Get(name)
 		if text, ok := v.Str(); ok {
-			return []promptMessage{{role: name, texts: []located{{text, "/" + name, ofOutput}}}}
+			return []promptMessage{{role: name, texts: []located{{text: text, pointer: "/" + name, of: ofOutput}}}}
 		}
 	}
 	return nil
+}
+
+// mark stands for a part of a message that is no text.
+func mark(part value.Value) string {
+	kind, _ := part.Get("type")
+	name, _ := kind.Str()
+	return "[" + name + "]"
 }
 
 func messages(list value.Value, of side) []promptMessage {
@@ -58,20 +67,18 @@ func messages(list value.Value, of side) []promptMessage {
 		at := fmt.Sprintf("/messages/%d/content", i)
 		content, _ := m.Get("content")
 		if text, ok := content.Str(); ok {
-			message.texts = append(message.texts, located{text, at, of})
+			message.texts = append(message.texts, located{text: text, pointer: at, of: of})
 		}
 		for j, part := range content.List() {
 			textValue, _ := part.Get("text")
 			if text, ok := textValue.Str(); ok {
-				message.texts = append(message.texts, located{text, fmt.Sprintf("%s/%d/text", at, j), of})
+				message.texts = append(message.texts, located{text: text, pointer: fmt.Sprintf("%s/%d/text", at, j), of: of})
 				continue
 			}
-			kind, _ := part.Get("type")
-			name, _ := kind.Str()
-			message.texts = append(message.texts, located{"[" + name + "]", fmt.Sprintf("%s/%d", at, j), of})
+			message.texts = append(message.texts, located{mark(part), fmt.Sprintf("%s/%d", at, j), of, part})
 		}
 		if calls, ok := m.Get("tool_calls"); ok {
-			message.texts = append(message.texts, located{calls.JSON(), fmt.Sprintf("/messages/%d/tool_calls", i), of})
+			message.texts = append(message.texts, located{text: calls.JSON(), pointer: fmt.Sprintf("/messages/%d/tool_calls", i), of: of})
 		}
 		out = append(out, message)
 	}

@@ -14,7 +14,7 @@ func findParam(with *Param, params value.Value, text, pointer string) (p *Param,
 		return nil, "", false
 	}
 	if v, has := params.At(pointer); pointer != "" && has {
-		if s, isString := v.Str(); isString && s == text {
+		if s, isString := v.Str(); isString && s == text || v.Kind() == value.Object && mark(v) == text {
 			p, at = descend(with, pointer)
 			return p, at, true
 		}

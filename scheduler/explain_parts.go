@@ -47,6 +47,9 @@ func (x *explainer) parts(at *frame, s *Step, got *StepState, text, pointer stri
 	case tokens[0] == "system":
 		index = 0
 	}
+	if image, ok := imagePart(got.Output, pointer, index); ok {
+		return []Piece{{Text: text, Tokens: image.Tokens, Source: []string{at.prefix + s.ID + ": " + image.Kind + " " + image.Name}}}
+	}
 	var pieces []Piece
 	end := 0
 	for _, part := range provenance(got.Output) {
@@ -67,6 +70,33 @@ func (x *explainer) parts(at *frame, s *Step, got *StepState, text, pointer stri
 		pieces = append(pieces, one(text[end:], made(got))...)
 	}
 	return pieces
+}
+
+// imagePart is the part that tells of the image at a pointer into an output, in the
+// message of that index: the images of a message are told in their order.
+func imagePart(output value.Value, pointer string, message int) (image calls.Part, ok bool) {
+	slash := strings.LastIndexByte(pointer, '/')
+	index, err := strconv.Atoi(pointer[slash+1:])
+	v, _ := output.At(pointer)
+	if err != nil || v.Kind() != value.Object {
+		return image, false
+	}
+	content, _ := output.At(pointer[:slash])
+	before := 0
+	for _, other := range content.List()[:index] {
+		if _, isText := other.Get("text"); !isText {
+			before++
+		}
+	}
+	for _, part := range provenance(output) {
+		if part.Kind != "image" || !part.Included || part.Message == nil || *part.Message != message {
+			continue
+		}
+		if before--; before < 0 {
+			return part, true
+		}
+	}
+	return image, false
 }
 
 // part explains one part: by the parameters that it was taken from, where there

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -62,15 +63,26 @@ func (x *explainer) sent(at *frame, s *Step, got *StepState) (all []*Explanation
 func (x *explainer) add(e *Explanation, role string, pieces func(located) []Piece, texts []located) {
 	m := ExplainedMessage{Role: role}
 	for _, text := range texts {
-		m.Pieces = append(m.Pieces, pieces(text)...)
-	}
-	for i := range m.Pieces {
-		p := &m.Pieces[i]
-		p.Tokens = x.counter.Count(p.Text)
-		m.Tokens += p.Tokens
+		for _, p := range pieces(text) {
+			switch {
+			case p.Tokens > 0: // who put it in has said so
+			case text.media.IsNull():
+				p.Tokens = x.counter.Count(p.Text)
+			default:
+				p.Tokens = x.mediaTokens(text.media)
+			}
+			m.Tokens += p.Tokens
+			m.Pieces = append(m.Pieces, p)
+		}
 	}
 	e.Tokens += m.Tokens
 	e.Messages = append(e.Messages, m)
+}
+
+// mediaTokens is what an image, or the like, costs in a message.
+func (x *explainer) mediaTokens(media value.Value) int {
+	message := value.OfMap(value.Pairs("content", value.OfList(media)))
+	return llm.MessageTokens(x.counter, message.AppendJSON(nil)) - llm.MessageOverhead
 }
 
 // partsOf are the parts of one message.

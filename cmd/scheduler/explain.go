@@ -30,7 +30,19 @@ func (a *app) explain(flow *scheduler.Flow, record *scheduler.RunState, step str
 			return err
 		}
 	}
-	return nil
+	_, err = io.WriteString(a.stdout, tokensNote(record.Step(step)))
+	return err
+}
+
+// tokensNote says what the tokens are that stand with a prompt, and beside them in the
+// lines of steps.
+func tokensNote(st *scheduler.StepState) string {
+	note := fmt.Sprintf("\nTokens are estimates, of texts and images alone: each message costs about %d more.\n", llm.MessageOverhead)
+	if st.Usage.Total() > 0 {
+		note += fmt.Sprintf("All that step %s asked cost %d tokens in, %d out, by the count of the provider (where it gives none, an estimate).\n",
+			st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
+	}
+	return note
 }
 
 // style colours text on a terminal.

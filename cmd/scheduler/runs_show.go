@@ -65,7 +65,11 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 		if flow == nil {
 			return exitError{exitFailed, fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())}
 		}
-		return a.explain(flow, state, step, tokens.For(""))
+		var options runOptions
+		if err := value.Decode(header.Options, &options); err != nil {
+			return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
+		}
+		return a.explain(flow, state, step, tokens.For(a.modelOf(flow, options.LLM)))
 	}
 	if asJSON {
 		whole := runJSON(info).Map().Clone()

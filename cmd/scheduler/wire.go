@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,13 +139,7 @@ type choice struct {
 // choose finds who answers: by name, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
 func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
-	c := &choice{name: name, all: name != ""}
-	if c.name == "" {
-		c.name = flow.LLM
-	}
-	if c.name == "" {
-		c.name = a.config.LLM.Default
-	}
+	c := &choice{name: a.providerName(flow, name), all: name != ""}
 	cassette := strings.TrimSuffix(flow.File, filepath.Ext(flow.File)) + cassetteSuffix
 	mode := a.config.LLM.Mode
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
@@ -172,6 +167,23 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
 	}
 	return c, err
+}
+
+// providerName is the provider of a flow: by name, the flow's word, the setting; "" is
+// none.
+func (a *app) providerName(flow *scheduler.Flow, name string) string {
+	return cmp.Or(name, flow.LLM, a.config.LLM.Default)
+}
+
+// modelOf is the model by which the tokens of a flow are counted, as [app.choose] has
+// it, whether or not it can be asked now.
+func (a *app) modelOf(flow *scheduler.Flow, name string) string {
+	name = a.providerName(flow, name)
+	i := slices.IndexFunc(a.config.LLM.Providers, func(p ProviderConfig) bool { return p.Name == name })
+	if i < 0 || a.config.LLM.Mode == "replay" {
+		return ""
+	}
+	return a.config.LLM.Providers[i].Model
 }
 
 // asking is the first step that is sure to ask a model of the flow's own provider;
