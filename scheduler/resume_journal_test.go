@@ -178,7 +178,7 @@ func TestCancelFromOutside(t *testing.T) {
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: echo}, {id: b, call: wait}]`, schedulertest.With(wait),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = store }))
-	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, scheduler.ErrCancelRequested) {
+	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, scheduler.ErrCancelRequested) || r.Err.Error() != "the run was cancelled from outside" {
 		t.Errorf("the run ends with %v", r.Err)
 	}
 	if len(lines(r, "step.failed b canceled")) != 1 {
