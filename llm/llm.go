@@ -120,6 +120,8 @@ type Error struct {
 	// Temporary says that the same request may be answered later: 408, 409, 429,
 	// 5xx, a broken connection, a timeout.
 	Temporary bool
+	// Unsent says that the request did not reach the vendor, who bills nothing.
+	Unsent bool
 	// RetryAfter is how long the vendor asked to wait; 0 where it did not say.
 	RetryAfter time.Duration
 	// Hint says what the user can do about it; "" where nobody knows.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"unicode/utf8"
@@ -132,9 +131,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 // there is none.
 func unbilled(err error) bool {
 	var refused *llm.Error
-	var unreached *net.OpError
-	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && refused.Status >= http.StatusBadRequest ||
-		errors.As(err, &unreached) && unreached.Op == "dial"
+	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && (refused.Unsent || refused.Status >= http.StatusBadRequest)
 }
 
 func overBudget(limit int64) error {

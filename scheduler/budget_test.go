@@ -2,9 +2,7 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net"
 	"strings"
 	"testing"
 
@@ -144,7 +142,7 @@ func TestRefusedRequestsAreFree(t *testing.T) {
 		want int
 	}{
 		"refused":      {"", &llm.Error{Status: 429}, 0},
-		"not reached":  {"", &llm.Error{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, 0},
+		"not reached":  {"", &llm.Error{Unsent: true}, 0},
 		"broken off":   {"abc", &llm.Error{Status: 503}, prompt + 3},
 		"without word": {"", &llm.Error{Message: "timeout"}, prompt},
 	} {

@@ -115,6 +115,8 @@ func (p *Provider) broken(outer, ctx context.Context, err error) *llm.Error {
 		err = location.Err // the rest of it is the URL, which may hold a key
 	}
 	e := p.failure(err)
+	var dial *net.OpError
+	e.Unsent = errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &certificate)
 	switch {
 	case errors.Is(err, errTooLong): // and it would be again
 	case errors.As(err, &dns) && dns.IsNotFound:

@@ -237,11 +237,13 @@ func TestConnectionErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err       error
 		temporary bool
+		unsent    bool
 	}{
-		"refused":     {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
-		"closed":      {io.EOF, true},
-		"no host":     {&net.DNSError{Err: "no such host", IsNotFound: true}, false},
-		"certificate": {&tls.CertificateVerificationError{Err: errors.New("expired")}, false},
+		"refused":     {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true, true},
+		"closed":      {io.EOF, true, false},
+		"reset":       {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true, false},
+		"no host":     {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, false, true},
+		"certificate": {&tls.CertificateVerificationError{Err: errors.New("expired")}, false, true},
 	} {
 		calls := 0
 		_, err := ask(t, openai.Config{MaxRetries: 1, RetryWait: time.Millisecond, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -249,7 +251,7 @@ func TestConnectionErrors(t *testing.T) {
 			return nil, tt.err
 		})}, llmtest.Request())
 		var e *llm.Error
-		if !errors.As(err, &e) || e.Temporary != tt.temporary || e.Hint == "" {
+		if !errors.As(err, &e) || e.Temporary != tt.temporary || e.Unsent != tt.unsent || e.Hint == "" {
 			t.Errorf("%s: got %+v", name, e)
 		}
 		if want := map[bool]int{true: 2, false: 1}[tt.temporary]; calls != want {

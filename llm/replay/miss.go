@@ -26,7 +26,7 @@ func (p *Provider) miss(r recording) *llm.Error {
 	} else {
 		text += ", which is empty; asked was:\n" + diff(nil, asked)
 	}
-	return &llm.Error{Provider: p.config.Name, Message: strings.TrimRight(text, "\n"), Hint: hint}
+	return &llm.Error{Provider: p.config.Name, Message: strings.TrimRight(text, "\n"), Hint: hint, Unsent: true}
 }
 
 // lines is a request as the cassette shows it, cut into lines.

@@ -263,7 +263,7 @@ func TestMiss(t *testing.T) {
 	collect(t, recorder, req("Paris", "one"))
 	_, err := llm.Collect(open(t, replay.Config{Path: path}).Chat(t.Context(), req("Rome", "two")))
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Temporary || e.Hint == "" {
+	if !errors.As(err, &e) || e.Temporary || !e.Unsent || e.Hint == "" {
 		t.Fatalf("got %v", err)
 	}
 	want := []string{
