@@ -29,7 +29,11 @@ func Find(text string) (v value.Value, repaired, ok bool) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[len(text)-maxText:], "")
 	}
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(answer(text)), "\ufeff"))
+	text = trimmed(text)
+	if v, err := value.ParseJSON([]byte(text)); err == nil {
+		return v, false, true // whatever its strings say of thoughts and fences
+	}
+	text = trimmed(answer(text))
 	if v, err := value.ParseJSON([]byte(text)); err == nil {
 		return v, false, true
 	}
@@ -43,6 +47,10 @@ func Find(text string) (v value.Value, repaired, ok bool) {
 		}
 	}
 	return last(text)
+}
+
+func trimmed(text string) string {
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "\ufeff"))
 }
 
 var thought = regexp.MustCompile(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
@@ -66,19 +74,28 @@ func answer(text string) string {
 
 var language = regexp.MustCompile(`^[ \t]*(?:[A-Za-z0-9_+-]*[ \t]*\n|(?i:jsonc?5?|javascript|js)\b)`)
 
-// fences are the contents of the code blocks of a text.
+// fence begins or ends a code block: at the beginning of a line. Elsewhere it may be
+// in a string.
+var fence = regexp.MustCompile("(?m)^[ \\t]*```")
+
+// fences are the contents of the code blocks of a text. A block ends on the line on
+// which it begins, or else at the beginning of another.
 func fences(text string) (blocks []string) {
 	for {
-		_, rest, ok := strings.Cut(text, "```")
-		if !ok {
+		begin := fence.FindStringIndex(text)
+		if begin == nil {
 			return blocks
 		}
-		block, after, closed := strings.Cut(rest, "```")
-		blocks = append(blocks, strings.TrimSpace(language.ReplaceAllString(block, "")))
-		if !closed {
-			return blocks
+		text = text[begin[1]:]
+		line, _, _ := strings.Cut(text, "\n")
+		end, next := len(text), len(text)
+		if i := strings.LastIndex(line, "```"); i >= 0 {
+			end, next = i, i+len("```")
+		} else if at := fence.FindStringIndex(text); at != nil {
+			end, next = at[0], at[1]
 		}
-		text = after
+		blocks = append(blocks, strings.TrimSpace(language.ReplaceAllString(text[:end], "")))
+		text = text[next:]
 	}
 }
 
@@ -137,11 +154,17 @@ func document(text string) (v value.Value, repaired bool, n int) {
 }
 
 // plausible is how an object begins that somebody meant to be one: with a name.
-var plausible = regexp.MustCompile(`^(?:\{\s*(?:(?://[^\n]*\n|/\*[^*]*\*/)\s*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
+var plausible = regexp.MustCompile(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
+
+// What stands in the place of a value and is none.
+var (
+	notNumber = regexp.MustCompile(`^-?(?:NaN|nan|Infinity|inf)\s{0,9}[,\]}]`)
+	leftOut   = regexp.MustCompile(`^(?:\.\.\.|…|<)`)
+)
 
 // balance finds the end of the brackets that text begins with; -1 where they do
 // not end. sound says that nothing outside the strings forbids a repair: the
-// library makes something of a missing value and of numbers that JSON has not.
+// library makes something of a missing value and of what is no value.
 func balance(text string) (end int, sound bool) {
 	depth, sound := 0, true
 	previous := byte(0)
@@ -162,15 +185,43 @@ func balance(text string) (end int, sound bool) {
 			}
 		case ',':
 			sound = sound && previous != ',' && previous != '[' && previous != '{'
-		case 'N', 'I':
-			rest := text[i:]
-			sound = sound && !strings.HasPrefix(rest, "NaN") && !strings.HasPrefix(rest, "Infinity")
+		case ';':
+			sound = false
+		case '/':
+			if n := comment(text[i:]); n > 0 && text[i-1] != ':' { // http://
+				i += n - 1
+				continue
+			}
+		}
+		switch previous {
+		case ':', '[':
+			sound = sound && !leftOut.MatchString(text[i:min(len(text), i+3)])
+			fallthrough
+		case ',':
+			sound = sound && !notNumber.MatchString(text[i:min(len(text), i+20)])
 		}
 		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			previous = c
 		}
 	}
 	return -1, false
+}
+
+// comment is the length of the comment that text begins with, 0 where none does.
+func comment(text string) int {
+	end := ""
+	switch {
+	case strings.HasPrefix(text, "//"):
+		end = "\n"
+	case strings.HasPrefix(text, "/*"):
+		end = "*/"
+	default:
+		return 0
+	}
+	if n := strings.Index(text[2:], end); n >= 0 {
+		return 2 + n + len(end)
+	}
+	return len(text)
 }
 
 // quoted is the index of the quote that ends a string; -1 where it does not end.
@@ -194,8 +245,16 @@ func repair(text string) (v value.Value, ok bool) {
 			v, ok = value.Value{}, false
 		}
 	}()
-	fixed, err := jsonrepair.Repair(text)
-	if err != nil {
+	fixed, err := strict(text)
+	if err == nil {
+		if v, err = value.ParseJSON([]byte(fixed)); err == nil {
+			return v, true
+		}
+	}
+	if strings.Contains(text, `\`) {
+		return v, false // the library garbles what is escaped
+	}
+	if fixed, err = jsonrepair.Repair(text); err != nil {
 		return v, false
 	}
 	v, err = value.ParseJSON([]byte(fixed))
