@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -147,42 +146,6 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*scheduler.
 	}
 	h.Text, err = decoder.text(source, files)
 	return h, err
-}
-
-// text puts the text of a flow together.
-func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error) {
-	var sum digest
-	if copy(sum[:], source) != len(sum) {
-		return text, errors.New("the text of the flow is lost")
-	}
-	if text.Source, err = d.file(sum); err != nil {
-		return text, err
-	}
-	paths, err := value.ParseJSON(files)
-	if err != nil || paths.IsNull() {
-		return text, err
-	}
-	text.Files = make(map[string][]byte, paths.Map().Len())
-	for path, ref := range paths.Map().All() {
-		hexes, _ := ref.Str()
-		sum, ok := parseDigest(hexes)
-		if !ok {
-			return text, fmt.Errorf("the file %s of the flow is lost", path)
-		}
-		if text.Files[path], err = d.file(sum); err != nil {
-			return text, err
-		}
-	}
-	return text, nil
-}
-
-// file reads the text of a file, which is secret where it has images in it.
-func (d *decoder) file(sum digest) ([]byte, error) {
-	data, err := d.load(sum, false)
-	if missing := noBlobError(sum); errors.Is(err, missing) {
-		return d.load(sum, true)
-	}
-	return data, err
 }
 
 func (j *SQLite) decoder(ctx context.Context, clear bool) *decoder {

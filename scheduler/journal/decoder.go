@@ -1,0 +1,207 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// decoder turns stored forms into values again.
+type decoder struct {
+	// get reads the payload that was stored as one of this digest.
+	get func(d digest, secret bool) ([]byte, error)
+	// clear puts the bytes of images in place; otherwise their digests are shown.
+	clear bool
+
+	seen     map[digest]value.Value
+	seenSize int
+}
+
+// maxSeen bounds the payloads that a decoder keeps because they come again.
+const maxSeen = 32 << 20
+
+func (d *decoder) decode(stored []byte) (value.Value, error) {
+	v, err := value.ParseJSON(stored)
+	if err != nil {
+		return v, err
+	}
+	return d.unpack(v)
+}
+
+func (d *decoder) decodeEvent(stored []byte) (*scheduler.Event, error) {
+	v, err := d.decode(stored)
+	if err != nil {
+		return nil, err
+	}
+	ev := &scheduler.Event{}
+	return ev, value.Decode(v, ev)
+}
+
+func (d *decoder) unpack(v value.Value) (value.Value, error) {
+	switch v.Kind() {
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			var err error
+			if items[i], err = d.unpack(item); err != nil {
+				return v, err
+			}
+		}
+		return value.OfList(items...), nil
+	case value.Object:
+		return d.unpackObject(v.Map())
+	}
+	return v, nil
+}
+
+func (d *decoder) unpackObject(m *value.Map) (value.Value, error) {
+	if m.Len() == 1 {
+		switch k, ref := m.Entry(0); {
+		case k == blobKey:
+			return d.blob(ref)
+		case k == mediaKey:
+			return d.media(ref.List())
+		case strings.HasPrefix(k, "$$"):
+			if bare := strings.TrimLeft(k, "$"); bare == blobKey[1:] || bare == mediaKey[1:] {
+				m = value.Pairs(k[1:], ref)
+			}
+		}
+	}
+	full := value.NewMap(m.Len())
+	for k, member := range m.All() {
+		v, err := d.unpack(member)
+		if err != nil {
+			return v, err
+		}
+		full.Set(k, v)
+	}
+	return value.OfMap(full), nil
+}
+
+// load reads a blob and makes sure that it is what was stored.
+func (d *decoder) load(sum digest, secret bool) ([]byte, error) {
+	data, err := d.get(sum, secret)
+	if err == nil && sha256.Sum256(data) != sum {
+		return nil, fmt.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
+	}
+	return data, err
+}
+
+// blob reads the value that a reference stands for.
+func (d *decoder) blob(ref value.Value) (value.Value, error) {
+	text, _ := ref.Str()
+	sum, ok := parseDigest(text)
+	if !ok {
+		return value.Value{}, fmt.Errorf("%.80s is no reference to a payload", ref)
+	}
+	if v, ok := d.seen[sum]; ok {
+		return v, nil
+	}
+	stored, err := d.load(sum, false)
+	if err != nil {
+		return value.Value{}, err
+	}
+	v, err := d.decode(stored)
+	if err != nil {
+		return v, err
+	}
+	if d.seenSize += len(stored); d.seen == nil || d.seenSize > maxSeen {
+		d.seen, d.seenSize = map[digest]value.Value{}, len(stored)
+	}
+	d.seen[sum] = v
+	return v, nil
+}
+
+// media puts a string with images together.
+func (d *decoder) media(parts []value.Value) (value.Value, error) {
+	var b strings.Builder
+	for i, part := range parts {
+		if i%2 == 0 {
+			text, _ := part.Str()
+			if i+1 < len(parts) && !d.clear {
+				text = shown(text)
+			}
+			b.WriteString(text)
+			continue
+		}
+		if err := d.medium(&b, part); err != nil {
+			return value.Value{}, err
+		}
+	}
+	return value.OfString(b.String()), nil
+}
+
+// shown is the text before an image that is not shown: without the mark of base64
+// text.
+func shown(before string) string {
+	if before == "" {
+		return "image"
+	}
+	return before[:max(0, len(before)-len(base64Mark))]
+}
+
+// medium writes the text of one image, or what is shown instead.
+func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
+	hexes, _ := ref.Get("sha256")
+	text, _ := hexes.Str()
+	sum, ok := parseDigest(text)
+	if !ok {
+		return fmt.Errorf("%.80s is no reference to an image", ref)
+	}
+	if !d.clear {
+		size, _ := ref.Get("size")
+		fmt.Fprintf(b, ";sha256=%s;size=%s", sum, size)
+		return nil
+	}
+	data, err := d.load(sum, true)
+	if err != nil {
+		return err
+	}
+	if _, asIs := ref.Get("as_is"); asIs {
+		b.Write(data)
+	} else {
+		b.WriteString(base64.StdEncoding.EncodeToString(data))
+	}
+	return nil
+}
+
+// text puts the text of a flow together.
+func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error) {
+	var sum digest
+	if copy(sum[:], source) != len(sum) {
+		return text, errors.New("the text of the flow is lost")
+	}
+	if text.Source, err = d.file(sum); err != nil {
+		return text, err
+	}
+	paths, err := value.ParseJSON(files)
+	if err != nil || paths.IsNull() {
+		return text, err
+	}
+	text.Files = make(map[string][]byte, paths.Map().Len())
+	for path, ref := range paths.Map().All() {
+		hexes, _ := ref.Str()
+		sum, ok := parseDigest(hexes)
+		if !ok {
+			return text, fmt.Errorf("the file %s of the flow is lost", path)
+		}
+		if text.Files[path], err = d.file(sum); err != nil {
+			return text, err
+		}
+	}
+	return text, nil
+}
+
+// file reads the text of a file, which is secret where it has images in it.
+func (d *decoder) file(sum digest) ([]byte, error) {
+	data, err := d.load(sum, false)
+	if missing := noBlobError(sum); errors.Is(err, missing) {
+		return d.load(sum, true)
+	}
+	return data, err
+}

@@ -1,0 +1,91 @@
+package journal
+
+import "strings"
+
+// base64Mark stands between the type of a data: URL and its bytes.
+const base64Mark = ";base64,"
+
+// isImage says whether s is nothing but the base64 text of an image: what APIs
+// answer, and what some take, in the place of a data: URL.
+func isImage(s string) bool {
+	const least = 64
+	if len(s) < least || base64Len(s) != len(s) {
+		return false
+	}
+	// "?" is any letter: the first bytes of PNG, JPEG, GIF, WebP, TIFF, and of HEIC and
+	// AVIF, which begin with the length of a box of the type ftyp.
+	for _, start := range []string{"iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "SUkqA", "TU0AK", "AAAA??Z0eX"} {
+		match := true
+		for i := range start {
+			match = match && (start[i] == '?' || start[i] == s[i])
+		}
+		if match {
+			return true
+		}
+	}
+	return false
+}
+
+// findMedia finds the base64 text of the first data: URL in s; end is 0 where
+// there is none.
+func findMedia(s string) (start, end int) {
+	for from := 0; ; {
+		at := strings.Index(s[from:], "64,") // the same in upper and lower case
+		if at < 0 {
+			return 0, 0
+		}
+		start = from + at + len("64,")
+		from = start
+		mark := start - len(base64Mark)
+		if mark < 0 || !strings.EqualFold(s[mark:start], base64Mark) || !endsInMediaType(s[:mark]) {
+			continue
+		}
+		if end = start + base64Len(s[start:]); end > start {
+			return start, end
+		}
+	}
+}
+
+// endsInMediaType says whether s ends in data:TYPE with its parameters.
+func endsInMediaType(s string) bool {
+	s = s[max(0, len(s)-256):]
+	for i := len(s) - 1; i >= 0; i-- {
+		switch c := s[i]; {
+		case c <= ' ' || c == ',' || c == '(' || c == '<':
+			return false
+		case c == ':' && i >= 4 && strings.EqualFold(s[i-4:i], "data"):
+			return true
+		}
+	}
+	return false
+}
+
+// base64Len is how much of the beginning of s is base64 text: of either alphabet,
+// with slashes that JSON has escaped, broken into long lines or not.
+func base64Len(s string) int {
+	const longLine = 40
+	run := func(s string) (n int) {
+		for ; n < len(s); n++ {
+			c := s[n]
+			switch {
+			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			case c == '+', c == '/', c == '=', c == '-', c == '_', c == '%':
+			case c == '\\' && n+1 < len(s) && s[n+1] == '/':
+			default:
+				return n
+			}
+		}
+		return n
+	}
+	n := run(s)
+	for n < len(s) {
+		next := s[n:]
+		line := strings.TrimLeft(next, "\r\n")
+		more := run(line)
+		if len(line) == len(next) || more < longLine {
+			break
+		}
+		n += len(next) - len(line) + more
+	}
+	return n
+}
