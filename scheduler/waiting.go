@@ -40,11 +40,20 @@ func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
 			w.Reasons = append(w.Reasons, reason)
 		}
 	}
+	told := map[string]bool{}
 	rejected, _ := found.Get("rejected")
 	for _, one := range rejected.List() {
 		if pointer, reason := rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
 			add(fmt.Sprintf("%s: the answer %s was not taken: %s", pointer, clipped(given.JSON()), reason))
+			told[pointer] = true
+		}
+	}
+	for _, pointer := range w.Pointers() {
+		if !told[pointer] {
+			if reason := w.misfit(pointer, found); reason != "" {
+				add(reason)
+			}
 		}
 	}
 	warnings, _ := found.Get("warnings")
@@ -54,6 +63,37 @@ func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
 		}
 	}
 	return w
+}
+
+// misfit says why a place is asked for that has a value: one that was wrong from the
+// beginning, or an answer that fits no more since others came.
+func (w *WaitingFor) misfit(pointer string, found value.Value) string {
+	data, _ := found.Get("slot_data")
+	have, has := data.At(pointer)
+	if !has || have.IsNull() || have.Kind() == value.Object && have.Map().Len() == 0 || have.Kind() == value.List && len(have.List()) == 0 {
+		return ""
+	}
+	properties, _ := w.RemainingSchema.Get("properties")
+	property, _ := properties.Get(pointer)
+	s, err := schema.Parse(beside(w.RemainingSchema, property))
+	if err != nil {
+		return ""
+	}
+	problems := s.Check(have)
+	if len(problems) == 0 {
+		return ""
+	}
+	what := "the value"
+	sources, _ := found.Get("sources")
+	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
+		if source, given := sources.Get(at); given || at == "" {
+			if who, _ := source.Str(); who == "user" {
+				what = "the earlier answer"
+			}
+			break
+		}
+	}
+	return fmt.Sprintf("%s: %s %s does not fit: %s", pointer, what, clipped(have.JSON()), problems[0])
 }
 
 // rejection is one of the answers that slot did not take.

@@ -166,14 +166,18 @@ func (f field) name() string {
 // and default, and the choices there are.
 func (f field) question() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s (%s)%s", visible(f.name()), visible(wanted(f.schema)), description(f.schema))
+	fmt.Fprintf(&b, "  %s (%s)%s", visible(f.name()), visible(wanted(f.schema, f.flat)), description(f.schema))
 	switch def, ok := f.schema.Get("default"); {
 	case ok:
 		fmt.Fprintf(&b, " [%s]", visible(display(def)))
 	case f.optional:
 		b.WriteString(" [Enter leaves it out]")
 	}
-	switch plainType(f.schema) {
+	kind := plainType(f.schema)
+	if kind == "" && strings.Contains(kindOf(f.schema, f.flat), "{") {
+		kind = "object"
+	}
+	switch kind {
 	case "array":
 		items, _ := f.schema.Get("items")
 		switch plainType(resolved(items, f.flat)) {
@@ -215,9 +219,57 @@ func display(v value.Value) string {
 	return v.JSON()
 }
 
-// wanted is the type of a value and its limits, in a few words.
-func wanted(schema value.Value) string {
-	return strings.Join(append([]string{typeOf(schema)}, limits(schema)...), ", ")
+// wanted is the type of a value and its limits, in a few words. References are
+// resolved in document.
+func wanted(schema, document value.Value) string {
+	return strings.Join(append([]string{kindOf(schema, document)}, limits(schema)...), ", ")
+}
+
+// maxBranches bounds how many branches of a union are named.
+const maxBranches = 5
+
+// kindOf is the type of a value; of a union, those of its branches, objects with the
+// members that they need.
+func kindOf(schema, document value.Value) string {
+	_, isTyped := schema.Get("type")
+	branches, isUnion := schema.Get("oneOf")
+	if !isUnion {
+		branches, isUnion = schema.Get("anyOf")
+	}
+	if !isUnion || isTyped && plainType(schema) != "object" {
+		return typeOf(schema)
+	}
+	var kinds []string
+	for _, branch := range branches.List() {
+		branch = resolved(branch, document)
+		required, _ := branch.Get("required")
+		kind := typeOf(branch)
+		if len(required.List()) > 0 {
+			kind = "{" + strings.Join(needed(branch, required.List(), document), ", ") + "}"
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) > maxBranches {
+		kinds = append(kinds[:maxBranches], "...")
+	}
+	return strings.Join(kinds, "|")
+}
+
+// needed are the members that an object must have: kind: circle, where there is but one
+// value for it.
+func needed(object value.Value, required []value.Value, document value.Value) (members []string) {
+	properties, _ := object.Get("properties")
+	for _, r := range required {
+		name, _ := r.Str()
+		property, _ := properties.Get(name)
+		if only, ok := resolved(property, document).Get("const"); ok {
+			name += ": " + display(only)
+		}
+		members = append(members, name)
+	}
+	return members
 }
 
 // limits are what a schema says of a value beyond its type and its description.

@@ -70,6 +70,12 @@ func TestAsk(t *testing.T) {
 			"{required: [/a, /b, /c], properties: {/a: {type: string}, /b: {type: integer, default: 3}, /c: {type: string}, /d: {type: string}}}",
 			"\nx\n\n\"\"\n\n", []string{`a:/a="x"`, "a:/b=3", `a:/c=""`}, []string{"a value is needed", `"" is the empty text`, "[3]", "[Enter leaves it out]"},
 		},
+		"a union tells its branches": {
+			`{required: [/a, /b, /c], definitions: {p: {type: object, required: [x, y], properties: {x: {const: 1}}}}, properties: {
+			  /a: {oneOf: [{$ref: "#/definitions/p"}, {type: object, required: [z]}]}, /b: {anyOf: [{type: integer}, {enum: [all]}, {type: integer}]}, /c: {const: big}}}`,
+			"{\"x\": 2}\n{\"z\": 2}\nall\nbig\n", []string{`a:/a={"z":2}`, `a:/b="all"`, `a:/c="big"`},
+			[]string{"a ({x: 1, y}|{z})\n    as JSON: {...}\n", "b (integer|all)\n", "c (big)"},
+		},
 		"limits are told": {
 			`{required: [/a, /b, /c, /d], properties: {
 			  /a: {type: integer, minimum: 1, maximum: 7, description: How many}, /b: {type: string, pattern: "^[A-Z]", minLength: 2},

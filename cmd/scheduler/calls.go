@@ -183,6 +183,9 @@ func typeOf(p value.Value) string {
 		}
 		return strings.Join(words, "|")
 	}
+	if only, ok := p.Get("const"); ok {
+		return display(only)
+	}
 	kind, ok := p.Get("type")
 	if !ok {
 		return "any"

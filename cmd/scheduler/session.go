@@ -213,7 +213,7 @@ func waitingText(w scheduler.WaitingFor) string {
 			pointer = `""`
 		}
 		property = resolved(property, w.RemainingSchema)
-		fmt.Fprintf(&b, "  %s  %s", visible(pointer), visible(typeOf(property)))
+		fmt.Fprintf(&b, "  %s  %s", visible(pointer), visible(kindOf(property, w.RemainingSchema)))
 		if text := strings.TrimPrefix(description(property), ": "); text != "" {
 			fmt.Fprintf(&b, "  %s", text)
 		}
