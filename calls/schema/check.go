@@ -171,7 +171,7 @@ func (s *Schema) blame(e *jsonschema.ValidationError) (sub *jsonschema.Schema, k
 	if e.Message == "" {
 		return nil, ""
 	}
-	if own := s.at[at]; own != nil && own.Always != nil {
+	if own := s.at[at]; own != nil && own.Always != nil && !*own.Always {
 		return own, "false"
 	}
 	for sub == nil && strings.Contains(at, "/") {

@@ -175,7 +175,7 @@ func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema
 			matched = true
 			add(property)
 		}
-		known = known || slices.Contains(sub.Required, token)
+		known = known || slices.Contains(sub.Required, token) || depended(sub, token)
 		named = named || len(sub.Properties)+len(sub.PatternProperties) > 0
 		switch rest := sub.AdditionalProperties.(type) {
 		case *jsonschema.Schema:
@@ -194,6 +194,21 @@ func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema
 		}
 	}
 	return next, known || !named
+}
+
+// depended says whether the presence of one member requires that of the name.
+func depended(sub *jsonschema.Schema, name string) bool {
+	for _, dependency := range sub.Dependencies {
+		if names, ok := dependency.([]string); ok && slices.Contains(names, name) {
+			return true
+		}
+	}
+	for _, names := range sub.DependentRequired {
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxName is the longest name, in bytes, that is looked up by patterns.

@@ -22,6 +22,7 @@ func TestFaults(t *testing.T) {
 		{"two of one place", `{"allOf":[{"minLength":3},{"pattern":"^x"},{"minLength":3}]}`, `"y"`, []string{` pattern {"pattern":"^x"}`, ` minLength {"minLength":3}`}},
 		{"a union", `{"anyOf":[{"type":"string"},{"type":"integer"}]}`, `[]`, []string{` anyOf {"anyOf":[{"type":"string"},{"type":"integer"}]}`}},
 		{"a closed object", `{"additionalProperties":false}`, `{"x":1}`, []string{`/x additionalProperties {"additionalProperties":false}`}},
+		{"never", `{"properties":{"x":{"not":true}}}`, `{"x":1}`, []string{`/x not {"not":true}`}},
 		{"false", `{"properties":{"x":false}}`, `{"x":1}`, []string{`/x false false`}},
 		{"a number that is out of range", `{"type":"number"}`, `1e9999`, []string{` type {}`}},
 	}
@@ -43,7 +44,7 @@ func TestDescribe(t *testing.T) {
 	s := mustParse(t, `{
 		"definitions":{"node":{"properties":{"next":{"$ref":"#/definitions/node"},"v":{"type":"integer"}}}},
 		"properties":{"tree":{"$ref":"#/definitions/node"},"a/b":{"const":1},"list":{"items":[{"const":0}],"additionalItems":{"const":9}},"free":{"type":"object"},
-			"open":{"properties":{"x":{}},"additionalProperties":{"type":"null"}},"must":{"properties":{"x":{}},"required":["y"]}},
+			"open":{"properties":{"x":{}},"additionalProperties":{"type":"null"}},"must":{"properties":{"x":{}},"required":["y"],"dependencies":{"x":["w"]}}},
 		"patternProperties":{"^p":{"const":2}},
 		"if":{"required":["p"]},"then":{"properties":{"tree":{"minProperties":1}}},
 		"anyOf":[{"properties":{"kind":{"const":"k"}}},{}]}`)
@@ -62,6 +63,7 @@ func TestDescribe(t *testing.T) {
 		{"/free/any/thing", nil, true},
 		{"/open/z", []string{`{"type":"null"}`}, true},
 		{"/must/y", nil, true},
+		{"/must/w", nil, true},
 		{"/must/z", nil, false},
 		{"/pq", []string{`{"const":2}`}, true},
 		{"/kind", []string{`{"const":"k"}`}, true},

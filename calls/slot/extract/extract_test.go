@@ -79,6 +79,7 @@ func TestFind(t *testing.T) {
 		{text: `{"a": "x\"" "b": "y"}`, want: none},
 		{text: `{"a": 1 2}`, want: none},
 		{text: "So: {\"a\": \"run ```ls``` or ```json\\n{\\\"b\\\": 1}\\n```\"} [1]", want: "{\"a\":\"run ```ls``` or ```json\\n{\\\"b\\\": 1}\\n```\"}"},
+		{text: "It's: {\"b\": {\"```\": \"x\"}, \"c\": \"[1]\"} ok", want: "{\"b\":{\"```\":\"x\"},\"c\":\"[1]\"}"},
 		{text: "So: ```json\n{\"a\": 1}\n``` {x}", want: `{"a":1}`},
 		{text: "One:\n  ```json{\"a\": 1}```\nor {\"a\": 2}", want: `{"a":1}`},
 		// Thoughts and fences in strings.
