@@ -29,9 +29,10 @@ var factors = []struct {
 }
 
 // For gives the counter of a model by its name, with or without the vendor in
-// front (anthropic/claude-sonnet-4). "" is a model of which nothing is known but
-// that it most likely counts as OpenAI's do. The vocabulary is loaded at the first
-// Count that is not of "".
+// front (anthropic/claude-sonnet-4): exact for OpenAI's models since gpt-4o. "" is a
+// model of which nothing is known but that it most likely counts as those do. Text
+// that spells a special token counts as the text it is. The vocabulary is loaded at
+// the first Count that is not of "".
 func For(model string) llm.Counter {
 	if model == "" {
 		return scaled{factor: 1}
@@ -47,10 +48,6 @@ func For(model string) llm.Counter {
 
 // baseName is a model's name in lower case without vendor or folder.
 func baseName(model string) string { return strings.ToLower(path.Base(model)) }
-
-// O200k counts exactly what OpenAI's models since gpt-4o count. Text that spells
-// a special token counts as the text it is.
-func O200k() llm.Counter { return scaled{factor: 1} }
 
 // vocabulary takes some 20 ms and 7 MB to load: it is done when somebody counts.
 var vocabulary = sync.OnceValue(codec.NewO200kBase)
@@ -74,15 +71,8 @@ func (s scaled) Count(text string) int {
 	return int(math.Ceil(float64(n) * s.factor))
 }
 
-// Estimate counts without a vocabulary: three ASCII characters or one other
-// character a token, which is more than models use for most text. It costs no
-// time to load.
-func Estimate() llm.Counter { return estimator{} }
-
-type estimator struct{}
-
-func (estimator) Count(text string) int { return estimate(text) }
-
+// estimate counts without a vocabulary: three ASCII characters or one other
+// character a token, which is more than models use for most text.
 func estimate(text string) int {
 	ascii, other := 0, 0
 	for _, r := range text {

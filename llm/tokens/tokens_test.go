@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/tokens"
 )
 
-func TestO200k(t *testing.T) {
+func TestCount(t *testing.T) {
 	tests := []struct {
 		text string
 		want int
@@ -26,7 +26,7 @@ func TestO200k(t *testing.T) {
 		{"\xff\xfe", 1},
 	}
 	for _, tt := range tests {
-		if got := tokens.O200k().Count(tt.text); got != tt.want {
+		if got := tokens.For("").Count(tt.text); got != tt.want {
 			t.Errorf("Count(%q) = %d, want %d", tt.text, got, tt.want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestO200k(t *testing.T) {
 
 func TestFor(t *testing.T) {
 	text := strings.Repeat("one two three four five ", 20)
-	base := tokens.O200k().Count(text)
+	base := tokens.For("").Count(text)
 	tests := []struct {
 		model string
 		want  int // percent of o200k
@@ -56,7 +56,7 @@ func TestFor(t *testing.T) {
 
 // One long unbroken piece must not take quadratic time: the test would hang.
 func TestLongPiece(t *testing.T) {
-	if n := tokens.O200k().Count(strings.Repeat("a", 200_000)); n < 1000 {
+	if n := tokens.For("").Count(strings.Repeat("a", 200_000)); n < 1000 {
 		t.Errorf("got %d", n)
 	}
 }
@@ -71,14 +71,6 @@ func TestConcurrentCount(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestEstimate(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "a": 1, "abcdef": 2, "你好": 2, "a你": 2} {
-		if got := tokens.Estimate().Count(text); got != want {
-			t.Errorf("Count(%q) = %d, want %d", text, got, want)
-		}
-	}
 }
 
 // picture is a message with nothing but an image.

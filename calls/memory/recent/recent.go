@@ -84,9 +84,6 @@ func (w *Window) drop() (role string) {
 // Len is the number of utterances in the window.
 func (w *Window) Len() int { return len(w.items) - w.first }
 
-// Tokens is what they cost together.
-func (w *Window) Tokens() int { return w.total }
-
 // Turns is the utterances, oldest first.
 func (w *Window) Turns() []plugins.Turn {
 	turns := make([]plugins.Turn, 0, w.Len())
