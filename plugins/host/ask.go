@@ -17,18 +17,27 @@ import (
 )
 
 // slot waits until fewer than limits.concurrency requests run.
-func (p *plugin) slot(ctx context.Context) (free func(), err error) {
+func (p *plugin) slot(ctx context.Context, what string) (free func(), err error) {
 	select {
 	case p.slots <- struct{}{}:
 		return func() { <-p.slots }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, p.over(ctx, what, fmt.Sprintf("it has %d requests to answer before (limits.concurrency in plugin.yaml)", cap(p.slots)))
 	}
+}
+
+// over is the error of a step that is over. Where that is so because its time is, it
+// says whom it waited for, and why.
+func (p *plugin) over(ctx context.Context, what, why string) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return p.errorf(calls.Timeout, what, "%s: %w", why, ctx.Err())
 }
 
 // ready gives the running process and a slot.
 func (p *plugin) ready(ctx context.Context, what string) (proc *process, free func(), err error) {
-	free, err = p.slot(ctx)
+	free, err = p.slot(ctx, what)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,11 +46,13 @@ func (p *plugin) ready(ctx context.Context, what string) (proc *process, free fu
 	case err == nil:
 		return proc, free, nil
 	case ctx.Err() != nil:
-		err = ctx.Err()
+		err = p.over(ctx, what, "it is still being started")
 	case errors.As(err, new(permanent)):
 		err = p.errorf(calls.Invalid, what, "%w", err)
-	default:
+	case errors.Is(err, errClosed):
 		err = p.errorf(calls.Plugin, what, "%w", err)
+	default:
+		err = p.fault(what, "%w", err)
 	}
 	free()
 	return nil, nil, err
@@ -121,7 +132,7 @@ func (p *plugin) broken(outer, inner context.Context, proc *process, what string
 		if errors.Is(outer.Err(), context.DeadlineExceeded) {
 			p.suspect(proc)
 		}
-		return outer.Err()
+		return p.over(outer, what, "no answer yet")
 	case errors.Is(err, errOverdue), errors.Is(inner.Err(), context.DeadlineExceeded):
 		p.suspect(proc)
 		return p.errorf(calls.Timeout, what, "no answer within %s", time.Duration(p.limits.Timeout)).
@@ -141,7 +152,7 @@ func (p *plugin) broken(outer, inner context.Context, proc *process, what string
 	if shared || gone || errors.Is(err, errViolation) {
 		p.drop(proc, err)
 	}
-	return p.errorf(calls.Plugin, what, "%w", err)
+	return p.fault(what, "%w", err)
 }
 
 // fault waits a moment for the end of a process whose connection broke, and says

@@ -80,11 +80,11 @@ func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) 
 	}
 	initialized := reply.GetInitialized()
 	if initialized == nil {
-		return value.Value{}, c.plugin.errorf(calls.Plugin, c.what(), "it gave another kind of answer than an input")
+		return value.Value{}, c.plugin.fault(c.what(), "it gave another kind of answer than an input")
 	}
 	input, err := c.plugin.checked(initialized.GetInput(), c.info.Input)
 	if err != nil {
-		return value.Value{}, c.plugin.errorf(calls.Plugin, c.what(), "its input: %w", err)
+		return value.Value{}, c.plugin.fault(c.what(), "its input: %w", err)
 	}
 	c.plugin.succeeded()
 	return input, nil
@@ -185,13 +185,13 @@ func (r *received) take(piece *proto.Chunk) (calls.Chunk, error) {
 	switch piece := piece.GetPiece().(type) {
 	case *proto.Chunk_Text:
 		if r.data && piece.Text != "" {
-			return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out text after data")
+			return calls.Chunk{}, p.fault(what, "it put out text after data")
 		}
 		return calls.TextChunk(piece.Text), nil
 	case *proto.Chunk_Data:
 		v, err := p.checked(piece.Data, r.call.info.Output)
 		if err != nil {
-			return calls.Chunk{}, p.errorf(calls.Plugin, what, "its output: %w", err)
+			return calls.Chunk{}, p.fault(what, "its output: %w", err)
 		}
 		r.data = true
 		return calls.Chunk{Data: &v}, nil
@@ -199,7 +199,7 @@ func (r *received) take(piece *proto.Chunk) (calls.Chunk, error) {
 		p.succeeded()
 		return calls.Chunk{}, p.failed(what, piece.Failure, r.ticket)
 	}
-	return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out a chunk with nothing in it")
+	return calls.Chunk{}, p.fault(what, "it put out a chunk with nothing in it")
 }
 
 // overdue is the cause of an execution that took too long.

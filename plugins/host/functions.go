@@ -76,7 +76,7 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 	}
 	judged := reply.GetJudged()
 	if judged == nil {
-		return nil, p.errorf(calls.Plugin, what, "it gave another kind of answer than verdicts")
+		return nil, p.fault(what, "it gave another kind of answer than verdicts")
 	}
 	if n := len(judged.GetVerdicts()); n != len(items) {
 		return nil, p.errorf(calls.Plugin, what, "it gave %d verdicts for %d items", n, len(items)).
@@ -128,16 +128,16 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 	}
 	resolved := reply.GetResolved()
 	if resolved == nil {
-		return nil, p.errorf(calls.Plugin, what, "it gave another kind of answer than values")
+		return nil, p.fault(what, "it gave another kind of answer than values")
 	}
 	values := make(map[string]json.RawMessage, len(names))
 	for _, name := range slices.Sorted(maps.Keys(resolved.GetValues())) {
 		if !slices.Contains(names, name) {
-			return nil, p.errorf(calls.Plugin, what, "it gave a value for %q, for which nobody asked", cut(name, 100))
+			return nil, p.fault(what, "it gave a value for %q, for which nobody asked", cut(name, 100))
 		}
 		v, err := p.checked(resolved.GetValues()[name], r.schemas[name])
 		if err != nil {
-			return nil, p.errorf(calls.Plugin, what, "the value of %s: %w", name, err)
+			return nil, p.fault(what, "the value of %s: %w", name, err)
 		}
 		values[name] = v.AppendJSON(nil)
 	}

@@ -3,6 +3,7 @@ package host_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -80,6 +81,40 @@ func TestLastWords(t *testing.T) {
 		if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "exit"}}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Fatalf("got %v", err)
 		}
+	}
+}
+
+// A step whose time is over before its request is sent learns why it waited.
+func TestWaitsInVain(t *testing.T) {
+	_, r := open(t, folder(t, "limits: {concurrency: 1}"), host.Options{Backoff: time.Hour})
+	if err := syscall.Kill(pid(t, r), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f, _ := r.Resolver("pid")
+	resolve := func(ctx context.Context) error {
+		_, err := f.Resolve(ctx, plugins.State{}, []string{"pid"})
+		return err
+	}
+	eventually(t, "the end of the process", func() bool { return resolve(t.Context()) != nil })
+	is := func(err error, want string) bool {
+		return errors.Is(err, context.DeadlineExceeded) && calls.KindOf(err) == calls.Timeout && err.Error() == "plugin sample, variable pid: "+want+": context deadline exceeded"
+	}
+	late, cancelLate := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancelLate()
+	if err := resolve(late); !is(err, "it is still being started") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error)
+	go func() { first <- resolve(ctx) }()
+	eventually(t, "that the first request is in the way", func() bool {
+		late, cancelLate := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancelLate()
+		return is(resolve(late), "it has 1 requests to answer before (limits.concurrency in plugin.yaml)")
+	})
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) || calls.KindOf(err) != calls.Canceled {
+		t.Errorf("the first got %v", err)
 	}
 }
 

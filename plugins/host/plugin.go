@@ -206,3 +206,12 @@ func (p *plugin) errorf(kind calls.Kind, what, format string, args ...any) *call
 	}
 	return calls.Errorf(kind, "plugin %s%s: %w", p.entry.Name, what, fmt.Errorf(format, args...))
 }
+
+// fault is an error of the plugin's own making, with the way to look for it.
+func (p *plugin) fault(what, format string, args ...any) *calls.Error {
+	err := p.errorf(calls.Plugin, what, format, args...)
+	if dir := p.host.folders[p.entry.Name]; dir != "" { // else it runs inside this process
+		return err.WithHint("look for the fault in the plugin: scheduler plugins verify --log %q", dir)
+	}
+	return err
+}

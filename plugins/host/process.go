@@ -14,7 +14,9 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	gorunner "github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -203,6 +205,9 @@ func (p *program) describe(ctx context.Context, proc *process, m *Manifest, sum 
 		req.HostService = proc.services.id
 	}
 	d, err := proc.api.Describe(dctx, req)
+	if status.Code(err) == codes.DeadlineExceeded { // the other side may be first to see it
+		await(dctx)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

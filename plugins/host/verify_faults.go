@@ -69,6 +69,9 @@ func wantFailure(ctx context.Context, proc *process, reply *proto.Reply, err err
 // noStatus words a gRPC status that came where a failure is wanted.
 func noStatus(ctx context.Context, proc *process, err error) error {
 	tooLarge := status.Code(err) == codes.ResourceExhausted
+	if status.Code(err) == codes.DeadlineExceeded { // the other side may be first to see it
+		await(ctx)
+	}
 	err = fault(proc, err)
 	switch {
 	case tooLarge:

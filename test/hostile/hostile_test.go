@@ -290,6 +290,17 @@ func says(t *testing.T, err error, kind calls.Kind, want string) {
 	}
 }
 
+// saysHow checks that an error, as the user of a flow reads it, says what to do next.
+func saysHow(t *testing.T, err error) {
+	t.Helper()
+	for _, way := range []string{"scheduler plugins ", "plugin.yaml", "leave the score out", "one verdict per item", "try again"} {
+		if err != nil && strings.Contains(err.Error()+calls.HintOf(err), way) {
+			return
+		}
+	}
+	t.Errorf("the error says no way out: %v (%s)", err, calls.HintOf(err))
+}
+
 func TestStart(t *testing.T) {
 	for at, want := range map[string]string{
 		"exit":                  "it ended before the handshake: exit status 3; it wrote:\nno licence was found",
@@ -383,6 +394,7 @@ func TestRequest(t *testing.T) {
 				w.trust(t)
 				_, err := w.judge(t.Context(), t, "hostile", mode)
 				says(t, err, want.kind, want.text)
+				saysHow(t, err)
 				w.healthy(t, "healthy")
 				w.healthy(t, "hostile")
 			})
@@ -396,6 +408,7 @@ func TestReplyToNoRequest(t *testing.T) {
 	for _, mode := range []string{"wrong id", "zero id"} {
 		_, err := w.judge(t.Context(), t, "hostile", mode)
 		says(t, err, calls.Plugin, "it broke the protocol: it answered request ")
+		saysHow(t, err)
 		w.healthy(t, "healthy")
 		w.healthy(t, "hostile")
 	}
@@ -410,7 +423,9 @@ func TestVariable(t *testing.T) {
 		"not UTF-8":  "it is no JSON",
 		"other name": `it gave a value for "uninvited", for which nobody asked`,
 	} {
-		says(t, w.resolve(t.Context(), "hostile", mode), calls.Plugin, want)
+		err := w.resolve(t.Context(), "hostile", mode)
+		says(t, err, calls.Plugin, want)
+		saysHow(t, err)
 		w.healthy(t, "hostile")
 	}
 }
@@ -441,6 +456,7 @@ func TestCall(t *testing.T) {
 			w.trust(t)
 			_, err := w.exec(t.Context(), t, "hostile", "act", mode)
 			says(t, err, want.kind, want.text)
+			saysHow(t, err)
 			w.healthy(t, "healthy")
 			w.healthy(t, "hostile")
 		})
@@ -598,6 +614,7 @@ func TestRestarts(t *testing.T) {
 	}
 	_, err := w.judge(t.Context(), t, "hostile", "healthy")
 	says(t, err, calls.Plugin, "it failed 2 times in a row and is not started again for 1h0m0s; the last time: its process ended: signal: killed")
+	saysHow(t, err)
 	w.healthy(t, "healthy")
 }
 
@@ -610,5 +627,33 @@ func TestStepEndsFirst(t *testing.T) {
 		if _, err := w.judge(ctx, t, "hostile", mode); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the error is %v", mode, err)
 		}
+	}
+}
+
+// Where the time of the step is over first, the error says who took it.
+func TestStepTimesOut(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	w.trust(t)
+	timesOut := func(what string, use func(ctx context.Context) error) {
+		t.Helper()
+		w.healthy(t, "hostile")
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		err := use(ctx)
+		says(t, err, calls.Timeout, what+": no answer yet")
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it is no end of the time of the step: %v", err)
+		}
+	}
+	for _, mode := range []string{"hang", "stop"} {
+		timesOut("function judge", func(ctx context.Context) error {
+			_, err := w.judge(ctx, t, "hostile", mode)
+			return err
+		})
+		timesOut("call act", func(ctx context.Context) error {
+			_, err := w.exec(ctx, t, "hostile", "act", mode)
+			return err
+		})
+		timesOut("variable hostile_value", func(ctx context.Context) error { return w.resolve(ctx, "hostile", mode) })
 	}
 }
