@@ -11,6 +11,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,6 +85,11 @@ type Host struct {
 	problems []error
 	wrong    map[string]error
 
+	// closing ends with the host; users are what Close waits for: see use.
+	closing context.Context
+	close   context.CancelFunc
+	users   sync.WaitGroup
+
 	mu      sync.Mutex
 	sockets *socketDir // nil before the first start
 	lock    *lock
@@ -91,12 +97,20 @@ type Host struct {
 	closed  bool
 }
 
+// newHost is a host that has found and trusts nothing.
+func newHost(opts Options) *Host {
+	h := &Host{
+		opts: opts.withDefaults(), folders: map[string]string{}, wrong: map[string]error{},
+		plugins: map[string]*plugin{}, lock: &lock{Version: lockVersion},
+	}
+	h.closing, h.close = context.WithCancel(context.Background())
+	return h
+}
+
 // Open finds plugins and reads the lock file. It starts nothing. A lock file that
 // cannot be read is an error; folders that are wrong are problems of [Host.List].
 func Open(opts Options) (*Host, error) {
-	h := &Host{
-		opts: opts.withDefaults(), folders: map[string]string{}, wrong: map[string]error{}, plugins: map[string]*plugin{},
-	}
+	h := newHost(opts)
 	h.find()
 	var err error
 	if h.lock, err = readLock(opts.LockFile); err != nil {
@@ -224,6 +238,24 @@ func (p *plugin) register(r *calls.Registry) error {
 	return errors.Join(problems...)
 }
 
+// use says that something of the host is used till done is called, for which Close
+// waits. The context ends with the host too.
+func (h *Host) use(ctx context.Context) (_ context.Context, done func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, errClosed
+	}
+	h.users.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.closing, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		h.users.Done()
+	}, nil
+}
+
 // Close stops all plugins in bounded time: gracefully, then by force. When it
 // returns no process and no file of theirs is left.
 func (h *Host) Close() error {
@@ -235,6 +267,8 @@ func (h *Host) Close() error {
 	h.closed = true
 	all := h.plugins
 	h.mu.Unlock()
+	h.close()
+	h.users.Wait()
 	var stopping sync.WaitGroup
 	for _, p := range all {
 		stopping.Go(p.close)

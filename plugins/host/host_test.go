@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -539,6 +540,28 @@ func TestAfterClose(t *testing.T) {
 	f, _ := r.Importance("sample.echo")
 	if _, err := f.Judge(t.Context(), plugins.State{}, make([]plugins.Item, 1)); err == nil || !strings.Contains(err.Error(), "plugins are shut down") {
 		t.Errorf("got %v", err)
+	}
+	if _, err := h.Trust(t.Context(), "sample"); err == nil || err.Error() != "plugin sample: plugins are shut down" {
+		t.Errorf("trusting it: %v", err)
+	}
+}
+
+// A host that is closed while a plugin is being trusted leaves nothing behind, whoever
+// comes first: the folder of sockets must be empty at the end.
+func TestCloseWhileTrusting(t *testing.T) {
+	for range 5 {
+		dir := folder(t, "")
+		h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), host.LockName), TempDir: shortDir(t), Keeper: true})
+		trusted := make(chan error)
+		go func() {
+			_, err := h.Trust(t.Context(), "sample")
+			trusted <- err
+		}()
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		<-trusted // it may have come first
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // and granted the services. Everything goes over the wire as with a program of its
 // own, so tests of a plugin can be run on both.
 func InProcess(server proto.PluginServer, opts Options, services ...string) (*Host, error) {
-	h := &Host{opts: opts.withDefaults(), folders: map[string]string{}, plugins: map[string]*plugin{}, lock: &lock{Version: lockVersion}}
+	h := newHost(opts)
 	m := &Manifest{Services: services, Limits: defaultLimits()}
 	ctx := context.Background()
 	d, err := server.Describe(ctx, &proto.DescribeRequest{})

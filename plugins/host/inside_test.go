@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
@@ -104,5 +107,24 @@ func TestDifference(t *testing.T) {
 	now.Session = true
 	if got, want := old.Changes(now), `its version is 2, not 1, it serves Session, or does so no longer, "b" changed, "d" is new, "a" is gone`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// A plugin that asks again and again for what it was not granted does not fill the log.
+func TestRefusalIsLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	s := newServices("p", &Manifest{Name: "p", Services: []string{serviceVars}}, slog.New(slog.NewTextHandler(&log, nil)))
+	for range 3 {
+		for _, service := range []string{serviceMemory, serviceLLM} {
+			if _, _, _, err := s.use(t.Context(), "", service); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("got %v", err)
+			}
+		}
+		if _, err := s.Log(t.Context(), &proto.LogRequest{Level: "info"}); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := strings.Count(log.String(), "not granted"); n != 3 {
+		t.Errorf("the log has %d lines for 3 services:\n%s", n, log.String())
 	}
 }

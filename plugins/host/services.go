@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +47,7 @@ type services struct {
 	stopped bool
 	next    uint64
 	tickets map[string]*ticket
+	refused []string // services that it asked for without being granted them
 }
 
 func newServices(plugin string, m *Manifest, log *slog.Logger) *services {
@@ -143,8 +145,8 @@ func (t *ticket) cause(failure string) error {
 }
 
 // issue makes the token of a request. closed must be called when the request is
-// over: it ends the calls that still run and
-// waits for them, for what they use is the step's.
+// over: it ends the calls that still run and waits for them, for what they use is
+// the step's.
 func (s *services) issue(ctx context.Context, t *ticket) (token string, closed func()) {
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	t.left.Store(int64(s.manifest.Limits.HostCalls))
@@ -165,10 +167,24 @@ func (s *services) issue(ctx context.Context, t *ticket) (token string, closed f
 	}
 }
 
+// refuse tells the log that a service was asked for, once: the plugin may do so
+// without end.
+func (s *services) refuse(service string) {
+	s.mu.Lock()
+	known := slices.Contains(s.refused, service)
+	if !known {
+		s.refused = append(s.refused, service)
+	}
+	s.mu.Unlock()
+	if !known {
+		s.log.Warn("the plugin asked for a service that it was not granted", "service", service)
+	}
+}
+
 // use begins a call of the host. done must be called at its end.
 func (s *services) use(ctx context.Context, token, service string) (t *ticket, callCtx context.Context, done func(), err error) {
 	if !s.manifest.grants(service) {
-		s.log.Warn("the plugin asked for a service that it was not granted", "service", service)
+		s.refuse(service)
 		return nil, nil, nil, status.Errorf(codes.PermissionDenied,
 			"the plugin %s was not granted the service %s: list it under services in %s, then run: scheduler plugins trust %s",
 			s.plugin, service, ManifestName, s.plugin)

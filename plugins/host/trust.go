@@ -67,8 +67,16 @@ func (h *Host) Trust(ctx context.Context, name string) (*Entry, error) {
 // is refused.
 func (h *Host) TrustAs(ctx context.Context, w *Wants) (*Entry, error) {
 	name := w.Manifest.Name
+	ctx, done, err := h.use(ctx)
+	if err != nil {
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
+	}
+	defer done()
 	proc, err := (&program{host: h, name: name, dir: w.Dir, wanted: w.SHA256}).launch(ctx)
 	if err != nil {
+		if h.closing.Err() != nil {
+			err = errClosed
+		}
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", name, err)
 	}
 	proc.stop(h.opts.StopGrace)

@@ -23,10 +23,8 @@ func Single(ctx context.Context, dir string, opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{
-		opts: opts.withDefaults(), folders: map[string]string{m.Name: dir},
-		plugins: map[string]*plugin{}, lock: &lock{Version: lockVersion},
-	}
+	h := newHost(opts)
+	h.folders[m.Name] = dir
 	proc, err := (&program{host: h, name: m.Name, dir: dir}).launch(ctx)
 	if err != nil {
 		return nil, errors.Join(calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err), h.Close())
