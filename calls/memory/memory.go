@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -313,6 +314,12 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	}
 	if n := len(m.Content); n > MaxContent {
 		return calls.Errorf(calls.Invalid, "the content of a memory has %d bytes, at most %d are possible", n, MaxContent).WithHint("store it in parts, such as paragraphs")
+	}
+	// Names that are not text would be told apart here and not where they are exported.
+	for _, part := range [...]struct{ name, text string }{{"content", m.Content}, {"user_id", m.Context.UserID}, {"session_id", m.Context.SessionID}} {
+		if !utf8.ValidString(part.text) {
+			return calls.Errorf(calls.Invalid, "the %s of a memory is not UTF-8", part.name).WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
+		}
 	}
 	if m.Timestamp.IsZero() {
 		m.Timestamp = now

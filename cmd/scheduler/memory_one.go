@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +56,12 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 		if err != nil {
 			return exitError{exitFailed, fmt.Errorf("reading stdin: %w", err)}
 		}
-		text = strings.TrimRight(string(data), "\r\n")
+		text = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n")
+	}
+	for name, given := range map[string]string{"--role": m.role, "--context": m.other} { // the store looks at the rest
+		if !utf8.ValidString(given) {
+			return usageError(fmt.Errorf("%s: %q is not UTF-8", name, given))
+		}
 	}
 	at, err := parseTime(m.timestamp)
 	if err != nil {
@@ -250,12 +256,11 @@ it is interrupted, the same command goes on with the rest.`,
 				which.Users, err = scope.users()
 			} else {
 				which.Users, err = scope.usersOrAll()
-				which.ID = args[0]
 			}
 			if err != nil {
 				return err
 			}
-			if which.ID != "" {
+			if len(args) > 0 { // also where it is "", as a variable that is not set: that is not all of them
 				if which.ID, err = memory.CheckID(memory.MemoryID, args[0]); err != nil {
 					return usageError(fmt.Errorf("%q is no id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
 				}

@@ -121,6 +121,59 @@ func TestMemorySalvageSnapshots(t *testing.T) {
 	}
 }
 
+// An id that is empty, as that of a variable that is not set, is no id: nothing goes.
+func TestMemoryDeleteOfNoID(t *testing.T) {
+	p := newMemoryProgram(t)
+	p.must("", "memory", "add", "--user", "ann", "Figs are ripe in August.")
+	for _, args := range [][]string{{""}, {"", "--user", "ann"}, {"", "--all-users"}} {
+		if code := p.run("", append([]string{"memory", "delete"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), `"" is no id of a memory`) {
+			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
+		}
+	}
+	if found := p.must("", "memory", "search", "--user", "ann", "figs"); !strings.Contains(found, "August") {
+		t.Errorf("found %q", found)
+	}
+}
+
+// What is not UTF-8 is refused, for two names could become one; what editors put in front
+// of a text is not a part of it.
+func TestMemoryEncodings(t *testing.T) {
+	p := newMemoryProgram(t)
+	for want, args := range map[string][]string{
+		"the content of a memory is not UTF-8":    {"fa\xe7ade"},
+		"the user_id of a memory is not UTF-8":    {"--user", "M\xfcller", "x"},
+		"the session_id of a memory is not UTF-8": {"--session", "\xff", "x"},
+		`--role: "\xff" is not UTF-8`:             {"--role", "\xff", "x"},
+		`--context: "M\xfcller" is not UTF-8`:     {"--context", "M\xfcller", "x"},
+	} {
+		if code := p.run("", append([]string{"memory", "add"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
+		}
+	}
+	if code := p.run("{\"content\": \"one\"}\n{\"content\": \"é fa\xe7ade\"}\n", "memory", "import", "--jsonl", "-"); code != exitUsage ||
+		!strings.Contains(p.stderr.String(), "-:2: column 18: the byte 0xe7 is not UTF-8") {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+	if code := p.run("\xff\xfet\x00", "memory", "add", "-"); code != exitUsage { // UTF-16
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+	id := strings.TrimSpace(p.must("\ufefftea\r\n", "memory", "add", "-"))
+	if got := p.must("", "memory", "export", "--jsonl", "-"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"content":"tea"`) {
+		t.Errorf("got %s", got)
+	}
+	p.must("", "memory", "export", "out")
+	file := filepath.Join("out", "memories", id+".json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(file, strings.Replace(string(data), `"user_id": ""`, "\"user_id\": \"M\xfcller\"", 1))
+	p.must("", "memory", "import", "out", "--state-dir", "other")
+	if said := p.stderr.String(); !strings.Contains(said, "it is not UTF-8") || !strings.Contains(said, "imported 0 memories") {
+		t.Errorf("said %s", said)
+	}
+}
+
 func TestMemoryMirror(t *testing.T) {
 	p := newMemoryProgram(t)
 	p.write("scheduler.yaml", "memory: {mirror: mirror}\n")

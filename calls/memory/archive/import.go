@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -146,6 +147,10 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 		data, err := fs.ReadFile(in.files, file)
 		if err != nil {
 			in.problem(file, "%v", err)
+			continue
+		}
+		if !utf8.Valid(data) { // what is lost may be what tells two users apart
+			in.problem(file, "it is not UTF-8")
 			continue
 		}
 		v, err := value.ParseJSON(data)

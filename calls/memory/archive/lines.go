@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -156,6 +157,24 @@ func each(ctx context.Context, name string, file io.Reader, options Options, use
 	return nil
 }
 
+// checkUTF8 refuses other encodings: their letters would be lost, and with them what
+// tells the names of users apart.
+func checkUTF8(text []byte) error {
+	if utf8.Valid(text) {
+		return nil
+	}
+	good := len(text)
+	for i := 0; i < good; {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			good = i
+		}
+		i += size
+	}
+	return calls.Errorf(calls.Invalid, "column %d: the byte %#x is not UTF-8", 1+utf8.RuneCount(text[:good]), text[good]).
+		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
+}
+
 // ErrJSON says where the JSON of one line is wrong; err is that of its parser, which
 // counts lines too.
 func ErrJSON(err error) error {
@@ -164,6 +183,9 @@ func ErrJSON(err error) error {
 
 // read reads a line.
 func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
+	if err := checkUTF8(text); err != nil {
+		return m, err
+	}
 	v, err := value.ParseJSON(text)
 	if err != nil {
 		return m, ErrJSON(err)
