@@ -45,7 +45,7 @@ func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	for _, one := range rejected.List() {
 		if pointer, reason := rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: the answer %s was not taken: %s", pointer, clipped(given.JSON()), reason))
+			add(fmt.Sprintf("%s: the answer %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
 			told[pointer] = true
 		}
 	}
@@ -93,8 +93,11 @@ func (w *WaitingFor) misfit(pointer string, found value.Value) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%s: %s %s does not fit: %s", pointer, what, clipped(have.JSON()), problems[0])
+	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, clipped(have.JSON()), problems[0])
 }
+
+// named is a pointer in a message: that of the whole would not be seen.
+func named(pointer string) string { return cmp.Or(pointer, `""`) }
 
 // rejection is one of the answers that slot did not take.
 func rejection(v value.Value) (pointer, reason string) {
@@ -156,10 +159,20 @@ func ParseAnswer(text string, waiting []WaitingFor) (Answer, error) {
 	}
 	a.Step = w.Step
 	a.Value, err = fromText(s, typed)
-	if err != nil {
-		return Answer{}, a.refused(err)
+	if err == nil {
+		return a, nil
 	}
-	return a, nil
+	e := calls.Errorf(calls.Invalid, "%w", a.refused(err))
+	if problems := (schema.Problems)(nil); !errors.As(err, &problems) || !ofType(problems) {
+		return Answer{}, e
+	}
+	switch {
+	case !ofType(s.Check(value.OfList())):
+		e = e.WithHint("write the array as JSON: [...]")
+	case !ofType(s.Check(value.OfMap(nil))):
+		e = e.WithHint("write the object as JSON: {...}")
+	}
+	return Answer{}, e
 }
 
 // cutAnswer parts the place from the value. A pointer may hold the equals sign as
@@ -233,6 +246,11 @@ func AnswersOf(doc value.Value, waiting []WaitingFor) ([]Answer, error) {
 	}
 	var answers []Answer
 	for key, v := range doc.Map().All() {
+		if !isStep(key) && one == "" && v.Kind() == value.Object && !strings.HasPrefix(key, "/") {
+			// Where several wait it is meant as a step: CheckAnswers says that there is none.
+			answers = append(answers, Answer{Step: key})
+			continue
+		}
 		if !isStep(key) || v.Kind() != value.Object {
 			answers = append(answers, Answer{one, pointerOf(key), v})
 			continue
