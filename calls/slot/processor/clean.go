@@ -13,13 +13,18 @@ import (
 // clean is an answer for a place without what the schema does not know and with
 // its scalars as the schema has them. ok is false where nothing is left.
 func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
+	return t.part(tokens, v, false)
+}
+
+// part is clean; item says that v is of an array, whose items have no names to know.
+func (t *take) part(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
 	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
 		t.reject(join(tokens), value.Value{}, "the answer has too many pieces")
 		return value.Value{}, false
 	}
 	place := t.p.schema.Describe(join(tokens))
 	switch {
-	case !place.Known:
+	case !place.Known && !item:
 		t.reject(join(tokens), v, "the schema has no such property")
 		return value.Value{}, false
 	case v.IsNull():
@@ -27,7 +32,7 @@ func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bo
 	case v.Kind() == value.Object:
 		m := value.NewMap(v.Map().Len())
 		for name, member := range v.Map().All() {
-			if inner, ok := t.clean(append(slices.Clip(tokens), name), member); ok {
+			if inner, ok := t.part(append(slices.Clip(tokens), name), member, false); ok {
 				m.Set(name, inner)
 			}
 		}
@@ -35,7 +40,7 @@ func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bo
 	case v.Kind() == value.List:
 		items := []value.Value{}
 		for i, item := range v.List() {
-			if inner, ok := t.clean(append(slices.Clip(tokens), strconv.Itoa(i)), item); ok {
+			if inner, ok := t.part(append(slices.Clip(tokens), strconv.Itoa(i)), item, true); ok {
 				items = append(items, inner)
 			}
 		}

@@ -171,16 +171,21 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 			f.reject(key, member, err.Error())
 			continue
 		}
+		if key == "" && len(t.open[""]) > 0 && member.Kind() == value.Object {
+			tokens = nil // the root was asked for, by its pointer
+		}
 		t.offer(tokens, member, strings.HasPrefix(key, "/") || len(tokens) == 0)
 	}
 	return t.settle()
 }
 
 // ApplyDefaults gives missing properties the defaults that the schema has for
-// them, where those fit.
+// them, where those fit. Nothing is said of one that does not and is not the
+// property's own: that of another branch of a union.
 func (f *Filling) ApplyDefaults() {
 	for range maxRounds {
 		t, found := f.newTake(Default), false
+		before, borrowed := len(f.rejected), map[string]bool{}
 		for _, fault := range f.faults {
 			if fault.Keyword != "required" {
 				continue
@@ -189,10 +194,18 @@ func (f *Filling) ApplyDefaults() {
 			tokens, err := split(fault.Pointer)
 			if _, has := f.data.At(fault.Pointer); ok && err == nil && !has {
 				found = true
+				if _, own := fault.Schema.Get("default"); !own {
+					borrowed[fault.Pointer] = true
+				}
 				t.place(tokens, copied(def), true)
 			}
 		}
-		if !found || t.settle() == 0 {
+		if !found {
+			return
+		}
+		taken := t.settle()
+		said := slices.DeleteFunc(f.rejected[before:], func(r Rejection) bool { return borrowed[r.Pointer] })
+		if f.rejected = f.rejected[:before+len(said)]; taken == 0 {
 			return
 		}
 	}

@@ -141,6 +141,9 @@ func TestTake(t *testing.T) {
 		{name: "a root of another kind", schema: `{"anyOf":[{"type":"array"},{"type":"object","required":["k"]}]}`, known: `{"x":1}`, answer: `{"":[1]}`, want: `[1]`},
 		{name: "a part that must be another one", schema: `{"properties":{"o":{"const":{"a":[1]}}}}`, known: `{"o":{"a":[]}}`, answer: `{"o":{"a":[1]}}`, want: `{"o":{"a":[1]}}`},
 		{name: "what another member needs", schema: `{"properties":{"card":{}},"dependencies":{"card":["zip"]}}`, known: `{"card":1}`, answer: `{"/zip":"2"}`, want: `{"card":1,"zip":"2"}`},
+		{name: "a root with a nameless member", schema: `{"type":"object","properties":{"":{"type":"integer"},"a":{"type":"integer"}},"minProperties":2}`, known: `{"":1}`, answer: `{"":{"a":2}}`,
+			want: `{"":1,"a":2}`},
+		{name: "a list beside objects with names", schema: `{"properties":{"x":{"anyOf":[{"enum":[["n"]]},{"properties":{"k":{}},"required":["k"]}]}},"required":["x"]}`, known: `{}`, answer: `{"/x":["n"]}`, want: `{"x":["n"]}`},
 		{name: "names that are wrong", schema: `{"type":"object","properties":{"o":{"type":"object","propertyNames":{"enum":["a","b"]}}}}`, known: `{"o":{"c":1}}`, answer: `{"/o":{"a":1}}`, want: `{"o":{"a":1}}`},
 		{name: "no object", schema: weather, known: `{"city":"x"}`, answer: `["x"]`, want: `{"city":"x"}`, missing: "/date", rejected: " "},
 
