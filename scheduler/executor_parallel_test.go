@@ -158,8 +158,11 @@ steps:
 		t.Error(diff)
 	}
 	for _, ev := range r.Events {
-		if ev.Type == scheduler.StepFailed && ev.Step != "c" && ev.Data.Error.Kind != calls.Canceled {
-			t.Errorf("the sibling %s fails with %v", ev.Step, ev.Data.Error)
+		if ev.Type != scheduler.StepFailed || ev.Step == "c" {
+			continue
+		}
+		if e := ev.Data.Error; e.Kind != calls.Canceled || e.Message != "stopped, because the step c failed" {
+			t.Errorf("the sibling %s fails with %v", ev.Step, e)
 		}
 	}
 }

@@ -339,6 +339,9 @@ func (t *task) finished(output value.Value) outcome {
 // failed is the outcome of a task that did not; with on_error: continue, its
 // error is its output.
 func (t *task) failed(err error) outcome {
+	if why := context.Cause(t.run.ctx); errors.Is(err, context.Canceled) && calls.KindOf(why) == calls.Canceled {
+		err = why // it says more than that the context was cancelled
+	}
 	f := t.run.failureOf(err, t.step.Pos)
 	if f.Info.Step == "" {
 		f.Info.Step = t.path()

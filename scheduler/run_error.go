@@ -135,10 +135,11 @@ func (r *run) recovered(err *error, where string) {
 // cancellation is why ctx ended, as an error of kind Canceled.
 func cancellation(ctx context.Context) error {
 	cause := context.Cause(ctx)
+	var own *calls.Error
 	switch {
 	case cause == nil || errors.Is(cause, context.Canceled):
 		return calls.Errorf(calls.Canceled, "the run was cancelled")
-	case errors.Is(cause, ErrCancelRequested):
+	case errors.As(cause, &own) && own.Kind == calls.Canceled: // it says so itself
 		return cause
 	}
 	return calls.Errorf(calls.Canceled, "the run was cancelled: %w", cause)

@@ -245,10 +245,17 @@ func (r *run) stop() {
 	}
 	r.stopping = true
 	r.cancelled = r.failure == nil
-	cause := context.Canceled
-	if r.cancelled {
-		cause = context.Cause(r.parent)
-	}
-	r.cancel(cause)
+	r.cancel(r.whyStopped())
 	r.grace = time.AfterFunc(r.patience, r.giveUp)
+}
+
+// whyStopped is what the steps that are stopped say of it. The stream is locked.
+func (r *run) whyStopped() error {
+	switch {
+	case r.cancelled:
+		return context.Cause(r.parent)
+	case r.failure.Info.Step == "":
+		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
+	}
+	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.failure.Info.Step)
 }
