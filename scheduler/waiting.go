@@ -45,7 +45,7 @@ func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	for _, one := range rejected.List() {
 		if pointer, reason := rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: the answer %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
+			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
 			told[pointer] = true
 		}
 	}

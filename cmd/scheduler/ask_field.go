@@ -264,7 +264,12 @@ func needed(object value.Value, required []value.Value, document value.Value) (m
 	for _, r := range required {
 		name, _ := r.Str()
 		property, _ := properties.Get(name)
-		if only, ok := resolved(property, document).Get("const"); ok {
+		property = resolved(property, document)
+		only, isOne := property.Get("const")
+		if choices, _ := property.Get("enum"); len(choices.List()) == 1 {
+			only, isOne = choices.List()[0], true
+		}
+		if isOne {
 			name += ": " + display(only)
 		}
 		members = append(members, name)

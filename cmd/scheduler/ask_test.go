@@ -72,9 +72,9 @@ func TestAsk(t *testing.T) {
 		},
 		"a union tells its branches": {
 			`{required: [/a, /b, /c], definitions: {p: {type: object, required: [x, y], properties: {x: {const: 1}}}}, properties: {
-			  /a: {oneOf: [{$ref: "#/definitions/p"}, {type: object, required: [z]}]}, /b: {anyOf: [{type: integer}, {enum: [all]}, {type: integer}]}, /c: {const: big}}}`,
+			  /a: {oneOf: [{$ref: "#/definitions/p"}, {type: object, required: [z], properties: {z: {enum: [2]}}}]}, /b: {anyOf: [{type: integer}, {enum: [all]}, {type: integer}]}, /c: {const: big}}}`,
 			"{\"x\": 2}\n{\"z\": 2}\nall\nbig\n", []string{`a:/a={"z":2}`, `a:/b="all"`, `a:/c="big"`},
-			[]string{"a ({x: 1, y}|{z})\n    as JSON: {...}\n", "b (integer|all)\n", "c (big)"},
+			[]string{"a ({x: 1, y}|{z: 2})\n    as JSON: {...}\n", "b (integer|all)\n", "c (big)"},
 		},
 		"limits are told": {
 			`{required: [/a, /b, /c, /d], properties: {

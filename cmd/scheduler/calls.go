@@ -192,6 +192,9 @@ func typeOf(p value.Value) string {
 	}
 	if name, ok := kind.Str(); ok {
 		if items, has := p.Get("items"); name == "array" && has {
+			if item := typeOf(items); strings.Contains(item, "|") {
+				return "(" + item + ")[]"
+			}
 			return typeOf(items) + "[]"
 		}
 		return name

@@ -94,6 +94,11 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err != nil {
 		return err
 	}
+	if flow.Language == "" && options.Language != "" {
+		if err := a.config.languages().Check(options.Language); err != nil {
+			return usageError(fmt.Errorf("the run began in another language: %w", err))
+		}
+	}
 	if err := f.show.check(flow); err != nil {
 		return err
 	}
