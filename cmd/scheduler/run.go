@@ -83,7 +83,7 @@ to go on), 130 interrupted.`,
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
-	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind, and no memories")
+	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind; its memory is empty at the beginning, and gone at the end")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
 	f.show.register(flags)
