@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -22,8 +23,9 @@ var (
 // maxWords is how many words a reason names.
 const maxWords = 4
 
-// reason says in the language of the query why a memory was found.
-func reason(a *rank.Analysis, c *candidate, snapshots []string) string {
+// reason says in the language of the query why a memory was found, in the days of who
+// asks.
+func reason(a *rank.Analysis, c *candidate, snapshots []string, in *time.Location) string {
 	language, quote, and, end := "en", "“%s”", ", ", "; "
 	if a.Chinese {
 		language, and, end = "zh", "、", "；"
@@ -47,7 +49,7 @@ func reason(a *rank.Analysis, c *candidate, snapshots []string) string {
 		add(reasonSaid, c.doc.Speaker)
 	}
 	if c.hit.Date > 0 {
-		parts = append(parts, dateText(c.memory.Timestamp, a.Chinese))
+		parts = append(parts, dateText(c.memory.Timestamp.In(in), a.Chinese))
 	}
 	if c.hit.Timed {
 		add(reasonTimed)

@@ -130,7 +130,7 @@ func (q *Query) score(ix *rank.Index, a *rank.Analysis, r *ranking, memories []B
 		snapshots := slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
 		s := Scored{Memory: c.memory, Relevance: rounded(r.relevance(c.hit.Score)), Snapshots: snapshots}
 		if !q.cuts(s.Relevance) {
-			s.Reason = reason(a, &c, snapshots)
+			s.Reason = reason(a, &c, snapshots, q.Now.Location())
 			out = append(out, s)
 		}
 	}

@@ -30,9 +30,9 @@ an id nor a time: those are said again.
 
 A line is a memory, {"id", "content", "timestamp", "context": {"user_id",
 "session_id", "other_context"}}, of which only content must be there, or an utterance
-of a chat, {"is_user", "content", "timestamp"} or {"role", "content"}. --user and
---session are those of lines that name none. A line that is wrong is an error that
-names it, and nothing of the file is stored.
+of a chat, {"is_user", "content", "timestamp"} or {"role", "content"}. A timestamp that
+names no zone is UTC. --user and --session are those of lines that name none. A line
+that is wrong is an error that names it, and nothing of the file is stored.
 
 Of a directory the files count, not the index. What cannot be read is told, the rest
 is stored; --user takes only the memories of that user.`,

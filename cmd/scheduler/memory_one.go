@@ -44,7 +44,7 @@ same context, is not stored twice: the id is that of the first one.`,
 	flags.StringVar(&m.session, "session", "", "the conversation that it belongs to, a `session`")
 	flags.StringVar(&m.role, "role", "", "who said it in a chat: user, assistant; without a `role` it is something known rather than said")
 	flags.StringVar(&m.other, "context", "", "anything else about it, a `text` or a JSON object, in which speaker says who said it")
-	flags.StringVar(&m.timestamp, "timestamp", "", "when it happened, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
+	flags.StringVar(&m.timestamp, "timestamp", "", "when it happened, RFC 3339, or 2006-01-02T15:04:05 in local time (default: now)")
 	flags.StringVar(&m.id, "id", "", "the memory to replace, an `ID`; its old version is kept")
 	flags.BoolVar(&m.json, "json", false, "print {\"id\", \"state\"}: created, updated, unchanged or merged")
 	return cmd

@@ -73,6 +73,9 @@ func testBoosts(t *testing.T, f *fixture) {
 	f.same("the reason", "matches “hiking”, “go”; said by Caroline; 7 May 2025", found[0].Reason)
 	// Only a speaker, or only a time.
 	f.same("all of a speaker", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "what did she do on 7 May 2025?", MinRelevance: 0.5})[:1]))
+	// 12:00 UTC is the next day in the far east.
+	east := f.search(memory.Query{Text: "What happened on 8 May 2025?", Now: may.AddDate(0, 3, 0).In(time.FixedZone("", 13*3600)), MinRelevance: 0.5})
+	f.same("the day of who asks", "8 May 2025", east[0].Reason)
 	f.same("Chinese date", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "2025年5月7日", MinRelevance: 0.5})))
 	// What was said before helps a short question.
 	if got := f.search(memory.Query{Text: "And where?", Earlier: []string{"Did Mel go hiking?"}}); len(got) == 0 || got[0].Memory.Content != "I went hiking with the kids." {
