@@ -41,16 +41,20 @@ user with --user, or says --all-users. --user "" is the user without a name.`,
 // group gives a command its subcommands; without one it shows its help.
 func group(cmd *cobra.Command, subcommands ...*cobra.Command) {
 	cmd.AddCommand(subcommands...)
+	cmd.Args = onlySubcommands
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
+// onlySubcommands refuses a word that is no subcommand.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
 	var names []string
-	for _, c := range subcommands {
+	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return usageError(fmt.Errorf("%s has no %q%s: want one of %s", cmd.CommandPath(), args[0], didYouMean(args[0], names), strings.Join(names, ", ")))
-	}
+	return usageError(fmt.Errorf("%s has no %q%s: want one of %s", cmd.CommandPath(), args[0], didYouMean(args[0], names), strings.Join(names, ", ")))
 }
 
 // scopeFlags say whose memories a command is about.

@@ -197,7 +197,7 @@ those that you trust are started, when a flow uses them.`,
   scheduler plugins verify plugins.d/my-first
   scheduler plugins trust my-first
   scheduler plugins list`, "\n"),
-		Args: cobra.NoArgs,
+		Args: onlySubcommands,
 	}
 	list := newPluginsList(a)
 	cmd.RunE = list.RunE

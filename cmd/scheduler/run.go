@@ -176,7 +176,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language, workingDir()})
 	if !f.ephemeral {
-		j, err := a.openJournal(ctx)
+		j, err := a.makeJournal(ctx)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ the beginning or the end of one that fits no other, or last.`,
   scheduler runs show last --prompt answer
   scheduler runs events last | jq -c 'select(.type == "step.failed")'
   scheduler runs prune --older-than 720h --keep 100`, "\n"),
-		Args: cobra.NoArgs,
+		Args: onlySubcommands,
 	}
 	list := newRunsList(a)
 	cmd.RunE = list.RunE
@@ -45,7 +45,10 @@ the beginning or the end of one that fits no other, or last.`,
 func (a *app) withJournal(ctx context.Context, do func(scheduler.Journal) error) error {
 	path := filepath.Join(a.config.StateDir, journal.FileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return do(journal.NewMemory(time.Now))
+		if err := do(journal.NewMemory(time.Now)); !errors.Is(err, errNoRuns) {
+			return err
+		}
+		return a.noRuns()
 	}
 	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
 	if err != nil {
@@ -55,8 +58,28 @@ func (a *app) withJournal(ctx context.Context, do func(scheduler.Journal) error)
 	return errors.Join(err, j.Close())
 }
 
-// openJournal opens or makes the journal for a command that writes to it.
+var errNoRuns = errors.New("the journal has no runs")
+
+// noRuns says where runs were looked for.
+func (a *app) noRuns() error {
+	dir, err := filepath.Abs(a.config.StateDir)
+	if err != nil {
+		dir = a.config.StateDir
+	}
+	return usageError(calls.Errorf(calls.NotFound, "%w: there is no journal in %s", errNoRuns, dir).
+		WithHint("go to the directory where the run began, or name its journal with --state-dir"))
+}
+
+// openJournal opens the journal that is there to go on with a run of it.
 func (a *app) openJournal(ctx context.Context) (*journal.SQLite, error) {
+	if _, err := os.Stat(filepath.Join(a.config.StateDir, journal.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, a.noRuns()
+	}
+	return a.makeJournal(ctx)
+}
+
+// makeJournal opens or makes the journal for a new run.
+func (a *app) makeJournal(ctx context.Context) (*journal.SQLite, error) {
 	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
 	if err != nil {
 		return nil, exitError{exitFailed, err}
@@ -94,7 +117,7 @@ func findRun(ctx context.Context, j scheduler.RunReader, name string) (string, e
 	case len(fits) > 1:
 		return "", usageError(fmt.Errorf("%q fits %d runs: write more of the id", name, len(fits)))
 	case len(ids) == 0:
-		return "", usageError(errors.New("the journal has no runs"))
+		return "", usageError(errNoRuns)
 	}
 	hint := "scheduler runs lists them"
 	if near := nearestRun(name, append(ids, "last")); near != "" {

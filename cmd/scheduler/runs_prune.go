@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,7 +54,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 				if err != nil {
 					return exitError{exitFailed, err}
 				}
-				return a.tellPruned(prune, pruned, f.json)
+				return a.tellPruned(cmd.Context(), j, prune, pruned, f.json)
 			})
 		},
 	}
@@ -83,7 +84,7 @@ func (f *pruneFlags) prune() (prune scheduler.Prune, err error) {
 }
 
 // tellPruned says what was deleted, and what was named and stayed.
-func (a *app) tellPruned(prune scheduler.Prune, pruned *scheduler.Pruned, asJSON bool) error {
+func (a *app) tellPruned(ctx context.Context, j scheduler.RunReader, prune scheduler.Prune, pruned *scheduler.Pruned, asJSON bool) error {
 	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
 	if asJSON {
 		return a.printJSON(value.OfMap(value.Pairs(
@@ -91,9 +92,24 @@ func (a *app) tellPruned(prune scheduler.Prune, pruned *scheduler.Pruned, asJSON
 	}
 	fmt.Fprintf(a.stderr, "deleted %s, %d KiB\n", count(len(pruned.Runs), "run"), pruned.Bytes>>10)
 	for _, id := range kept {
-		fmt.Fprintf(a.stderr, "kept %s: it does not fit the flags, or is running or waiting\n", id)
+		info, err := j.Run(ctx, id)
+		if err != nil {
+			return exitError{exitFailed, err}
+		}
+		fmt.Fprintf(a.stderr, "kept %s: %s\n", id, whyKept(info, prune))
 	}
 	return nil
+}
+
+// whyKept says why a run was not deleted that was named.
+func whyKept(info *scheduler.RunInfo, prune scheduler.Prune) string {
+	switch {
+	case info.Holder != nil:
+		return fmt.Sprintf("the process %d on %s is at it", info.Holder.PID, info.Holder.Host)
+	case !prune.Force && (info.State == scheduler.RunRunning || info.State == scheduler.RunWaiting):
+		return fmt.Sprintf("it is %s; --force deletes it all the same", standing(info))
+	}
+	return "it does not fit the flags"
 }
 
 // parseAge reads a duration, days included.

@@ -132,6 +132,10 @@ func printStep(w *tabwriter.Writer, s *scheduler.StepState, waiting []scheduler.
 			note = "waits for " + strings.Join(one.Pointers(), ", ")
 		}
 	}
+	took := "-" // not over yet
+	if s.DurationMS > 0 {
+		took = milliseconds(s.DurationMS)
+	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
-		s.ID, s.Call, s.State, s.Attempts, milliseconds(s.DurationMS), s.Usage.Total(), visible(note))
+		s.ID, s.Call, s.State, s.Attempts, took, s.Usage.Total(), visible(note))
 }
