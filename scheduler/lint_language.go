@@ -113,26 +113,45 @@ func (u *unit) lintLanguage() {
 // lintTexts looks at a set of texts that a step uses, once in a flow. none are the
 // files of the set where the language has none of them.
 func (u *unit) lintTexts(set *calls.Texts) (none []string) {
-	known, key := u.loading.Languages, u.language+"/"+set.Folder
+	key := u.language + "/" + set.Folder
 	if u.loading.texts[key] {
 		return nil
 	}
 	u.loading.texts[key] = true
-	names := calls.WithoutRegion(u.language)
+	problems, none := u.loading.Languages.look(u.language, set)
+	u.problems = append(u.problems, problems...)
+	return none
+}
+
+// Lint finds what is wrong with the texts of a call in a language, outside of flows.
+func (l *Languages) Lint(language string, def calls.Definition) (problems Problems) {
+	for i := range def.Texts {
+		set := &def.Texts[i]
+		faults, none := l.look(language, set)
+		problems = append(problems, faults...)
+		if len(none) > 0 {
+			problems = append(problems, l.gaps(language, set.Folder, set.Names())...)
+		}
+	}
+	return problems
+}
+
+// look finds what is wrong with a set of texts in a language, whatever its region. none
+// are the files of the set where there are none of them.
+func (l *Languages) look(language string, set *calls.Texts) (problems Problems, none []string) {
 	missing := set.Names()
-	for _, name := range names {
-		faults, without := known.lint(name, set)
-		u.problems = append(u.problems, faults...)
+	for _, name := range calls.WithoutRegion(language) {
+		faults, without := l.lint(name, set)
+		problems = append(problems, faults...)
 		missing = slices.DeleteFunc(missing, func(file string) bool { return !slices.Contains(without, file) })
 	}
 	if len(missing) < len(set.Names()) {
-		u.problems = append(u.problems, known.gaps(u.language, set.Folder, missing)...)
-		return nil
+		return append(problems, l.gaps(language, set.Folder, missing)...), nil
 	}
 	for _, name := range missing {
 		none = append(none, set.Folder+"/"+name)
 	}
-	return none
+	return problems, none
 }
 
 // maxText bounds a text that users write, in bytes.

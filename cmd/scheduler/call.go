@@ -90,12 +90,38 @@ type callRunner struct {
 	registry *calls.Registry
 	client   calls.HTTP
 	memory   calls.Memory
+	// spoken are the languages whose texts were looked at, with what is wrong.
+	spoken map[string]error
+}
+
+// speaks looks at the texts of the call in a language, once; warnings are printed.
+func (r *callRunner) speaks(language string) error {
+	if err, known := r.spoken[language]; known {
+		return err
+	}
+	languages := r.app.config.languages()
+	err := languages.Check(language)
+	if err == nil {
+		problems := languages.Lint(language, r.def)
+		for _, p := range problems.Warnings() {
+			fmt.Fprintln(r.app.stderr, p)
+		}
+		if faults := problems.Err(); faults != nil {
+			err = calls.Errorf(calls.Invalid, "%w", faults)
+		}
+	}
+	if r.spoken == nil {
+		r.spoken = map[string]error{}
+	}
+	r.spoken[language] = err
+	return err
 }
 
 func (r *callRunner) env() *calls.Env {
 	env := calls.NewEnv()
 	env.Functions = r.registry
 	env.MediaRoots = r.app.config.Media
+	env.Languages = r.app.config.languages().Files
 	env.Tokens = tokens.For("")
 	env.HTTP, env.Memory = r.client, r.memory
 	env.Calls = plainCalls{r.registry, env}
@@ -130,8 +156,12 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 			return usageError(fmt.Errorf("--with: %s:%w", with, err))
 		}
 	}
+	language := r.app.config.language()
+	if err := r.speaks(language); err != nil {
+		return usageError(err)
+	}
 	env := r.env()
-	env.Vars = &calls.Vars{Language: r.app.config.language(), Now: time.Now(), Scope: scope}
+	env.Vars = &calls.Vars{Language: language, Now: time.Now(), Scope: scope}
 	if r.def.Info.UsesLLM {
 		name := r.app.config.LLM.Default
 		if name != "" {
@@ -288,7 +318,8 @@ func (r *callRunner) envOf(request *callRequest) (*calls.Env, error) {
 	language := v.Language
 	if language == "" {
 		language = r.app.config.language()
-	} else if err := r.app.config.languages().Check(language); err != nil {
+	}
+	if err := r.speaks(language); err != nil {
 		return nil, fmt.Errorf("vars.language: %w", err)
 	}
 	env.Vars = &calls.Vars{
