@@ -13,6 +13,7 @@ const { execFileSync } = require('node:child_process')
 const fs = require('node:fs')
 const net = require('node:net')
 const path = require('node:path')
+const util = require('node:util')
 const grpc = require('@grpc/grpc-js')
 const loader = require('@grpc/proto-loader')
 
@@ -76,13 +77,12 @@ function json (value) {
 
 const parse = bytes => bytes && bytes.length ? JSON.parse(bytes.toString()) : undefined
 
+// Anything can be thrown, also nothing.
 function failure (error) {
-  if (!(error instanceof PluginError)) console.error(error)
-  return {
-    kind: error.kind || 'plugin',
-    message: error instanceof PluginError ? error.message : error.details || String(error),
-    hint: error.hint || ''
-  }
+  if (error instanceof PluginError) return { kind: String(error.kind), message: error.message, hint: String(error.hint) }
+  console.error(error)
+  const text = typeof error === 'string' ? error : error instanceof Error ? String(error) : util.inspect(error)
+  return { kind: 'plugin', message: text, hint: '' }
 }
 
 function tooLarge (size) {
@@ -172,7 +172,7 @@ class Plugin {
   // about.output is its JSON Schema.
   variable (name, about, resolve) { this.#add('VARIABLE', name, { ...about, output: json(about.output) }, resolve) }
 
-  // exec(host, params) gives an object, or yields text. about.params and
+  // exec(host, params) gives an object or text, or yields text. about.params and
   // about.output are JSON Schemas of objects, that of text is TEXT; about.examples
   // are {title, with, answers?}, with being YAML; about.llm says that it asks the
   // model.
@@ -245,13 +245,10 @@ class Plugin {
       const { host } = toState(request.state || {}, this.#client, request.token)
       Object.assign(host, { signal: over.signal, idempotencyKey: request.idempotency_key })
       const out = await exec(host, parse(request.input))
-      if (out && (out[Symbol.asyncIterator] || out[Symbol.iterator])) {
-        for await (const text of out) {
-          if (over.signal.aborted) return
-          await send({ text })
-        }
-      } else {
-        await send({ data: json(out) })
+      const streams = out && (out[Symbol.asyncIterator] || typeof out.next === 'function')
+      for await (const piece of streams ? out : [out]) {
+        if (over.signal.aborted) return
+        await send(typeof piece === 'string' ? { text: piece } : { data: json(piece) })
       }
     } catch (err) {
       stream.write({ failure: failure(err) })

@@ -34,8 +34,9 @@ except ImportError as error:
 import plugin_pb2 as pb
 import transport_pb2 as transport
 
+FAILURES = (Exception, SystemExit)  # of a function: sys.exit would end its thread alone, and nobody would answer
 COOKIE = "start-me-through-scheduler"
-THREADS = 64
+THREADS = 300  # more than limits.concurrency is by default; they are started when they are needed
 
 
 class Error(Exception):
@@ -137,13 +138,18 @@ def dump(value):
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
+def plain(text):
+    """Text that can be sent: names of files may be no UTF-8."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
 def failure(error):
     if isinstance(error, Error):
-        return pb.Failure(kind=error.kind, message=str(error), hint=error.hint)
+        return pb.Failure(kind=plain(error.kind), message=plain(error), hint=plain(error.hint))
     if isinstance(error, grpc.RpcError):
         return pb.Failure(kind="plugin", message=error.details())
     traceback.print_exc()
-    return pb.Failure(kind="plugin", message="%s: %s" % (type(error).__name__, error))
+    return pb.Failure(kind="plugin", message=plain("%s: %s" % (type(error).__name__, error)))
 
 
 class Plugin:
@@ -209,7 +215,7 @@ class Plugin:
             else:
                 raise Error("the plugin does not know this kind of request")
             too_large(reply)
-        except Exception as error:
+        except FAILURES as error:
             return pb.Reply(id=request.id, failure=failure(error))
         return reply
 
@@ -241,7 +247,7 @@ class Plugin:
                 chunk = pb.Chunk(text=piece) if isinstance(piece, str) else pb.Chunk(data=dump(piece))
                 too_large(chunk)
                 yield chunk
-        except Exception as error:
+        except FAILURES as error:
             yield pb.Chunk(failure=failure(error))
 
     def _start_stream(self, infos, _):
