@@ -49,7 +49,8 @@ func basic(typeName string) bool {
 
 // EmptySlot is an example of the data that a schema describes: defaults, the first
 // branches of unions that have an example, the objects of allOf as one, "" and 0
-// and false, one item in every array. It is null where the schema names no type.
+// and false, one item in every array. It is null where the schema names no type, or
+// the branches of allOf are more than one value.
 func EmptySlot(schema value.Value) value.Value {
 	if def, ok := schema.Get("default"); ok && !def.IsNull() {
 		return def
@@ -77,10 +78,7 @@ func EmptySlot(schema value.Value) value.Value {
 	case "boolean":
 		return value.OfBool(false)
 	case "array":
-		items, ok := schema.Get("items")
-		if !ok || items.Kind() != value.Object {
-			return value.OfList()
-		}
+		items, _ := schema.Get("items")
 		return value.OfList(EmptySlot(items))
 	case "object":
 		m := value.NewMap(0)
@@ -94,25 +92,28 @@ func EmptySlot(schema value.Value) value.Value {
 }
 
 func emptyAll(branches []value.Value) value.Value {
-	var m *value.Map
+	var all value.Value
 	for _, branch := range branches {
-		for name, member := range EmptySlot(branch).Map().All() {
-			if m == nil {
-				m = value.NewMap(0)
+		example := copied(EmptySlot(branch))
+		switch {
+		case all.IsNull():
+			all = example
+		case all.Kind() != value.Object || example.Kind() != value.Object:
+			return value.Value{}
+		default:
+			for name, member := range example.Map().All() {
+				all.Map().Set(name, member)
 			}
-			m.Set(name, member)
 		}
 	}
-	if m == nil {
-		return value.Value{}
-	}
-	return value.OfMap(m)
+	return all
 }
 
 // TypeDescription tells the types of a schema and what they are for, without its
 // other keywords: {type, description, items}. items names the properties of an
-// object, the one item of an array, or the branches of a union (item_0 ...), for
-// which type is anyOf, oneOf, allOf, or union where the schema lists types.
+// object, the one item of an array, those of a tuple (item_0 ...), or the branches of
+// a union likewise, for which type is anyOf, oneOf, allOf, or union where the schema
+// lists types.
 func TypeDescription(schema value.Value) value.Value {
 	description, _ := schema.Get("description")
 	text, _ := description.Str()
@@ -123,16 +124,22 @@ func TypeDescription(schema value.Value) value.Value {
 		}
 		return value.OfMap(m)
 	}
+	numbered := func(schemas []value.Value) *value.Map {
+		items := value.NewMap(len(schemas))
+		for i, sub := range schemas {
+			items.Set(fmt.Sprintf("item_%d", i), TypeDescription(sub))
+		}
+		return items
+	}
 	for _, union := range []string{"anyOf", "oneOf", "allOf"} {
 		if branches, ok := schema.Get(union); ok && branches.Kind() == value.List {
-			items := value.NewMap(len(branches.List()))
-			for i, branch := range branches.List() {
-				items.Set(fmt.Sprintf("item_%d", i), TypeDescription(branch))
-			}
-			return describe(union, items)
+			return describe(union, numbered(branches.List()))
 		}
 	}
 	types, _ := schema.Get("type")
+	if list := types.List(); len(list) == 1 {
+		types = list[0]
+	}
 	if types.Kind() == value.List {
 		items := value.NewMap(len(types.List()))
 		for i, name := range types.List() {
@@ -153,7 +160,10 @@ func TypeDescription(schema value.Value) value.Value {
 		}
 		return describe(name, items)
 	case "array":
-		if item, ok := schema.Get("items"); ok {
+		switch item, ok := schema.Get("items"); {
+		case item.Kind() == value.List:
+			return describe(name, numbered(item.List()))
+		case ok:
 			return describe(name, value.Pairs("item", TypeDescription(item)))
 		}
 	}

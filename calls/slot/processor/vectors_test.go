@@ -203,3 +203,25 @@ func TestSchemaVectors(t *testing.T) {
 		}
 	})
 }
+
+func TestShapes(t *testing.T) {
+	for _, tt := range []struct{ schema, empty, description string }{
+		{`{"type":"array","items":[{"type":"number"},{"type":"string"}]}`, `[null]`,
+			`{"type":"array","description":"","items":{"item_0":{"type":"number","description":""},"item_1":{"type":"string","description":""}}}`},
+		{`{"type":"array"}`, `[null]`, `{"type":"array","description":""}`},
+		{`{"type":["integer"],"description":"d"}`, `0`, `{"type":"integer","description":"d"}`},
+		{`{"allOf":[{"minimum":1},{"type":"integer"}]}`, `0`, `{"type":"allOf","description":"","items":{"item_0":{"type":"","description":""},"item_1":{"type":"integer","description":""}}}`},
+		{`{"allOf":[{"type":"integer"},{"minimum":1}]}`, `null`, `{"type":"allOf","description":"","items":{"item_0":{"type":"integer","description":""},"item_1":{"type":"","description":""}}}`},
+	} {
+		schema := parse(t, tt.schema)
+		if got := processor.EmptySlot(schema).JSON(); got != tt.empty {
+			t.Errorf("%s: want %s, got %s", tt.schema, tt.empty, got)
+		}
+		if got := processor.TypeDescription(schema).JSON(); got != tt.description {
+			t.Errorf("%s: want %s, got %s", tt.schema, tt.description, got)
+		}
+		if schema.JSON() != parse(t, tt.schema).JSON() {
+			t.Errorf("%s was changed", tt.schema)
+		}
+	}
+}
