@@ -152,7 +152,9 @@ func addAbove(above map[string]bool, pointer string) {
 
 // Take puts an answer over the data: keys may be names, or pointers as in
 // [Processor.Convert]. What the schema does not know, what does not fit it, and
-// what would replace a known valid value is left out and recorded. Null stands for
+// what would replace a known valid value is left out and recorded; where the data is
+// wrong as a whole, in no branch of a union for one, its members are not known to be
+// valid, and go when that mends it. Null stands for
 // "not known" where the schema has no null. Answers of [User] may replace what is
 // known. Where the schema takes no objects, the answer may be the value itself. It
 // says how many pieces were taken.
