@@ -73,7 +73,7 @@ func (a *app) initPlugin(path, language, source string) error {
 	case language == "go" && o.Version == "":
 		fmt.Fprintf(a.stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
 	}
-	next = append(next, "cd -", "scheduler plugins verify "+quoted(dir), "scheduler plugins trust "+o.Name)
+	next = append(append([]string{"cd " + quoted(dir)}, next...), "cd -", "scheduler plugins verify "+quoted(dir), "scheduler plugins trust "+o.Name)
 	fmt.Fprintf(a.stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
 	if parent := filepath.Dir(full); !slices.ContainsFunc(a.pluginFolders(), func(folder string) bool { return sameFolder(folder, parent) }) {
 		fmt.Fprintf(a.stderr, "\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}\n",

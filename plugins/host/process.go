@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
@@ -99,7 +100,8 @@ func (p *program) launch(ctx context.Context) (*process, error) {
 	}
 	path, err := locate(p.dir, m)
 	if err != nil {
-		return nil, permanent{fmt.Errorf("its program cannot be found: %w", err)}
+		err := calls.Errorf(calls.Invalid, "its program cannot be found: %w", err)
+		return nil, permanent{err.WithHint("%s", calls.HintOf(notBuilt(p.dir, m)))}
 	}
 	sum := ""
 	proc, err := p.start(ctx, m, path, func() (err error) {

@@ -27,7 +27,10 @@ func Single(ctx context.Context, dir string, opts Options) (*Host, error) {
 	h.folders[m.Name] = dir
 	proc, err := (&program{host: h, name: m.Name, dir: dir}).launch(ctx)
 	if err != nil {
-		return nil, errors.Join(calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err), h.Close())
+		if left := h.Close(); left != nil {
+			err = fmt.Errorf("%w; %w", err, left)
+		}
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}
 	proc.stop(h.opts.StopGrace)
 	h.lock.put(*proc.entry)

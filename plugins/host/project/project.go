@@ -48,10 +48,13 @@ func Languages() []string { return []string{"go", "python", "node"} }
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // Write writes a project into a folder, which it makes; one that has files is
-// refused. It gives the commands that come next, for people.
+// refused. It gives the commands that come next in the folder, for people.
 func Write(dir string, o Options) (next []string, err error) {
 	if !nameForm.MatchString(o.Name) {
 		return nil, fmt.Errorf("%q is no name of a plugin: use small letters, digits and -", o.Name)
+	}
+	if o.Name == "vars" {
+		return nil, errors.New("a plugin cannot be called vars: flows name variables by that")
 	}
 	if !slices.Contains(Languages(), o.Language) {
 		return nil, fmt.Errorf("there is no project in %q; the languages are %s", o.Language, strings.Join(Languages(), ", "))
@@ -75,7 +78,7 @@ func Write(dir string, o Options) (next []string, err error) {
 			return nil, fmt.Errorf("making the project: %w", err)
 		}
 	}
-	return steps(dir, o), nil
+	return steps(o), nil
 }
 
 type file struct{ name, text string }
@@ -104,7 +107,7 @@ func files(o Options) ([]file, error) {
 		}
 		all = append(append(all, module...), file{".gitignore", "/" + o.Name + "\n"})
 	case "python":
-		all = append(all, file{".gitignore", "__pycache__/\n"})
+		all = append(all, file{".gitignore", "__pycache__/\n.venv/\n"})
 	case "node":
 		all = append(all, file{".gitignore", "node_modules/\n"})
 	}
@@ -148,18 +151,17 @@ func quoted(path string) string {
 	return path
 }
 
-func steps(dir string, o Options) []string {
-	enter := "cd " + dir
+func steps(o Options) []string {
 	switch o.Language {
 	case "go":
 		build := []string{"go test ./...", "go build -o " + o.Name + " ."}
 		if o.Replace == "" {
 			build = append([]string{"go mod tidy"}, build...)
 		}
-		return append([]string{enter}, build...)
+		return build
 	case "python":
-		return []string{enter, "python3 -m unittest    # with grpcio and protobuf (Debian: apt install python3-grpcio)"}
+		return []string{"python3 -m unittest    # with grpcio and protobuf (Debian: apt install python3-grpcio)"}
 	default:
-		return []string{enter, "npm install", "npm test"}
+		return []string{"npm install", "npm test"}
 	}
 }

@@ -21,8 +21,8 @@ func write(t *testing.T, language string) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next[0] != "cd "+dir || len(next) < 2 {
-		t.Errorf("what comes next is %q", next)
+	if len(next) == 0 {
+		t.Error("nothing comes next")
 	}
 	if _, err := project.Write(dir, project.Options{Name: "my-first", Language: language}); err == nil || !strings.HasSuffix(err.Error(), "is not empty: give another folder") {
 		t.Errorf("writing it again: %v", err)
@@ -60,7 +60,7 @@ func TestNode(t *testing.T) {
 }
 
 func TestWrong(t *testing.T) {
-	for _, o := range []project.Options{{Name: "My Plugin", Language: "go"}, {Name: "x", Language: "cobol"}} {
+	for _, o := range []project.Options{{Name: "My Plugin", Language: "go"}, {Name: "vars", Language: "node"}, {Name: "x", Language: "cobol"}} {
 		if _, err := project.Write(filepath.Join(t.TempDir(), "x"), o); err == nil {
 			t.Errorf("%+v was written", o)
 		}
