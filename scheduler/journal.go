@@ -138,6 +138,9 @@ type RunInfo struct {
 	StartedAt time.Time `json:"started_at"`
 	// UpdatedAt is the time of the last event.
 	UpdatedAt time.Time `json:"updated_at"`
+	// TouchedAt is when a process last wrote to it, to some seconds: by the clock of the
+	// journal, where UpdatedAt goes by that of the run, which may be set to any time.
+	TouchedAt time.Time `json:"-"`
 	// LastSeq is the Seq of the last event; 0 before the first.
 	LastSeq int64 `json:"-"`
 	// Holder is who holds the run; nil: nobody.
@@ -196,7 +199,7 @@ type RunFilter struct {
 type Prune struct {
 	// Runs are ids; none means all runs.
 	Runs []string
-	// Before: the last event is older.
+	// Before: nobody has written to the run since, see [RunInfo] TouchedAt.
 	Before time.Time
 	// States are finished, failed and cancelled where there are none.
 	States []RunStatus

@@ -58,7 +58,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.older, "older-than", "", "whose last event is older than that `age`: 90m, 24h, 30d")
+	cmd.Flags().StringVar(&f.older, "older-than", "", "that no process was at for that `age`, whatever the clock of the run: 90m, 24h, 30d")
 	cmd.Flags().IntVar(&f.keep, "keep", 0, "keep the newest `N` of those that fit")
 	cmd.Flags().StringSliceVar(&f.states, "state", nil, "in these `states` (default finished, failed, cancelled)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "also runs that are waiting, or whose process died")

@@ -92,6 +92,7 @@ func (m *Memory) Reopen(ctx context.Context, id string) (scheduler.RunLog, error
 
 func (m *Memory) hold(r *memoryRun) *memoryLog {
 	info := r.stands()
+	r.info.TouchedAt = m.clock()
 	r.holder = &memoryLog{journal: m, run: r, held: newHeld(&info)}
 	return r.holder
 }
@@ -128,6 +129,7 @@ func (m *Memory) append(r *memoryRun, events []*scheduler.Event) error {
 		}
 	}
 	m.keep(r, found)
+	r.info.TouchedAt = m.clock()
 	r.events = append(r.events, stored...)
 	for _, ev := range events {
 		r.info.State, r.info.LastSeq, r.info.UpdatedAt = r.info.State.After(ev.Type), ev.Seq, ev.Time

@@ -22,7 +22,7 @@ func fits(p *scheduler.Prune, run *scheduler.RunInfo) bool {
 	return run.Holder == nil && (over || p.Force) &&
 		slices.Contains(states, run.State) &&
 		(len(p.Runs) == 0 || slices.Contains(p.Runs, run.ID)) &&
-		(p.Before.IsZero() || run.UpdatedAt.Before(p.Before))
+		(p.Before.IsZero() || run.TouchedAt.Before(p.Before))
 }
 
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one

@@ -107,8 +107,8 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 		}
 		// A lease that has run out is given to nobody: its holder may still be alive,
 		// and must not go on.
-		_, err = tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL WHERE key = ?",
-			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, r.key)
+		_, err = tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
+			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)
 		return err
 	})
 }

@@ -39,6 +39,7 @@ func (j *SQLite) scan(row rowScanner) (*runRow, error) {
 	if r.UpdatedAt, err = time.Parse(time.RFC3339Nano, updated); err != nil {
 		return nil, err
 	}
+	r.TouchedAt = time.UnixMilli(r.until).Add(-j.lease) // what was held was renewed until then
 	if r.lease != nil && r.until > j.clock().UnixMilli() && !r.holder.dead() {
 		r.Holder = &scheduler.Holder{PID: r.holder.pid, Host: r.holder.host, Until: time.UnixMilli(r.until)}
 	}

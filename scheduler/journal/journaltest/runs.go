@@ -240,6 +240,20 @@ func testPrune(t *testing.T, b *bench) {
 		}
 	}
 	prune(scheduler.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	// The clock of a run does not make it older.
+	old := b.begin(t, "old")
+	for _, ev := range []*scheduler.Event{
+		old.event(scheduler.FlowStarted, "", &scheduler.Data{Text: strings.Repeat("old", 10_000)}), old.event(scheduler.FlowFinished, "", nil),
+	} {
+		ev.Time = time.Unix(0, 0)
+		old.append(ev)
+	}
+	old.close()
+	if info := b.info(t, "old"); !info.UpdatedAt.Equal(time.Unix(0, 0)) || b.clock().Sub(info.TouchedAt).Abs() > time.Minute {
+		t.Errorf("the run was updated at %s and touched at %s", info.UpdatedAt, info.TouchedAt)
+	}
+	prune(scheduler.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(scheduler.Prune{Runs: []string{"old"}}, "old")
 	prune(scheduler.Prune{Keep: 4})
 	prune(scheduler.Prune{Runs: []string{"r4", "r5", "r9"}})
 	prune(scheduler.Prune{States: []scheduler.RunStatus{scheduler.RunWaiting}})
