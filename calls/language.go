@@ -63,6 +63,15 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 	return nil, "", Errorf(Internal, "there is no text %s of %s", name, t.Folder)
 }
 
+// Named is what a text is called in the source of a prompt: a built-in one by the set, that
+// of a user by its path, as Read gives it.
+func (t *Texts) Named(path, name string) string {
+	if strings.HasPrefix(path, "lang/") {
+		return t.Folder + " " + name
+	}
+	return path
+}
+
 // WithoutRegion is the names that what is said in a language may have, the closest
 // first: zh-CN is zh too.
 func WithoutRegion(language string) []string {

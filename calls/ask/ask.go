@@ -35,11 +35,11 @@ func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (st
 // Traced is [Prompt] that also tells where the pieces of the text come from, as parts
 // of the first message of a request: see [calls.WithParts].
 func Traced(env *calls.Env, call string, texts fs.FS, name string, data any) (string, []calls.Part, error) {
-	t, err := read(env, call, texts, name)
+	t, called, err := read(env, call, texts, name)
 	if err != nil {
 		return "", nil, err
 	}
-	w := tracer{own: call + " " + name + ".txt", names: map[string]string{}}
+	w := tracer{own: called, names: map[string]string{}}
 	w.learn("", reflect.ValueOf(data))
 	if err := t.Execute(&w, data); err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, env.Vars.Language, err)

@@ -144,17 +144,18 @@ func fields(t *template.Template) (all []field) {
 	return all
 }
 
-// read gives a text of a call in the language of the run, as a template.
-func read(env *calls.Env, call string, own fs.FS, name string) (*template.Template, error) {
+// read gives a text of a call in the language of the run, as a template, and what it is
+// called.
+func read(env *calls.Env, call string, own fs.FS, name string) (t *template.Template, called string, err error) {
 	set := Texts(call, own)
 	source, path, err := set.Read(env.Languages, env.Vars.Language, name+".txt")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	t, err := template.New(name).Option("missingkey=error").Parse(string(source))
+	t, err = template.New(name).Option("missingkey=error").Parse(string(source))
 	if err != nil {
 		p := syntax(string(source), err)
-		return nil, calls.Errorf(calls.Invalid, "%s:%d:%d: %s", path, p.Line, p.Col, p.Message)
+		return nil, "", calls.Errorf(calls.Invalid, "%s:%d:%d: %s", path, p.Line, p.Col, p.Message)
 	}
-	return t, nil
+	return t, set.Named(path, name+".txt"), nil
 }

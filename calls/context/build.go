@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/context/skill"
 	"github.com/callnode/scheduler/calls/memory/recent"
 	"github.com/callnode/scheduler/llm"
@@ -42,7 +43,7 @@ func build(ctx context.Context, env *calls.Env, params *Params, in Input) (*Outp
 		}
 		defer b.workspace.close()
 	}
-	identity, err := b.identity()
+	identity, reason, err := b.identity()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func build(ctx context.Context, env *calls.Env, params *Params, in Input) (*Outp
 	if err := b.budget(b.fixed(identity, session, user, tail)+past.fixed(), []cuttable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err
 	}
-	b.add("identity", "identity", identity, identityReason(params), env.Tokens.Count(identity))
+	b.add("identity", "identity", identity, reason, env.Tokens.Count(identity))
 	for _, s := range []*section{bootstrap, memory, recalled, active, list} {
 		b.write(s)
 	}
@@ -96,16 +97,10 @@ func (b *builder) unit(s *section, u *unit) {
 	s.units = append(s.units, u)
 }
 
-func identityReason(p *Params) string {
-	if p.Identity != "" {
-		return "parameter identity"
-	}
-	return "built in"
-}
-
-func (b *builder) identity() (string, error) {
+// identity is the text that the system prompt begins with, and where it comes from.
+func (b *builder) identity() (text, reason string, err error) {
 	if b.params.Identity != "" {
-		return b.params.Identity, nil
+		return b.params.Identity, "parameter identity", nil
 	}
 	f := facts{Runtime: system()}
 	if !b.runtimeInMessage() {
@@ -114,7 +109,14 @@ func (b *builder) identity() (string, error) {
 	if b.params.Workspace != "" {
 		f.Workspace = shown(b.params.Workspace)
 	}
-	return b.local("identity", f)
+	text, parts, err := ask.Traced(b.env, "context", texts, "identity", f)
+	reason = "built in"
+	for _, p := range parts {
+		if p.Kind == "text" && p.Name != "context identity.txt" {
+			reason = "the text " + p.Name // of a user
+		}
+	}
+	return text, reason, err
 }
 
 func (b *builder) session() string {

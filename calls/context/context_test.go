@@ -90,7 +90,13 @@ func TestBuiltInIdentity(t *testing.T) {
 			e.Vars.Language = language
 			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{.Workspace}}\n")}}
 		})
-		identity := out.Parts[0].Text
+		identity, reason := out.Parts[0].Text, "built in"
+		if language == "fr" {
+			reason = "the text fr/context/identity.txt"
+		}
+		if out.Parts[0].Reason != reason {
+			t.Errorf("language %q: the reason is %q", language, out.Parts[0].Reason)
+		}
 		for _, part := range want {
 			if !strings.Contains(identity, part) {
 				t.Errorf("language %q: no %q in\n%s", language, part, identity)

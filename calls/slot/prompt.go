@@ -56,24 +56,23 @@ func checkText(name string, text []byte) []schema.Problem {
 	return problems
 }
 
-// template finds a template in the language of the run.
-func (w *Work) template(name string) (*prompt.Template, error) {
+// template finds a template in the language of the run, and what it is called.
+func (w *Work) template(name string) (t *prompt.Template, called string, err error) {
 	own := texts()
 	text, path, err := own.Read(w.Env.Languages, w.Env.Vars.Language, name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	t, err := prompt.Parse(prompt.Source{File: path, Text: string(text)})
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	if t, err = prompt.Parse(prompt.Source{File: path, Text: string(text)}); err != nil {
+		return nil, "", calls.Errorf(calls.Invalid, "%w", err)
 	}
-	return t, nil
+	return t, own.Named(path, name), nil
 }
 
 // render gives the text of a template, and where its pieces come from, as parts of the
 // first message.
 func (w *Work) render(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
-	t, err := w.template(name)
+	t, called, err := w.template(name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -93,7 +92,7 @@ func (w *Work) render(ctx context.Context, name string, values *value.Map) (stri
 		default:
 			part.Name = part.Kind
 			if part.Kind == "text" {
-				part.Name = "slot " + name
+				part.Name = called
 			}
 			parts = append(parts, part)
 		}
