@@ -52,11 +52,17 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
+	var flow *scheduler.Flow
+	var problems scheduler.Problems
 	header, err := j.Header(ctx, id)
-	if err != nil {
+	switch {
+	case err == nil:
+		flow, problems = a.parseShown(header.File, header.Text)
+	case step != "":
 		return exitError{exitFailed, err}
+	default: // a copy, or another user's journal, comes without the key of its images
+		fmt.Fprintf(a.stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
 	}
-	flow, problems := a.parseShown(header.File, header.Text)
 	if flow != nil {
 		state.Complete(flow)
 		state.Waiting = inFileOrder(flow, state.Waiting)

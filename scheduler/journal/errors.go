@@ -48,7 +48,7 @@ func explain(file, doing string, err error) error {
 	case sqlitefile.Busy, sqlitefile.Locked:
 		return why("another program keeps the file locked: end it, then resume the run")
 	case sqlitefile.ReadOnly, sqlitefile.Perm, sqlitefile.CantOpen:
-		return why("the directory and the file must be writable: change their permissions, or set state_dir to another place")
+		return why("the file must be readable, and for what changes runs it and its directory writable: change their permissions, or set state_dir to another place")
 	case sqlitefile.Corrupt, sqlitefile.NotADB:
 		return why("the file is damaged or no journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover")
 	case sqlitefile.IOErr:
@@ -56,7 +56,7 @@ func explain(file, doing string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return why("the directory and the file must be writable: change their permissions, or set state_dir to another place")
+		return why("the file must be readable, and for what changes runs it and its directory writable: change their permissions, or set state_dir to another place")
 	case errors.Is(err, syscall.ENOSPC):
 		return why("the disk is full: free some space")
 	}

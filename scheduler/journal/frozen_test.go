@@ -108,7 +108,7 @@ func TestFrozen(t *testing.T) {
 	alter(t, j, "PRAGMA user_version = 1")
 	freeze(t, live, filepath.Join(base, "older"), db)
 	lookAt(t, binary, filepath.Join(base, "older"), "it has the form 1", "look at the runs once as who may write")
-	lookAt(t, binary, filepath.Join(base, "missing"), "permission denied", "must be writable")
+	lookAt(t, binary, filepath.Join(base, "missing"), "permission denied", "its directory writable")
 }
 
 // lookAt runs TestFrozenChild as nobody.
