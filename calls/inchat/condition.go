@@ -76,7 +76,7 @@ func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error 
 		if !c.cond.done || c.cond.parsed.Volatile() {
 			judge.about = i
 			if err := b.decide(ctx, machine, c.cond, vars); err != nil {
-				return err
+				return judge.late(err)
 			}
 		}
 		c.out, c.reason = !c.cond.holds, c.cond.reason

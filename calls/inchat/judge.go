@@ -3,6 +3,7 @@ package inchat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,17 @@ func (j *judge) ask(ctx context.Context, name string) (include bool, reason stri
 	}
 	verdict := a.verdicts[j.about]
 	return verdict.Include, verdict.Reason, nil
+}
+
+// late is the end of the step, over: as the function says it that was asked then, for
+// it says who took the time.
+func (j *judge) late(over error) error {
+	for _, a := range j.answers {
+		if errors.Is(a.err, over) {
+			return a.err
+		}
+	}
+	return over
 }
 
 // request asks a function about all candidates that may want its verdict.

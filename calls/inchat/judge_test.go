@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -147,5 +148,40 @@ func TestLintImportance(t *testing.T) {
 	})
 	if got, want := problem(), `/world_books/0/condition: the importance function "tests.about_tea" cannot be used: no tests.about_tea (go on)`; got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+// slow is a function that takes longer than the step.
+type slow struct{}
+
+func (slow) Judge(ctx context.Context, _ plugins.State, _ []plugins.Item) ([]plugins.Verdict, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("plugin slow: %w", ctx.Err())
+}
+
+// Where the time of the step is over while a function works, the error is the function's.
+func TestStepTimesOut(t *testing.T) {
+	registry, err := calls.NewRegistry()
+	if err == nil {
+		err = errors.Join(registry.AddImportance("tests.about_tea", slow{}), registry.AddImportance("tests.other", slow{}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := calls.NewEnv()
+	env.Functions = registry
+	env.Vars = &calls.Vars{}
+	call, err := inchat.Definition().New(params(t, importanceEntries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	in, err := call.Init(ctx, env.Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := callstest.Fold(call.Exec(ctx, env, in)); err == nil || err.Error() != "plugin slow: context deadline exceeded" {
+		t.Errorf("got %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package input
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,7 +142,7 @@ func (b *build) judge(ctx context.Context) ([]decision, error) {
 	for _, name := range order {
 		verdicts, err := b.ask(ctx, name, byFunction[name])
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, over(ctx, err)
 		}
 		if err != nil && b.settings.OnImportanceErr == "fail" {
 			return nil, failure(err, "importance function %q of module %q", name, b.config.Modules[byFunction[name][0]].Name)
@@ -284,6 +285,15 @@ func (b *build) text(name string) (string, error) {
 		return "{{" + name + "}}", nil
 	}
 	return "", nil
+}
+
+// over is the end of a step while others worked for it: what they say of that, for it
+// says who took the time, or why it ended.
+func over(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		return cause
+	}
+	return err
 }
 
 // failure says where the function of somebody else failed. What has no kind of

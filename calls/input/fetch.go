@@ -104,6 +104,9 @@ func (b *build) fetch(ctx context.Context, variables []string) error {
 		for _, root := range batch.roots {
 			b.fetched[root] = one(values, root, err)
 		}
+		if ctx.Err() != nil {
+			return over(ctx, err)
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

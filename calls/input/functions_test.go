@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -311,5 +312,41 @@ func TestCancelledByTheRun(t *testing.T) {
 	}
 	if _, err := callstest.Fold(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Canceled {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Where the time of the step is over while a function works, the error is the function's:
+// it says who took the time.
+func TestStepTimesOut(t *testing.T) {
+	for _, module := range []string{
+		"{module_name: a, importance_func: slow, segments: []}",
+		"{module_name: a, segments: [{type: variable, value: slow}]}",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		env := newEnv(t)
+		wait := func(ctx context.Context) error {
+			<-ctx.Done()
+			return calls.Errorf(calls.Timeout, "plugin slow: %w", ctx.Err())
+		}
+		r := env.Functions.(*calls.Registry)
+		err := errors.Join(
+			r.AddImportance("slow", judge(func(ctx context.Context, _ []plugins.Item) ([]plugins.Verdict, error) { return nil, wait(ctx) })),
+			r.AddResolver(plugins.ResolverFunc(func(ctx context.Context, _ plugins.State, _ string) (any, error) { return nil, wait(ctx) }), "slow"),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, err := input.Definition().New(read(t, "config: {context_template: ["+module+"]}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := call.Init(ctx, env.Vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := callstest.Fold(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Timeout || !strings.Contains(err.Error(), "plugin slow: context deadline exceeded") {
+			t.Errorf("%s: got %v", module, err)
+		}
 	}
 }
