@@ -179,6 +179,9 @@ func newRunsList(a *app) *cobra.Command {
   scheduler runs list --json | jq -r '.[] | select(.interrupted) | .run'`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usageError(errors.New("--limit: want a number from 0"))
+			}
 			filter := scheduler.RunFilter{Limit: limit}
 			var err error
 			if filter.States, err = runStates(states); err != nil {
