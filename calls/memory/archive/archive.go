@@ -127,7 +127,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 		return fmt.Errorf("exporting memories: %w", err)
 	}
 	for _, e := range entries {
-		data, err := w.root.ReadFile(folders[0].name + "/" + e.Name())
+		data, err := readRegular(w.root.FS(), folders[0].name+"/"+e.Name())
 		if err != nil {
 			continue // no file of an export
 		}
@@ -260,7 +260,7 @@ const temporary = ".tmp"
 // write puts a file into its place whole. What it says already is not written again.
 func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
-	if old, err := root.ReadFile(file); err == nil && bytes.Equal(old, data) {
+	if old, err := readRegular(root.FS(), file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
