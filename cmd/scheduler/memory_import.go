@@ -65,8 +65,11 @@ is stored; --user takes only the memories of that user.`,
 }
 
 func (a *app) importLines(ctx context.Context, name string, options archive.Options, asJSON bool) error {
-	file, closeFile, err := a.openTwice(name)
-	if err != nil {
+	file, closeFile, err := a.openTwice(ctx, name)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return exitFor(ctx, err, false)
+	case err != nil:
 		return usageError(fmt.Errorf("reading --jsonl: %w", err))
 	}
 	defer func() { _ = closeFile() }() // it was only read
@@ -81,9 +84,9 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 
 // openTwice opens a file, or stdin as -, that can be read twice: what is a stream is
 // copied to a temporary file.
-func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error, err error) {
+func (a *app) openTwice(ctx context.Context, name string) (file io.ReadSeeker, closeFile func() error, err error) {
 	if name == "-" {
-		return archive.Spool(a.stdin)
+		return archive.Spool(ctx, a.stdin)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -95,7 +98,7 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
 	case err == nil && !info.Mode().IsRegular():
 		defer f.Close()
-		return archive.Spool(f)
+		return archive.Spool(ctx, f)
 	}
 	return f, f.Close, nil
 }

@@ -3,7 +3,9 @@ package archive_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -373,6 +375,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A stream that nobody ends is not waited for when the user has enough of it.
+func TestSpoolIsCanceled(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	silent, end := io.Pipe()
+	defer end.Close()
+	if _, _, err := archive.Spool(ctx, silent); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 func TestUtterances(t *testing.T) {
 	s := store()
 	text := `{"is_user": true, "content": "ok", "timestamp": "2026-03-05T09:00:00Z"}
@@ -426,7 +443,7 @@ func TestWrongLines(t *testing.T) {
 	if _, err := archive.ImportLines(t.Context(), store(), "x.jsonl", strings.NewReader(good), archive.Options{Users: memory.User("bob")}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("another user's: %v", err)
 	}
-	file, closeFile, err := archive.Spool(strings.NewReader(good))
+	file, closeFile, err := archive.Spool(t.Context(), strings.NewReader(good))
 	if err != nil {
 		t.Fatal(err)
 	}
