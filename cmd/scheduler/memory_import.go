@@ -35,7 +35,7 @@ names no zone is UTC. --user and --session are those of lines that name none. A 
 that is wrong is an error that names it, and nothing of the file is stored.
 
 Of a directory the files count, not the index. What cannot be read is told, the rest
-is stored; --user takes only the memories of that user.`,
+is stored. --user takes only the memories of that user: those of others are left out.`,
 		Example: strings.Trim(`
   scheduler memory import backup/
   scheduler memory import --jsonl talks.jsonl
@@ -146,7 +146,11 @@ func amounts(r *archive.Report) string {
 	if r.New != r.Memories {
 		text += fmt.Sprintf(" (%d new or changed)", r.New)
 	}
-	return fmt.Sprintf("%s, %s, %s", text, count(r.Snapshots, "snapshot"), count(r.MetaSnapshots, "meta snapshot"))
+	text = fmt.Sprintf("%s, %s, %s", text, count(r.Snapshots, "snapshot"), count(r.MetaSnapshots, "meta snapshot"))
+	if r.Others > 0 {
+		text += fmt.Sprintf("; %s of other users left out", countOf(r.Others, "memory", "memories"))
+	}
+	return text
 }
 
 func countOf(n int, one, more string) string {

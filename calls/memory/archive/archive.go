@@ -32,6 +32,9 @@ type Report struct {
 	MetaSnapshots int `json:"meta_snapshots"`
 	// New counts the memories that were not there before, or said something else.
 	New int `json:"new,omitempty"`
+	// Others counts the memories that were left out, as they are those of users who
+	// were not asked for.
+	Others int `json:"others,omitempty"`
 	// Problems are what was damaged, by file.
 	Problems []string `json:"problems,omitempty"`
 }

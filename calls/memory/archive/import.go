@@ -194,6 +194,7 @@ func (in *importer) memories() error {
 			return nil
 		}
 		if !in.options.Users.Has(m.Context.UserID) {
+			in.Others++
 			return nil
 		}
 		if m.ID == "" {

@@ -23,16 +23,17 @@ const maxLine = 16 << 20
 // ImportLines stores the memories of a file of JSON Lines, one memory in each line,
 // or one utterance: {is_user, content, timestamp} or {role, content}. It reads the
 // file twice: a wrong line is an error that names it, and then nothing is stored. A
-// line without a user or a session takes those of the options; a memory of another
-// user than those of the options is wrong.
+// line without a user or a session takes those of the options; the memories of other
+// users than those of the options are left out, and counted.
 func ImportLines(ctx context.Context, store memory.Store, name string, file io.ReadSeeker, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
 	}
-	total, err := check(ctx, store, name, file, options)
+	total, others, err := check(ctx, store, name, file, options)
 	if err != nil {
 		return r, err
 	}
+	r.Others = others
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return r, fmt.Errorf("importing %s: %w", name, err)
 	}
@@ -55,6 +56,9 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 	}
 	now, read := time.Now(), 0
 	err = each(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
+		if !options.Users.Has(m.Context.UserID) {
+			return nil
+		}
 		read++
 		if m.Timestamp.IsZero() {
 			known, err := isThere(ctx, store, m.ID)
@@ -86,19 +90,19 @@ func isThere(ctx context.Context, store memory.Store, id string) (bool, error) {
 	return old != nil, err
 }
 
-// check reads all lines and counts them.
-func check(ctx context.Context, store memory.Store, name string, file io.Reader, options Options) (n int, err error) {
+// check reads all lines; n counts those to store, others those of other users.
+func check(ctx context.Context, store memory.Store, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
 	err = each(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
-		n++
 		user, given := m.Context.UserID, m.ID != ""
 		if err := m.Normalize(m.Timestamp); err != nil {
 			return at(name, line, err)
 		}
 		if !options.Users.Has(user) {
-			return at(name, line, calls.Errorf(calls.Invalid, "it is a memory of the user %q, not of the one whose are imported", user).
-				WithHint("leave --user out, or the line"))
+			others++
+			return nil
 		}
+		n++
 		if !given {
 			return nil
 		}
@@ -118,7 +122,7 @@ func check(ctx context.Context, store memory.Store, name string, file io.Reader,
 		owners[m.ID] = user
 		return nil
 	})
-	return n, err
+	return n, others, err
 }
 
 func at(name string, line int, err error) error {
