@@ -107,7 +107,7 @@ func (p *plugin) tooLarge(what, thing string, size int) error {
 
 // exitNotice is how long the end of a process is waited for after its connection
 // broke: it comes a moment later.
-const exitNotice = 500 * time.Millisecond
+const exitNotice = 2 * time.Second
 
 // clocks is how far two clocks of one machine are apart.
 const clocks = 100 * time.Millisecond

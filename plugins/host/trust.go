@@ -130,6 +130,11 @@ func (h *Host) trust(e *Entry, l launcher, limits Limits) (old *plugin, err erro
 // Untrust takes a plugin out of the lock file, ends it, and gives what was trusted.
 // Registries that were filled before do not learn of it.
 func (h *Host) Untrust(name string) (*Entry, error) {
+	_, done, err := h.use(context.Background()) // Close waits until its process has ended
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	e, old, err := h.untrust(name)
 	if old != nil {
 		old.close()
@@ -140,9 +145,6 @@ func (h *Host) Untrust(name string) (*Entry, error) {
 func (h *Host) untrust(name string) (*Entry, *plugin, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return nil, nil, errClosed
-	}
 	defer lockFolder(h.opts.LockFile)()
 	fresh, err := readLock(h.opts.LockFile) // another program may have written it
 	if err != nil {
