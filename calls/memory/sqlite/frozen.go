@@ -3,10 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -27,15 +24,8 @@ func (s *Store) ReadOnly() bool { return s.frozen != nil }
 // openFrozen opens a store that is there for reading; why is the error with which it
 // cannot be written. Other errors stay what they are.
 func (s *Store) openFrozen(ctx context.Context, busy time.Duration, why error) error {
-	if _, err := os.Stat(s.file); err != nil || !unwritable(why) {
-		return why
-	}
-	r, err := layout.OpenReader(ctx, s.file, busy, "query_only(1)")
-	switch {
-	case err == nil:
-	case unwritable(err) && !errors.Is(err, sqlitefile.ErrLog): // it cannot be read either
-		return why
-	default:
+	r, err := layout.OpenUnwritable(ctx, s.file, busy, why, "query_only(1)")
+	if err != nil {
 		return err
 	}
 	s.frozen = &frozen{r, why}
@@ -45,15 +35,6 @@ func (s *Store) openFrozen(ctx context.Context, busy time.Duration, why error) e
 		return err
 	}
 	return nil
-}
-
-// unwritable says that an error comes of a file or a directory that may not be written.
-func unwritable(err error) bool {
-	switch sqlitefile.CodeOf(err) {
-	case sqlitefile.ReadOnly, sqlitefile.CantOpen, sqlitefile.Perm:
-		return true
-	}
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // checkIndexed refuses a store whose memories have to be indexed anew.
