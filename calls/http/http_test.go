@@ -102,16 +102,16 @@ func TestRequest(t *testing.T) {
 	for with, want := range map[string]string{
 		"url: http://h/p":                         "GET http://h/p",
 		"{url: 'https://h/p?a=1', query: {b: 2}}": "GET https://h/p?a=1&b=2",
-		"{url: http://h, query: {b: 1.50, a: [x y, true], n: null, z: 'ü&='}}": "GET http://h?b=1.50&a=x+y&a=true&z=%C3%BC%26%3D",
-		"{url: 'http://h/{a}/{b}?q', path: {a: 'x/../?#', b: [1, 2]}}":         "GET http://h/x%2F..%2F%3F%23/1,2?q",
-		"{url: 'http://h/{a}'}":                                                                  "GET http://h/%7Ba%7D",
-		"{method: POST, url: http://h, body: {b: 1.0, a: 2}}":                                    "POST http://h\nContent-Type: application/json\n\n{\"b\":1.0,\"a\":2}",
-		"{method: PUT, url: http://h, body: hello}":                                              "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\nhello",
-		"{method: PUT, url: http://h, body: ''}":                                                 "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\n",
-		"{method: PUT, url: http://h, headers: {content-type: text/csv, X-Key: 7}, body: 'a,b'}": "PUT http://h\nContent-Type: text/csv\nX-Key: 7\n\na,b",
+		"{url: http://h, query: {b: 1.50, a: [x y, true], n: null, z: 'ü&='}}":                                                "GET http://h?b=1.50&a=x+y&a=true&z=%C3%BC%26%3D",
+		"{url: 'http://h/{a}/{b}?q', path: {a: 'x/../?#', b: [1, 2]}}":                                                        "GET http://h/x%2F..%2F%3F%23/1,2?q",
+		"{url: 'http://h/%7Ba%7D?{b}'}":                                                                                       "GET http://h/%7Ba%7D?{b}",
+		"{method: POST, url: http://h, body: {b: 1.0, a: 2}}":                                                                 "POST http://h\nContent-Type: application/json\n\n{\"b\":1.0,\"a\":2}",
+		"{method: PUT, url: http://h, body: hello}":                                                                           "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\nhello",
+		"{method: PUT, url: http://h, body: ''}":                                                                              "PUT http://h\nContent-Type: text/plain; charset=utf-8\n\n",
+		"{method: PUT, url: http://h, headers: {content-type: text/csv, X-Key: 7}, body: 'a,b'}":                              "PUT http://h\nContent-Type: text/csv\nX-Key: 7\n\na,b",
 		"{method: PUT, url: http://h, headers: {Content-Type: application/x-www-form-urlencoded}, body: {a: [1, 2], b: x y}}": "PUT http://h\nContent-Type: application/x-www-form-urlencoded\n\na=1&a=2&b=x+y",
 		"{method: PUT, url: http://h, headers: {Content-Type: application/merge-patch+json, X-Key: [a, b]}, body: [1]}":       "PUT http://h\nContent-Type: application/merge-patch+json\nX-Key: a,b\n\n[1]",
-		"{url: http://h, headers: {X-Key: null}}": "GET http://h",
+		"{url: http://h, headers: {X-Key: null}}":                                                                             "GET http://h",
 	} {
 		if got, err := sent(t, env(t, nil), with); err != nil || got != want {
 			t.Errorf("%s\ngot  %q, %v\nwant %q", with, got, err, want)
@@ -185,6 +185,7 @@ func TestInvalid(t *testing.T) {
 		"{url: http://h, headers: {a: {b: 1}}}":                         "headers/a: want a text",
 		"{url: 'http://h/{a}', path: {}}":                               "path/a is not given",
 		"{url: 'http://h/{a', path: {}}":                                "a { without its }",
+		"{url: 'http://h/{a}'}":                                         "path/a is not given, and the url needs it",
 		"{url: 'http://h/', path: {a: 1}}":                              "{a} is not in the url",
 		"{url: 'http://{a}/', path: {a: b}}":                            "outside of its path",
 		"{url: 'http://{a}', path: {a: b}}":                             "outside of its path",

@@ -128,9 +128,6 @@ func (in Input) target(op *openapi.Operation) (*url.URL, error) {
 // fill puts the values of path in the place of the {name}s. Only the path has some:
 // elsewhere a value could name another host, or another parameter.
 func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
-	if in.Path == nil && op == nil {
-		return raw, nil
-	}
 	rest, query, _ := strings.Cut(raw, "?")
 	start := 0
 	if i := strings.Index(rest, "://"); i >= 0 {
@@ -138,6 +135,9 @@ func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
 		if slash := strings.IndexByte(rest[i+3:], '/'); slash >= 0 {
 			start = i + 3 + slash
 		}
+	}
+	if in.Path == nil && op == nil && !strings.Contains(rest[start:], "{") {
+		return raw, nil
 	}
 	if strings.Contains(rest[:start], "{") || strings.Contains(query, "{") {
 		return "", calls.Errorf(calls.Invalid, "the url has a {name} outside of its path").WithHint("for the query there is the parameter query")
@@ -177,7 +177,8 @@ func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
 func (in Input) segment(name string, op *openapi.Operation) (string, error) {
 	v, ok := in.Path.Get(name)
 	if !ok {
-		return "", calls.Errorf(calls.Missing, "path/%s is not given, and the url needs it", name)
+		return "", calls.Errorf(calls.Missing, "path/%s is not given, and the url needs it", name).
+			WithHint("give it under path; a brace that the url really has is written %%7B")
 	}
 	list, ok := texts(v, parameter(op, "path", name))
 	for i := range list {
