@@ -209,10 +209,12 @@ func (a *app) readInputs(flow *scheduler.Flow, f *runFlags) (value.Value, error)
 		}
 		inputs = v.Map().Clone()
 	}
+	var wrong []error
 	for _, pair := range f.inputs {
-		if err := a.setInput(flow, inputs, pair); err != nil {
-			return value.Value{}, usageError(err)
-		}
+		wrong = append(wrong, a.setInput(flow, inputs, pair))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return value.Value{}, usageError(err)
 	}
 	if f.question != "" {
 		inputs.Set("question", value.OfString(f.question))
