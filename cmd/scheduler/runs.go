@@ -200,6 +200,9 @@ func newRunsList(a *app) *cobra.Command {
 				if asJSON {
 					return a.printJSON(value.OfList(runs...))
 				}
+				if len(runs) == 0 {
+					fmt.Fprintln(a.stderr, "no such runs in", a.config.StateDir)
+				}
 				return w.Flush()
 			})
 		},
