@@ -2,6 +2,7 @@ package memory
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -27,17 +28,24 @@ const (
 func NewID(kind Kind, now time.Time) string {
 	var u uuid.UUID
 	_, _ = rand.Read(u[:]) // it is documented never to fail
+	return idOf(kind, now, u)
+}
+
+// KeyID is the id of what has a key of its own: the same for the same key and time.
+func KeyID(kind Kind, key string, at time.Time) string {
+	sum := sha256.Sum256([]byte(key))
+	return idOf(kind, at, uuid.UUID(sum[:16]))
+}
+
+// idOf makes a UUID of version 7 (RFC 9562, 5.7) of a time and of bits that tell it
+// from the others of that time.
+func idOf(kind Kind, at time.Time, u uuid.UUID) string {
 	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(max(now.UnixMilli(), 0)))
+	binary.BigEndian.PutUint64(ms[:], uint64(max(at.UnixMilli(), 0)))
 	copy(u[:6], ms[2:])
 	u[6] = u[6]&0x0f | 0x70
 	u[8] = u[8]&0x3f | 0x80
 	return string(kind) + "_" + u.String()
-}
-
-// KeyID is the id of what has a key of its own: the same for the same key.
-func KeyID(kind Kind, key string) string {
-	return string(kind) + "_" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)).String()
 }
 
 // CheckID gives an id in its usual form. Ids become file names: what is not a kind

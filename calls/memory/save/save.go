@@ -92,7 +92,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		// What was said twice is kept twice, but a step that runs twice has said it once.
 		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
-			m.ID = memory.KeyID(memory.MemoryID, key)
+			m.ID = memory.KeyID(memory.MemoryID, key, env.Vars.Run.StartedAt)
 		}
 		id, err := store.ProcessMemory(ctx, m)
 		if err != nil {

@@ -71,6 +71,11 @@ func TestSave(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids[out.JSON()]++
+			id, _ := out.Get("memory_id")
+			text, _ := id.Str()
+			if u, err := memory.UUIDOf(memory.MemoryID, text); err != nil || u.Version() != 7 {
+				t.Errorf("the id %s: %v", text, err)
+			}
 		}
 		env.Vars.Now = env.Vars.Now.Add(time.Second)
 	}
