@@ -52,8 +52,8 @@ func seal(dir string, m *Manifest) (sum string, command bool, err error) {
 
 type digester struct {
 	sum    hash.Hash
-	root   string   // the plugin's folder, without links
-	walked []string // the folders that were walked, without links
+	root   string // the plugin's folder, without links
+	walked []walked
 	data   []string
 	files  int
 	bytes  int64
@@ -61,6 +61,10 @@ type digester struct {
 	program string
 	sealed  bool
 }
+
+// walked is a folder that is read, by its path without links and as the plugin's calls
+// it.
+type walked struct{ path, name string }
 
 func newDigester(m *Manifest) *digester {
 	d := &digester{sum: sha256.New()}
@@ -75,7 +79,7 @@ func newDigester(m *Manifest) *digester {
 
 // folder reads what is in a folder, which is called name in the plugin's.
 func (d *digester) folder(path, name string) error {
-	d.walked = append(d.walked, path)
+	d.walked = append(d.walked, walked{path, name})
 	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || file == path {
 			return err
@@ -89,7 +93,7 @@ func (d *digester) folder(path, name string) error {
 }
 
 func (d *digester) visit(path, rel string, entry fs.DirEntry) error {
-	if name := entry.Name(); strings.HasPrefix(name, ".") || name == "__pycache__" || slices.Contains(d.data, rel) {
+	if d.passesOver(rel) {
 		if entry.IsDir() {
 			return fs.SkipDir
 		}
@@ -111,8 +115,32 @@ func (d *digester) visit(path, rel string, entry fs.DirEntry) error {
 	return d.file(path, rel)
 }
 
-// link reads what a link leads to. A folder is read once, and one that the plugin's
-// lies in is no part of it.
+// passesOver says that what is so called is no part of the program.
+func (d *digester) passesOver(rel string) bool {
+	name := filepath.Base(rel)
+	return strings.HasPrefix(name, ".") || name == "__pycache__" || slices.Contains(d.data, rel)
+}
+
+// reads says whether what is at a path without links is read, or will be, as a part of
+// a folder that is walked.
+func (d *digester) reads(path string) bool {
+	return slices.ContainsFunc(d.walked, func(w walked) bool {
+		rel, err := filepath.Rel(w.path, path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+		for ; rel != "."; rel = filepath.Dir(rel) {
+			if d.passesOver(filepath.Join(w.name, rel)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// link reads what a link leads to. A folder is read once, be it below another one (a
+// virtual environment calls lib lib64, too), and one that the plugin's lies in is no
+// part of it.
 func (d *digester) link(path, rel string) error {
 	switch mode := modeOf(path); {
 	case mode.IsRegular():
@@ -121,7 +149,7 @@ func (d *digester) link(path, rel string) error {
 		return nil
 	}
 	target, err := filepath.EvalSymlinks(path)
-	if err != nil || within(d.root, target) || slices.Contains(d.walked, target) {
+	if err != nil || within(d.root, target) || d.reads(target) {
 		return err
 	}
 	return d.folder(target, rel)
@@ -147,7 +175,7 @@ func (d *digester) command(command string) error {
 	case d.program != "":
 		path = filepath.Join(d.root, d.program)
 		target, _ := filepath.EvalSymlinks(path) // "" where there is none, which is within nothing
-		if !within(target, d.root) {
+		if !within(target, d.root) && !d.reads(target) {
 			return nil
 		}
 	}

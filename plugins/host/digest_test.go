@@ -83,3 +83,37 @@ func TestDigest(t *testing.T) {
 		})
 	}
 }
+
+// A folder is read once, however many links lead to it or to what is in it: the lib64 of
+// a virtual environment is its lib. What is passed over is read where a link names it.
+func TestDigestReadsFoldersOnce(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"real/run", "real/lib/deep/a", "real/lib/b", "real/.hidden/c", "real/data/d", "other/sub/e", "other/f"} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{
+		"real/lib64": "lib", "real/lib/again": "deep", "real/seen": ".hidden", "real/seen2": "data",
+		"real/more": "../other", "real/more2": "../other/sub", "other/back": "../real/lib",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := newDigester(&Manifest{Command: "more2/e", Data: []string{"data"}})
+	d.root = filepath.Join(dir, "real")
+	if err := d.folder(d.root, "."); err != nil {
+		t.Fatal(err)
+	}
+	if d.files != 7 {
+		t.Errorf("%d files were read, want each of 7 once", d.files)
+	}
+	if err := d.command("more2/e"); err != nil || !d.sealed {
+		t.Errorf("the program, which is read as more/sub/e, is not sealed: %v", err)
+	}
+}
