@@ -56,9 +56,10 @@ const trials = 3
 
 // JSON asks the model for a JSON document that fits s, and tells it what was wrong
 // with an answer that does not. A server that refuses a schema is asked without: the
-// prompt should say what the answer looks like. The error is the provider's own, or [ErrNoAnswer]
-// of kind Provider when no answer was any good.
-func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema) (value.Value, error) {
+// prompt should say what the answer looks like. mend, where it is not nil, makes what
+// is meant of a document that says it in other words. The error is the provider's own,
+// or [ErrNoAnswer] of kind Provider when no answer was any good.
+func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	asked := *req
 	asked.ResponseSchema = s.Doc().AppendJSON(nil)
 	var fault error
@@ -71,7 +72,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 		if err != nil {
 			return value.Value{}, err
 		}
-		document, err := Fit(answer.Text, s)
+		document, err := fit(answer.Text, s, mend)
 		if err == nil {
 			return document, nil
 		}
@@ -177,9 +178,14 @@ func (f *thoughts) rest() string {
 // Fit finds the JSON document in an answer that fits the schema. Models put it
 // between fences, behind their thoughts and into prose. The error is about the
 // first document that there is.
-func Fit(text string, s *schema.Schema) (value.Value, error) {
+func Fit(text string, s *schema.Schema) (value.Value, error) { return fit(text, s, nil) }
+
+func fit(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	var first error
 	for v := range documents(text) {
+		if mend != nil {
+			v = mend(v)
+		}
 		problems := s.Check(v)
 		if problems == nil {
 			return v, nil

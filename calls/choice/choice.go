@@ -228,7 +228,7 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s)
+	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return meant(v, open) })
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
 		return in.fallback("the model named none of the branches")
 	}
@@ -240,6 +240,30 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	name, _ := branch.Str()
 	why, _ := reason.Str()
 	return in.take(name, why), nil
+}
+
+// meant is an answer that names a branch, whatever the case, with or without a reason
+// and more: the branch is all that is needed. Another answer stays as it is.
+func meant(answer value.Value, open []Choice) value.Value {
+	branch, _ := answer.Get("branch")
+	said, _ := branch.Str()
+	said = strings.TrimSpace(said)
+	var near []string
+	for _, c := range open {
+		if c.Branch == said {
+			near = []string{c.Branch}
+			break
+		}
+		if strings.EqualFold(strings.TrimSpace(c.Branch), said) {
+			near = append(near, c.Branch)
+		}
+	}
+	if said == "" || len(near) != 1 {
+		return answer
+	}
+	reason, _ := answer.Get("reason")
+	why, _ := reason.Str()
+	return value.OfMap(value.Pairs("reason", why, "branch", near[0]))
 }
 
 func (in Input) take(branch, reason string) *Output {

@@ -93,7 +93,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s)
+		answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, nil)
 		if err != nil {
 			return nil, err
 		}
