@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"iter"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -82,10 +83,16 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
+		empty := true
 		for text, err := range ask.Text(env.LLM.Chat(calls.WithParts(ctx, parts), req)) {
-			if !yield(calls.TextChunk(text), err) {
+			empty = empty && strings.TrimSpace(text) == ""
+			if !yield(calls.TextChunk(text), err) || err != nil {
 				return
 			}
+		}
+		if empty { // as an output, it would make the summary of before go away
+			yield(calls.Chunk{}, calls.Errorf(calls.Provider, "the model gave no summary").
+				WithHint("let the step retry, raise max_tokens, or ask another model"))
 		}
 	}
 }

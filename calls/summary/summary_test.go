@@ -124,6 +124,16 @@ func TestNothingNew(t *testing.T) {
 	}
 }
 
+// A model that says nothing does not make the summary of before go away.
+func TestNoAnswer(t *testing.T) {
+	for _, answer := range []string{"", " \n", "<think>hm</think>\n", "<think>cut"} {
+		texts, err := run(t.Context(), t, scripted.Texts(answer), &calls.Vars{Upstream: calls.Past{Abstract: "before"}}, "text: x")
+		if calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" {
+			t.Errorf("%q: got %q, %v", answer, texts, err)
+		}
+	}
+}
+
 func TestFails(t *testing.T) {
 	failure := &llm.Error{Message: "down"}
 	texts, err := run(t.Context(), t, scripted.New(scripted.Answer{Deltas: []llm.Delta{{Text: "part"}}, Error: failure}), &calls.Vars{}, "text: x")
