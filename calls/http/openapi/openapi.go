@@ -72,6 +72,8 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	r := &reader{doc: doc, old: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")
 	var known []string
+	var found func() (*Operation, error)
+	place := ""
 	for path, item := range paths.Map().All() {
 		item, err := r.follow(item)
 		if err != nil {
@@ -83,14 +85,22 @@ func Find(doc value.Value, name string) (*Operation, error) {
 				continue
 			}
 			id, short := str(op, "operationId"), strings.ToUpper(method)+" "+path
-			if name == id && id != "" || name == short {
+			switch {
+			case name == short:
 				return r.operation(method, path, item, op)
+			case name == id && id != "" && found != nil:
+				return nil, fmt.Errorf("%s and %s are both the operation %q: name it as METHOD /path", place, short, name)
+			case name == id && id != "":
+				place, found = short, func() (*Operation, error) { return r.operation(method, path, item, op) }
 			}
 			if id == "" {
 				id = short
 			}
 			known = append(known, id)
 		}
+	}
+	if found != nil {
+		return found()
 	}
 	return nil, unknown(name, known)
 }

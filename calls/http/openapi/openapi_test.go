@@ -158,6 +158,7 @@ func TestErrors(t *testing.T) {
 		"far":           {shop, "zzz", "there are getOrder, PUT /orders/{id}, form, upload, maybeUpload, any"},
 		"upload":        {shop, "upload", "multipart/form-data can be sent"},
 		"no name":       {param("{in: query}"), "x", "parameter 0: it has no name"},
+		"twice":         {"openapi: 3.1.0\npaths: {/x: {get: {operationId: x}}, /y: {delete: {operationId: x}}}", "x", "GET /x and DELETE /y are both the operation \"x\""},
 		"nowhere":       {param("{name: a, in: body}"), "x", `a is in "body"`},
 		"style":         {param("{name: a, in: path, style: matrix}"), "x", "not supported"},
 		"outside":       {param("{$ref: other.yaml}"), "x", "leads out of the document"},
