@@ -272,6 +272,10 @@ func TestAnswer(t *testing.T) {
 		"no JSON":           {200, "application/json", "<html>", "said to be JSON", true},
 		"no JSON, failing":  {502, "application/json", "<html>\xff", "\"<html>\uFFFD\"", false},
 		"binary":            {200, "image/png", "\xff\x00", "is no text", true},
+		"forbidden charset": {200, "text/plain; charset=hz-gb-2312", "hello", "unknown charset", true},
+		"another forbidden": {200, "application/json; charset=iso-2022-kr", "{}", "unknown charset", true},
+		"said twice":        {200, "Application/JSON, application/json", `{"a":1}`, `{"a":1}`, false},
+		"broken parameter":  {200, "application/json; charset", `{"a":1}`, `{"a":1}`, false},
 		"unknown charset":   {200, "text/plain; charset=klingon", "x", "unknown charset", true},
 	} {
 		t.Run(name, func(t *testing.T) {

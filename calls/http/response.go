@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -61,9 +62,13 @@ func parse(data []byte, header http.Header) (value.Value, error) {
 		return value.Value{}, calls.Errorf(calls.Provider, "the answer is compressed as %q, which is not undone here", packed).
 			WithHint("leave out the header Accept-Encoding: what the program asks for by itself, it can read")
 	}
-	media, params, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil {
-		media, params = "", nil
+	said := header.Get("Content-Type")
+	media, params, err := mime.ParseMediaType(said)
+	if err != nil { // what the type is can be said well, and its parameters badly
+		if i := strings.IndexAny(said, ";,"); i >= 0 {
+			said = said[:i]
+		}
+		media, params = strings.ToLower(strings.TrimSpace(said)), nil
 	}
 	charset := params["charset"]
 	if charset == "" && !utf8.Valid(data) {
@@ -103,11 +108,11 @@ func ownCharset(data []byte) string {
 func utf8Text(data []byte, charset string) ([]byte, error) {
 	var decoder transform.Transformer = transform.Nop
 	if charset != "" && !strings.EqualFold(charset, "utf-8") {
-		encoding, err := htmlindex.Get(charset)
-		if err != nil {
+		named, err := htmlindex.Get(charset)
+		if err != nil || named == encoding.Replacement { // which turns everything into U+FFFD
 			return nil, fmt.Errorf("the answer is written in the unknown charset %q", charset)
 		}
-		decoder = encoding.NewDecoder()
+		decoder = named.NewDecoder()
 	}
 	text, _, err := transform.Bytes(unicode.BOMOverride(decoder), data)
 	if err != nil {
