@@ -38,11 +38,20 @@ func Day(text string, now time.Time) (t time.Time, ok bool) {
 // read is Parse; day is the midnight of the day that was named: tonight at 12 is at
 // its end. vague says that a part of the day was named and no time.
 func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
-	none := time.Time{}
 	if len(text) > maxText {
-		return none, none, false, false
+		return t, day, false, false
 	}
-	r := reader{rest: normal(text), now: now}
+	text = normal(text)
+	if t, day, vague, ok = readNormal(aroundHan.ReplaceAllString(text, "$1"), now); ok {
+		return t, day, vague, ok
+	}
+	return readNormal(text, now) // 8点 5月1日: at 8, not at 8:05
+}
+
+// readNormal is read for a text that is normal.
+func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
+	none := time.Time{}
+	r := reader{rest: text, now: now}
 	if t, ok = r.absolute(); ok {
 		t = t.In(now.Location())
 		return t, midnight(t), false, true
@@ -108,11 +117,11 @@ func normal(text string) string {
 		return unicode.ToLower(r)
 	}, text)
 	text = strings.NewReplacer("星期", "周", "礼拜", "周", "個", "个").Replace(text)
-	text = strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
-	return aroundHan.ReplaceAllString(text, "$1")
+	return strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
 }
 
-// aroundHan is a Chinese character and the spaces about it, which mean nothing.
+// aroundHan is a Chinese character and the spaces about it, which mean nothing but
+// where they part two numbers.
 var aroundHan = regexp.MustCompile(` ?(\p{Han}) ?`)
 
 // skip passes over what may stand between a day and a time.
