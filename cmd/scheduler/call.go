@@ -78,7 +78,7 @@ every line was answered, errors included.`,
 // readFile reads a file, - being stdin.
 func (a *app) readFile(path string) ([]byte, error) {
 	if path == "-" {
-		return io.ReadAll(a.stdin)
+		return io.ReadAll(a.input())
 	}
 	return os.ReadFile(path)
 }
@@ -189,7 +189,7 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 
 // lines answers every line of a file.
 func (r *callRunner) lines(ctx context.Context, path string) error {
-	in := r.app.stdin
+	in := r.app.input()
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {

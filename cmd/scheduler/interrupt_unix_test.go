@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +24,35 @@ func TestInterruptedTwice(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		stop()
 	}
+}
+
+// TestInterruptedReading: who types to a command that reads stdin, and gives up, need not
+// say so twice.
+func TestInterruptedReading(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flow := "inputs: {type: object, properties: {q: {type: string}}}\nsteps: [{id: a, call: template, with: {template: hello}}]\n"
+	if err := os.WriteFile("flow.yaml", []byte(flow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"memory add -", "memory search --jsonl -", "memory import --jsonl -", "call template --with -", "call template --jsonl -",
+		"run flow.yaml --input -", "run flow.yaml -i q=@-",
+	} {
+		var said bytes.Buffer
+		stdin := &undecided{t: t}
+		if code := execute(strings.Fields(command), stdin, io.Discard, &said); code != exitInterrupted || !strings.HasSuffix(said.String(), "error: interrupted\n") {
+			t.Errorf("%s: exit code %d\n%s", command, code, &said)
+		}
+	}
+}
+
+// undecided interrupts this process instead of typing anything.
+type undecided struct{ t *testing.T }
+
+func (u *undecided) Read([]byte) (int, error) {
+	interrupt(u.t, syscall.SIGINT)
+	time.Sleep(3 * time.Second) // so long that nobody else ends the reading first
+	return 0, io.EOF
 }
 
 func interrupt(t *testing.T, sig syscall.Signal) {

@@ -40,7 +40,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := untilInterrupted()
 	defer stop()
-	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	app := &app{stdin: stdin, interrupted: ctx.Done(), stdout: stdout, stderr: stderr}
 	defer app.closePlugins()
 	root := newRoot(app)
 	root.SetArgs(args)
@@ -53,6 +53,9 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, errInterrupted): // while it read stdin
+		app.complain(errInterrupted)
+		return exitInterrupted
 	case errors.As(err, &code):
 		if code.err != nil {
 			app.complain(code.err)
@@ -94,6 +97,7 @@ func untilInterrupted() (context.Context, func()) {
 // app is what every subcommand shares.
 type app struct {
 	stdin          io.Reader
+	interrupted    <-chan struct{} // closed by Ctrl-C or SIGTERM
 	stdout, stderr io.Writer
 	configPath     string
 	stateDir       string // --state-dir

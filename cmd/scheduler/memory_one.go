@@ -52,7 +52,7 @@ same context, is not stored twice: the id is that of the first one.`,
 
 func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if text == "-" {
-		data, err := io.ReadAll(m.stdin)
+		data, err := io.ReadAll(m.input())
 		if err != nil {
 			return exitError{exitFailed, fmt.Errorf("reading stdin: %w", err)}
 		}

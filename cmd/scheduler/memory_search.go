@@ -196,7 +196,7 @@ func (s *memorySearch) lines(ctx context.Context) error {
 		}
 		others = &users
 	}
-	in := s.stdin
+	in := s.input()
 	if s.jsonl != "-" {
 		f, err := os.Open(s.jsonl)
 		if err != nil {
