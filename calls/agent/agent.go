@@ -219,15 +219,12 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			within, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		box, err := p.box(within, env)
-		if err != nil {
-			yield(calls.Chunk{}, err)
-			return
-		}
-		defer box.close()
-		l := &loop{params: p, env: env, box: box, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
+		l := &loop{params: p, env: env, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
 		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
-		err = l.run(within)
+		if l.box, err = p.box(within, env); err == nil {
+			defer l.box.close()
+			err = l.run(within)
+		}
 		switch {
 		case errors.Is(err, errAbandoned):
 			return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -331,6 +332,52 @@ func TestTime(t *testing.T) {
 	})
 }
 
+// The time may be over before the model is asked for the first time.
+func TestNoTime(t *testing.T) {
+	dir := desk(t)
+	r := run(t.Context(), t, &world{t: t}, scripted.New(), "{prompt: x, workspace: desk, timeout: 1ns}", func(env *calls.Env) { env.Dir = dir })
+	if r.err != nil || r.FinishReason != "timeout" || len(r.Messages) != 1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func isObject(v value.Value) bool {
+	text, _ := v.Str()
+	inner, err := value.ParseJSON([]byte(text))
+	return err == nil && inner.Kind() == value.Object
+}
+
+// What a model makes up must not make a provider refuse the conversation.
+func TestNamesAndIDs(t *testing.T) {
+	answer := uses("", "weather", `{"city": "a"}`, "functions.weather", `{"city": "b"}`, "", "{}", strings.Repeat("x", 70), "{}", "weather", "", "weather", `{"city": `, "weather", "[1]")
+	for i := range answer.ToolCalls {
+		answer.ToolCalls[i].ID = "same"
+	}
+	r := run(t.Context(), t, &world{t: t}, scripted.New(answer, says("ok")), weather)
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	list, _ := r.Messages[1].Get("tool_calls")
+	seen := map[string]bool{}
+	for i, c := range list.List() {
+		id, _ := c.Get("id")
+		name, _ := c.At("/function/name")
+		arguments, _ := c.At("/function/arguments")
+		answers, _ := r.Messages[2+i].Get("tool_call_id")
+		text, _ := name.Str()
+		if seen[id.JSON()] || id.JSON() != answers.JSON() || !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(text) || !isObject(arguments) {
+			t.Errorf("%d: %s is answered as %s", i, c, answers)
+		}
+		seen[id.JSON()] = true
+	}
+	if len(seen) != 7 || r.Rounds[0].ToolCalls[5].Arguments != `{"city": ` || r.Rounds[0].ToolCalls[1].Name != "functions.weather" {
+		t.Errorf("got %+v", r.Rounds)
+	}
+	if got := r.Rounds[0].ToolCalls[1].Result; !strings.Contains(got, `there is no tool \"functions.weather\"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{t: t, does: func(context.Context) { cancel() }}
@@ -503,6 +550,10 @@ func desk(t *testing.T) string {
 		"desk/big.txt":                      strings.Repeat("x", 5<<20),
 		"desk/binary":                       "\xff\xfe",
 		"desk/empty/.keep":                  "",
+		"desk/desk/deep.txt":                "far below",
+		"desk/desk/notes.txt":               "other notes",
+		"desk/long.txt":                     strings.Repeat("0123456789\n", 100),
+		"desk/wide.txt":                     strings.Repeat("w", 2000) + "\nend\n",
 		"desk/skills/prices/SKILL.md":       "---\nname: prices\ndescription: What bread costs.\n---\n\nRye costs 4.20.\n",
 		"desk/skills/prices/more/cake.md":   "Cake costs 3.\n",
 		"desk/skills/hidden/SKILL.md":       "---\ndescription: x\ndisable-model-invocation: true\n---\nHush.\n",
@@ -529,11 +580,12 @@ func TestWorkspace(t *testing.T) {
 	dir := desk(t)
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"read_file", `{"path": "notes.txt"}`, "one\ntwo\nthree\nfour"},
-		{"read_file", `{"path": "./desk/notes.txt"}`, "one\ntwo\nthree\nfour"},
+		{"read_file", `{"path": "desk/deep.txt"}`, "far below"},
+		{"read_file", `{"path": "desk/notes.txt"}`, "other notes"},
 		{"read_file", `{"path": "notes.txt", "offset": 2, "limit": 2}`, "two\nthree\n[lines 2 to 3 of 4; read on with offset 4]"},
 		{"read_file", `{"path": "notes.txt", "offset": 9}`, "[the file has 4 lines]"},
 		{"read_file", `{"path": "desk/skills/prices/SKILL.md", "limit": 1}`, "---\n[lines 1 to 1 of 6; read on with offset 2]"},
-		{"read_file", `{"path": "."}`, "it is a directory, with .agents/, big.txt, binary, empty/, link.txt, notes.txt, skills/"},
+		{"read_file", `{"path": "."}`, "it is a directory, with .agents/, big.txt, binary, desk/, empty/, link.txt, long.txt, notes.txt, skills/, wide.txt"},
 		{"read_file", `{"path": "empty/.keep"}`, "[the file has 0 lines]"},
 		{"read_file", `{"path": "none.txt"}`, `"kind":"notfound","message":"none.txt: file does not exist"`},
 		{"read_file", `{"path": "../outside.txt"}`, "escapes"},
@@ -558,6 +610,27 @@ func TestWorkspace(t *testing.T) {
 		}
 		if got := r.Rounds[0].ToolCalls[0].Result; !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: got %.300q, want %q", c.tool, c.arguments, got, c.want)
+		}
+	}
+}
+
+// What of a file does not fit into a result can be read on.
+func TestLongFiles(t *testing.T) {
+	dir := desk(t)
+	for arguments, want := range map[string]string{
+		`{"path": "long.txt"}`:                           "\n[lines 1 to 32 of 100; read on with offset 33]",
+		`{"path": "long.txt", "offset": 80}`:             "6789\n",
+		`{"path": "long.txt", "offset": 40, "limit": 1}`: "[lines 40 to 40 of 100; read on with offset 41]",
+		`{"path": "wide.txt"}`:                           "w\n[cut: these are the first 352 of 2001 bytes of line 1]\n[lines 1 to 1 of 2; read on with offset 2]",
+		`{"path": "wide.txt", "offset": 2}`:              "end\n",
+	} {
+		r := run(t.Context(), t, &world{t: t}, scripted.New(uses("", "read_file", arguments), says("ok")),
+			"{prompt: x, workspace: desk, max_result_bytes: 512}", func(env *calls.Env) { env.Dir = dir })
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if got := r.Rounds[0].ToolCalls[0].Result; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q", arguments, got)
 		}
 	}
 }

@@ -102,6 +102,7 @@ func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
 	if err != nil {
 		return llm.Answer{}, err
 	}
+	distinct(answer.ToolCalls)
 	l.out.Usage.Add(answer.Usage)
 	l.spent += l.cost(req, answer)
 	return answer, nil
@@ -206,7 +207,7 @@ func (l *loop) record(answer llm.Answer) {
 	round := Round{Text: answer.Text, ToolCalls: []Use{}, Usage: answer.Usage, FinishReason: answer.FinishReason}
 	var list []value.Value
 	for _, c := range answer.ToolCalls {
-		call := value.Pairs("id", c.ID, "type", "function", "function", value.Pairs("name", c.Name, "arguments", c.Arguments))
+		call := value.Pairs("id", c.ID, "type", "function", "function", value.Pairs("name", sentName(c.Name), "arguments", sentArguments(c.Arguments)))
 		addVendor(call, c.Extra)
 		list = append(list, value.OfMap(call))
 		round.ToolCalls = append(round.ToolCalls, Use{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
@@ -260,7 +261,7 @@ func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (f
 		}
 		u := &round.ToolCalls[i]
 		u.Result, u.Error = result.Text, result.Error
-		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", c.Name, "content", u.Result))
+		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", sentName(c.Name), "content", u.Result))
 	}
 	return fresh, nil
 }
@@ -330,9 +331,14 @@ func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
+	begin := start(text, limit)
+	return begin + fmt.Sprintf("\n[cut: these are the first %d of %d bytes]", len(begin), len(text))
+}
+
+// start is at most the first limit bytes of a text, in whole characters.
+func start(text string, limit int) string {
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:end] + fmt.Sprintf("\n[cut: these are the first %d of %d bytes]", end, len(text))
+	return text[:limit]
 }

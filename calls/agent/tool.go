@@ -177,7 +177,7 @@ func (t plan) given() (*schema.Schema, error) {
 
 // box makes the tools.
 func (p Params) box(ctx context.Context, env *calls.Env) (*box, error) {
-	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills)
+	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills, p.MaxResultBytes)
 	b := &box{workspace: ws}
 	if err == nil {
 		b.tools, err = ws.tools(env)

@@ -43,6 +43,7 @@ type workspace struct {
 	shown  string   // the path as the flow gives it, which prompts show
 	extra  *os.Root // built-in skills; may be nil
 	skills []found
+	room   int // bytes that the model gets to see at once
 }
 
 // found is a skill and where its files are.
@@ -54,8 +55,8 @@ type found struct {
 
 // openWorkspace opens the directories and looks for skills. The workspace is to be
 // closed even where there is an error.
-func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string) (*workspace, error) {
-	w := &workspace{shown: path.Clean(filepath.ToSlash(dir))}
+func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, room int) (*workspace, error) {
+	w := &workspace{shown: path.Clean(filepath.ToSlash(dir)), room: room}
 	var err error
 	if dir != "" {
 		if w.root, err = open(env.Dir, dir); err != nil {
@@ -155,13 +156,15 @@ func (w *workspace) readFile(_ context.Context, _ *calls.Env, arguments value.Va
 	}
 	name := path.Clean(filepath.ToSlash(a.Path))
 	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
-		name = inside // as the list of skills in a prompt writes it
+		if _, err := w.root.Stat(name); err != nil {
+			name = inside // as the list of skills in a prompt writes it
+		}
 	}
 	text, err := read(w.root, name)
 	if err != nil {
 		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return value.OfString(lines(text, a.Offset, a.Limit)), nil
+	return value.OfString(lines(text, a.Offset, a.Limit, w.room)), nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
@@ -262,8 +265,12 @@ func entries(root *os.Root, name string) string {
 	return strings.Join(names, ", ")
 }
 
-// lines is a part of a text, with a note about what follows it.
-func lines(text string, offset, limit int) string {
+// noteRoom is kept free for what lines says about the part.
+const noteRoom = 160
+
+// lines is a part of a text that fits into room bytes, with a note about what follows
+// it. A line that does not fit by itself is cut.
+func lines(text string, offset, limit, room int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {
 		all = all[:len(all)-1]
@@ -272,8 +279,20 @@ func lines(text string, offset, limit int) string {
 		return fmt.Sprintf("[the file has %d lines]", len(all))
 	}
 	part := all[offset-1 : min(len(all), offset-1+min(limit, len(all)))]
-	out := strings.Join(part, "")
-	if end := offset - 1 + len(part); end < len(all) {
+	size := 0
+	for _, line := range part {
+		size += len(line)
+	}
+	n := len(part)
+	for room -= noteRoom; n > 1 && size > room; n-- {
+		size -= len(part[n-1])
+	}
+	out, end := strings.Join(part[:n], ""), offset-1+n
+	if size > room {
+		out = start(out, room)
+		out += fmt.Sprintf("\n[cut: these are the first %d of %d bytes of line %d]\n", len(out), size, end)
+	}
+	if end < len(all) {
 		out += fmt.Sprintf("[lines %d to %d of %d; read on with offset %d]", offset, end, len(all), end+1)
 	}
 	return out

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// What a model makes up goes back to it in the conversation, where providers refuse
+// what they would not have made: they answer 400, and the work is lost. So what they
+// get is in order; the rounds have what the model wrote.
+
+// distinct gives the uses of tools of one round ids of their own.
+func distinct(toolCalls []llm.ToolCall) {
+	seen := make(map[string]bool, len(toolCalls))
+	for i := range toolCalls {
+		c := &toolCalls[i]
+		for base, n := c.ID, 2; seen[c.ID]; n++ {
+			c.ID = fmt.Sprintf("%s_%d", base, n)
+		}
+		seen[c.ID] = true
+	}
+}
+
+// sentName is the name of a tool, which may not exist.
+func sentName(name string) string {
+	if toolName.MatchString(name) {
+		return name
+	}
+	if name = nameOf(name); name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), 64)]
+}
+
+// sentArguments is an object in any case.
+func sentArguments(arguments string) string {
+	if strings.TrimSpace(arguments) == "" {
+		return "{}"
+	}
+	if v, err := value.ParseJSON([]byte(arguments)); err != nil || v.Kind() != value.Object {
+		return value.OfMap(value.Pairs("malformed", arguments)).JSON()
+	}
+	return arguments
+}
