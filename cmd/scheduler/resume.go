@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,7 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 		return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
 	}
 	a.plugins.startIn(options.Dir)
+	a.config.Language = cmp.Or(options.Language, a.config.Language) // that of the run, in whose texts it goes on
 	flow, edited, err := a.resumedFlow(header, f.flowFile)
 	if err != nil {
 		return err

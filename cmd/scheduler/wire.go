@@ -81,6 +81,7 @@ func (a *app) loadSubFlow(flow *scheduler.Flow) func(context.Context, string) (*
 		if err != nil {
 			return nil, err
 		}
+		loader.Languages.Default = cmp.Or(flow.Language, loader.Languages.Default)
 		return loader.LoadInside(filepath.Dir(flow.File), path)
 	}
 }
