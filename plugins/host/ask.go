@@ -18,9 +18,15 @@ import (
 
 // slot waits until fewer than limits.concurrency requests run.
 func (p *plugin) slot(ctx context.Context, what string) (free func(), err error) {
+	free = func() { <-p.slots }
+	select {
+	case p.slots <- struct{}{}: // also where the time of the step is over: nobody was in its way
+		return free, nil
+	default:
+	}
 	select {
 	case p.slots <- struct{}{}:
-		return func() { <-p.slots }, nil
+		return free, nil
 	case <-ctx.Done():
 		return nil, p.over(ctx, what, fmt.Sprintf("it has %d requests to answer before (limits.concurrency in plugin.yaml)", cap(p.slots)))
 	}

@@ -128,3 +128,17 @@ func TestRefusalIsLoggedOnce(t *testing.T) {
 		t.Errorf("the log has %d lines for 3 services:\n%s", n, log.String())
 	}
 }
+
+// Of a step whose time is over before it asks, nobody is said to be in the way.
+func TestSlotOfLateStep(t *testing.T) {
+	p := &plugin{entry: &Entry{Name: "p"}, slots: make(chan struct{}, 1)}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for range 20 {
+		free, err := p.slot(ctx, "call x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		free()
+	}
+}
