@@ -286,6 +286,46 @@ func TestNewest(t *testing.T) {
 }
 
 // White space in front is looked at once, however many pieces it comes in.
+// A counter says how much it had to look at.
+type weighing struct{ seen *int }
+
+func (w weighing) Count(text string) int {
+	*w.seen += len(text)
+	return len(text) / 5
+}
+
+func TestNewestOfMuch(t *testing.T) {
+	seen, size := 0, 1<<20
+	got, _ := ask.Newest([]ask.Line{{"a", strings.Repeat("x", size)}}, 1000, weighing{&seen})
+	if n := len(got[0].Text); n < 4900 || n > 5000 || seen > size+size/4 {
+		t.Errorf("kept %d bytes, looked at %d", n, seen)
+	}
+	seen = 0
+	if got, _ := ask.Newest([]ask.Line{{"a", strings.Repeat("x", size)}}, size/5, weighing{&seen}); len(got[0].Text) < size-100 {
+		t.Errorf("kept %d bytes", len(got[0].Text))
+	}
+}
+
+func TestMessagesWithoutContent(t *testing.T) {
+	for messages, want := range map[string]string{
+		"[]": "", "[{role: user, content: hi}]": "", "[{role: assistant, content: null}]": "", "[{role: assistant, tool_calls: []}]": "",
+		"[{role: user, content: [{type: image_url}]}]":              "",
+		"[{role: user, content: hi}, {question: who, answer: Ann}]": "messages/1: the message has no content",
+		"[{role: user, content: 5}]":                                "messages/0: the content is of type integer, want text or a list of parts",
+		"[{role: user, content: [hi]}]":                             "messages/0: the content is of type array, want text or a list of parts",
+		"[{role: user, text: hi}]":                                  "messages/0: the message has no content",
+	} {
+		var s ask.Source
+		if err := value.Decode(parse(t, "{messages: "+messages+"}"), &s); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Validate()
+		if want == "" && err != nil || want != "" && (calls.KindOf(err) != calls.Invalid || err.Error() != want) {
+			t.Errorf("%s: %v", messages, err)
+		}
+	}
+}
+
 func TestTextAfterMuchSpace(t *testing.T) {
 	const n = 300_000
 	got := 0

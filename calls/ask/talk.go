@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -80,7 +81,11 @@ func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int
 
 // shortened is the beginning of a text that costs about so many tokens, never more.
 func shortened(text string, budget int, tokens llm.Counter) string {
-	low, high := 0, len(text)
+	// Few bytes of a long text are looked at: counting all of it takes its time.
+	low, high := 0, min(len(text), 4*max(1, budget))
+	for high < len(text) && tokens.Count(text[:high]) <= budget {
+		low, high = high, min(len(text), 2*high)
+	}
 	for low < high {
 		middle := (low + high + 1) / 2
 		if tokens.Count(text[:middle]) <= budget {
@@ -118,6 +123,25 @@ type Source struct {
 	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the question of the run and what the finished steps before this one put out."`
 	Messages       []*value.Map `json:"messages,omitempty" doc:"The chat messages to read, oldest first: {role, content}."`
 	MaxInputTokens int          `json:"max_input_tokens,omitempty" default:"8000" min:"100" max:"10000000" doc:"How much is read, in tokens; of more, the newest."`
+}
+
+// Validate refuses messages that say nothing in the way of messages: they would be
+// left out without a word.
+func (s Source) Validate() error {
+	for i, m := range s.Messages {
+		content, has := m.Get("content")
+		_, uses := m.Get("tool_calls")
+		isText := content.Kind() == value.String || content.IsNull()
+		notParts := slices.ContainsFunc(content.List(), func(part value.Value) bool { return part.Kind() != value.Object })
+		switch {
+		case !has && !uses:
+			return calls.Errorf(calls.Invalid, "messages/%d: the message has no content", i).
+				WithHint("messages are {role, content}; for anything else there is text")
+		case !isText && (content.Kind() != value.List || notParts):
+			return calls.Errorf(calls.Invalid, "messages/%d: the content is of type %s, want text or a list of parts", i, content.Kind())
+		}
+	}
+	return nil
 }
 
 // Lines is what there is to read.
