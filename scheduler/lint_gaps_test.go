@@ -146,6 +146,9 @@ func TestLanguages(t *testing.T) {
 	if got := parse("xx"); got != "" {
 		t.Errorf("not checked: %s", got)
 	}
+	if got := loader.LintLanguages(); len(got) > 0 {
+		t.Errorf("there is no directory: %s", got)
+	}
 	loader.Languages = &scheduler.Languages{Dir: "langs", Files: fstest.MapFS{"fr": {Mode: fs.ModeDir}}}
 	for _, language := range []string{"zh", "en", "zh-CN", "en_US", "fr"} {
 		if got := parse(language); got != "" {

@@ -217,8 +217,11 @@ func (l *Languages) gaps(language, folder string, missing []string) (problems Pr
 }
 
 // LintLanguages finds what is wrong with the texts that users wrote, in whatever
-// language and for whatever call.
+// language and for whatever call; nothing where Languages is nil.
 func (l *Loader) LintLanguages() (problems Problems) {
+	if l.Languages == nil {
+		return nil
+	}
 	sets := map[string]*calls.Texts{}
 	var folders []string
 	for _, name := range l.Registry.CallNames() {
