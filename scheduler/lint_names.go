@@ -273,6 +273,9 @@ func (u *unit) lintVariable(v view, use use) {
 			return
 		}
 		if r, ok := u.loading.Registry.Resolver(name); ok {
+			if use.Method == 1 {
+				u.lintMethod(use, closedObject(name))
+			}
 			if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
 				inner := use
 				inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)

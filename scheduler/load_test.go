@@ -153,6 +153,21 @@ func fakeLoader(t testing.TB) *Loader {
 	}
 }
 
+// A variable may be called like a method of dicts, and is then no more reached after a
+// dot than a key is.
+func TestVariableLikeMethod(t *testing.T) {
+	loader := fakeLoader(t)
+	never := plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { return nil, errors.New("never") })
+	if err := loader.Registry.AddResolver(never, "items"); err != nil {
+		t.Fatal(err)
+	}
+	_, problems := loader.Parse("flow.yaml", []byte(`steps: [{id: a, call: chat, with: {user: "{{ vars['items'] }} {{ vars.items }}"}}]`))
+	const want = `flow.yaml:1:66: warning: vars.items is the method of the object, not its key "items" (write vars['items'])`
+	if len(problems) != 1 || problems[0].String() != want {
+		t.Errorf("got %s", problems)
+	}
+}
+
 // expectation is a comment in a flow file that says what lint reports there.
 type expectation struct {
 	file string
