@@ -19,6 +19,10 @@ const (
 	maxStarts = 500
 	// maxRepair is how long a document may be to be repaired.
 	maxRepair = 256 << 10
+	// maxGuessed is how long it may be for the library, whose time grows with the square.
+	maxGuessed = 32 << 10
+	// maxOpening is how much may stand before the first name of a document to be repaired.
+	maxOpening = 4 << 10
 )
 
 // Find gives the JSON document of a text: the whole text where it is one, else
@@ -74,25 +78,28 @@ func answer(text string) string {
 
 var language = regexp.MustCompile(`^[ \t]*(?:[A-Za-z0-9_+-]*[ \t]*\n|(?i:jsonc?5?|javascript|js)\b)`)
 
-// fence begins or ends a code block: at the beginning of a line. Elsewhere it may be
-// in a string.
-var fence = regexp.MustCompile("(?m)^[ \\t]*```")
+// fence begins a code block: at the beginning of a line, or at the end of one. Elsewhere
+// it may be in a string. fenceEnd ends one: models do so right after a bracket too.
+var (
+	fence    = regexp.MustCompile("(?m)^[ \\t]*```|[ \\t]```[A-Za-z0-9_+-]*[ \\t\\r]*$")
+	fenceEnd = regexp.MustCompile("(?m)(?:^|[}\\]])[ \\t]*(```)")
+)
 
 // fences are the contents of the code blocks of a text. A block ends on the line on
-// which it begins, or else at the beginning of another.
+// which it begins, or else at the first fence after a bracket or the beginning of a line.
 func fences(text string) (blocks []string) {
 	for {
 		begin := fence.FindStringIndex(text)
 		if begin == nil {
 			return blocks
 		}
-		text = text[begin[1]:]
+		_, text, _ = strings.Cut(text[begin[0]:], "```")
 		line, _, _ := strings.Cut(text, "\n")
 		end, next := len(text), len(text)
 		if i := strings.LastIndex(line, "```"); i >= 0 {
 			end, next = i, i+len("```")
-		} else if at := fence.FindStringIndex(text); at != nil {
-			end, next = at[0], at[1]
+		} else if at := fenceEnd.FindStringSubmatchIndex(text); at != nil {
+			end, next = at[2], at[3]
 		}
 		blocks = append(blocks, strings.TrimSpace(language.ReplaceAllString(text[:end], "")))
 		text = text[next:]
@@ -136,7 +143,7 @@ func document(text string) (v value.Value, repaired bool, n int) {
 			return v, false, int(dec.InputOffset())
 		}
 	}
-	if !plausible.MatchString(text) {
+	if !plausible.MatchString(text[:min(len(text), maxOpening)]) {
 		return v, false, 0
 	}
 	end, sound := balance(text)
@@ -188,7 +195,7 @@ func balance(text string) (end int, sound bool) {
 		case ';':
 			sound = false
 		case '/':
-			if n := comment(text[i:]); n > 0 && text[i-1] != ':' { // http://
+			if n := comment(text[i:]); n > 0 && (text[i-1] != ':' || text[i+1] == '*') { // http://
 				i += n - 1
 				continue
 			}
@@ -251,8 +258,8 @@ func repair(text string) (v value.Value, ok bool) {
 			return v, true
 		}
 	}
-	if strings.Contains(text, `\`) {
-		return v, false // the library garbles what is escaped
+	if len(text) > maxGuessed || strings.Contains(text, `\`) {
+		return v, false // the library is slow, and garbles what is escaped
 	}
 	if fixed, err = jsonrepair.Repair(text); err != nil {
 		return v, false

@@ -3,6 +3,7 @@ package extract_test
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls/slot/extract"
@@ -82,6 +83,13 @@ func TestFind(t *testing.T) {
 		{text: "It's: {\"b\": {\"```\": \"x\"}, \"c\": \"[1]\"} ok", want: "{\"b\":{\"```\":\"x\"},\"c\":\"[1]\"}"},
 		{text: "So: ```json\n{\"a\": 1}\n``` {x}", want: `{"a":1}`},
 		{text: "One:\n  ```json{\"a\": 1}```\nor {\"a\": 2}", want: `{"a":1}`},
+		{text: "Here:\n```json\n{\"a\": 1}``` as {\"b\": 2} was\n```\n[3]\n``` before", want: `[3]`},
+		{text: "Draft:\n```json\n{\"a\": 1}\n```\nFinal: ```json\n{\"a\": 2}\n```\nDone.", want: `{"a":2}`},
+		{text: "Draft: ```json\r\n{\"a\": 1}```\r\nFinal: ```\r\n{\"a\": 2}```\r\n", want: `{"a":2}`},
+		{text: "Here:\n```json\n{\"a\": 1}``` instead of {\"b\": 2}", want: `{"a":1}`},
+		{text: "```json\n{\"a\": \"write ```{x}``` so\"}\n```", want: "{\"a\":\"write ```{x}``` so\"}"},
+		{text: `{"a": /* it's */ 1,}`, want: `{"a":1}`, repaired: true},
+		{text: `{"a":/* it's */ 1,}`, want: `{"a":1}`, repaired: true},
 		// Thoughts and fences in strings.
 		{text: `{"a": "<think>x</think>", "b": "y</think>"}`, want: `{"a":"<think>x</think>","b":"y</think>"}`},
 		{text: "\ufeff{\"a\": \"```json\\n{}\\n```\"}", want: "{\"a\":\"```json\\n{}\\n```\"}"},
@@ -108,6 +116,20 @@ func TestFind(t *testing.T) {
 		if got != tt.want || repaired != tt.repaired {
 			t.Errorf("%q gives %s (repaired %t), want %s (%t)", tt.text, got, repaired, tt.want, tt.repaired)
 		}
+	}
+}
+
+// Nothing may take quadratic time: the test would last a minute.
+func TestLong(t *testing.T) {
+	guessed := "{" + strings.Repeat("a:b,", 50_000) + "}"
+	for _, text := range []string{strings.Repeat("{//", 100_000), strings.Repeat(guessed, 2)} {
+		if v, _, ok := extract.Find(text); ok {
+			t.Errorf("%.20s gives %.100s", text, v.JSON())
+		}
+	}
+	strict := "{" + strings.Repeat("a: 'b',", 30_000) + "}"
+	if v, _, ok := extract.Find(strings.Repeat(strict, 2)); !ok || v.JSON() != `{"a":"b"}` {
+		t.Errorf("got %.100s", v.JSON())
 	}
 }
 
