@@ -220,6 +220,10 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	case 1:
 		return in.take(open[0].Branch, "it is the only one left"), nil
 	}
+	if in.Question == "" && in.Values.Len() == 0 && env.Vars.Summary() == "" {
+		return nil, calls.Errorf(calls.Missing, "there is nothing to decide about: neither question nor values are given, and the run has no question").
+			WithHint("give question, or values")
+	}
 	s, err := answerSchema(open)
 	if err != nil {
 		return nil, err

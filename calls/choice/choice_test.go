@@ -127,11 +127,22 @@ func TestModel(t *testing.T) {
 			}
 		})
 	}
-	if _, err := run(t, scripted.Texts("b", "b", "b"), &calls.Vars{}, "choices: [{branch: a}, {branch: b}]"); calls.KindOf(err) != calls.Provider {
+	if _, err := run(t, scripted.Texts("b", "b", "b"), &calls.Vars{Question: "which?"}, "choices: [{branch: a}, {branch: b}]"); calls.KindOf(err) != calls.Provider {
 		t.Errorf("without a default: %v", err)
 	}
+	p := scripted.Texts(good)
+	if _, err := run(t, p, &calls.Vars{}, choices); calls.KindOf(err) != calls.Missing || calls.HintOf(err) == "" || len(p.Requests()) > 0 {
+		t.Errorf("about nothing: %v", err)
+	}
+	for with, vars := range map[string]*calls.Vars{
+		choices + "values: {n: 1}": {}, choices + "question: x": {}, choices: {Upstream: calls.Past{Abstract: "so far"}},
+	} {
+		if _, err := run(t, scripted.Texts(good), vars, with); err != nil {
+			t.Errorf("%s: %v", with, err)
+		}
+	}
 	failure := &llm.Error{Message: "down"}
-	if _, err := run(t, scripted.New(scripted.Answer{Error: failure}), &calls.Vars{}, choices); !errors.Is(err, failure) {
+	if _, err := run(t, scripted.New(scripted.Answer{Error: failure}), &calls.Vars{Question: "which?"}, choices); !errors.Is(err, failure) {
 		t.Errorf("a provider that fails: %v", err)
 	}
 }
