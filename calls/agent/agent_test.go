@@ -235,6 +235,17 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
+// A hint that is in the message already is told once.
+func TestHintOnce(t *testing.T) {
+	own := calls.Errorf(calls.Invalid, "it is closed").WithHint("come back")
+	w := &world{t: t, fail: map[string]error{"a.yaml": fmt.Errorf("step x: %w (come back)", own)}}
+	r := run(t.Context(), t, w, scripted.New(uses("", "a", "{}"), says("sorry")), "{prompt: x, tools: {flows: [{path: a.yaml}]}}")
+	want := `{"error":{"kind":"invalid","message":"step x: it is closed","hint":"come back"}}`
+	if r.err != nil || r.Rounds[0].ToolCalls[0].Result != want {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func TestResults(t *testing.T) {
 	r := run(t.Context(), t, &world{t: t}, scripted.New(uses("", "text", "{}"), says("ok")), "{prompt: x, max_result_bytes: 256, tools: {calls: [{call: text}]}}")
 	want := strings.Repeat("雨", 85) + "\n[cut: these are the first 255 of 600 bytes]"

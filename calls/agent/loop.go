@@ -319,8 +319,10 @@ func canonical(arguments string) string {
 
 // told is an error as the model gets to see it.
 func told(err error) string {
-	m := value.Pairs("kind", string(calls.KindOf(err)), "message", err.Error())
-	if hint := calls.HintOf(err); hint != "" {
+	hint := calls.HintOf(err)
+	message := strings.TrimSuffix(err.Error(), " ("+hint+")") // as the error of a flow ends
+	m := value.Pairs("kind", string(calls.KindOf(err)), "message", message)
+	if hint != "" {
 		m.Set("hint", value.OfString(hint))
 	}
 	return value.OfMap(value.Pairs("error", m)).JSON()
