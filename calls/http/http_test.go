@@ -276,6 +276,7 @@ func TestAnswer(t *testing.T) {
 		"another forbidden": {200, "application/json; charset=iso-2022-kr", "{}", "unknown charset", true},
 		"said twice":        {200, "Application/JSON, application/json", `{"a":1}`, `{"a":1}`, false},
 		"broken parameter":  {200, "application/json; charset", `{"a":1}`, `{"a":1}`, false},
+		"charset in quotes": {200, "application/json; charset='utf-8'", `{"a":1}`, `{"a":1}`, false},
 		"unknown charset":   {200, "text/plain; charset=klingon", "x", "unknown charset", true},
 	} {
 		t.Run(name, func(t *testing.T) {

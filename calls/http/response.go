@@ -70,7 +70,7 @@ func parse(data []byte, header http.Header) (value.Value, error) {
 		}
 		media, params = strings.ToLower(strings.TrimSpace(said)), nil
 	}
-	charset := params["charset"]
+	charset := strings.Trim(params["charset"], "'")
 	if charset == "" && !utf8.Valid(data) {
 		charset = ownCharset(data)
 	}
