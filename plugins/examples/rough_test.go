@@ -55,8 +55,12 @@ func rough(t *testing.T, dir string, answers, failures map[string]string) *calls
 	}
 	first := pid()
 	for text, want := range failures {
-		if _, err := say(t, r, text); err == nil || err.Error() != "plugin rough, call say: "+want {
+		_, err := say(t, r, text)
+		if err == nil || err.Error() != "plugin rough, call say: "+want {
 			t.Errorf("%s: got %v\nwant %s", text, err, want)
+		}
+		if hint := calls.HintOf(err); text == "no hint" && (hint != "" || calls.KindOf(err) != calls.Plugin) {
+			t.Errorf("%s: %s, hint %q", text, calls.KindOf(err), hint)
 		}
 	}
 	if _, err := resolve(t, r, "rough_thrown"); err == nil || strings.Contains(err.Error(), "ended") || strings.Contains(err.Error(), "no answer") {
@@ -92,7 +96,7 @@ func TestRoughPython(t *testing.T) {
 		host.ManifestName: "name: rough\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n",
 		"main.py": `
 import os, sys, threading
-from scheduler_plugin import TEXT, Plugin
+from scheduler_plugin import TEXT, Error, Plugin
 
 plugin = Plugin("rough", "1.0.0")
 PARAMS = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -116,6 +120,8 @@ def say(host, params):
         sys.exit("no licence")
     if text == "not UTF-8":
         raise OSError("no file a\udcffb")
+    if text == "no hint":
+        raise Error("no way out", kind=None, hint=None)
     if text == "yield an object":
         yield {"text": "an object"}
     elif text == "together":
@@ -134,6 +140,7 @@ plugin.serve()
 	}, map[string]string{
 		"exit":      "SystemExit: no licence",
 		"not UTF-8": "OSError: no file a?b",
+		"no hint":   "no way out",
 	})
 	// As many requests as come by default are worked on at the same time: one that
 	// waits is not in the way of others, and of the question whether the process lives.
@@ -166,6 +173,7 @@ plugin.call('say', { en: 'It says what it is told.', params, output: TEXT }, (ho
     case 'throw a text': throw 'a text'
     case 'details': throw Object.assign(new Error('"a" is wrong'), { details: [{ a: 1 }] })
     case 'odd': throw new PluginError('odd', { kind: 7, hint: { a: 1 } })
+    case 'no hint': throw new PluginError('no way out', { kind: null, hint: null })
     case 'return a text': return text
     case 'return an object': return { text }
     case 'yield an object': return (function * () { yield { text } })()
@@ -186,5 +194,6 @@ plugin.serve()
 		"throw a text":  "a text",
 		"details":       `Error: "a" is wrong`,
 		"odd":           "odd",
+		"no hint":       "no way out",
 	})
 }

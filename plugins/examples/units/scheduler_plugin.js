@@ -79,7 +79,7 @@ const parse = bytes => bytes && bytes.length ? JSON.parse(bytes.toString()) : un
 
 // Anything can be thrown, also nothing.
 function failure (error) {
-  if (error instanceof PluginError) return { kind: String(error.kind), message: error.message, hint: String(error.hint) }
+  if (error instanceof PluginError) return { kind: String(error.kind || 'plugin'), message: error.message, hint: String(error.hint || '') }
   console.error(error)
   const text = typeof error === 'string' ? error : error instanceof Error ? String(error) : util.inspect(error)
   return { kind: 'plugin', message: text, hint: '' }

@@ -145,7 +145,7 @@ def plain(text):
 
 def failure(error):
     if isinstance(error, Error):
-        return pb.Failure(kind=plain(error.kind), message=plain(error), hint=plain(error.hint))
+        return pb.Failure(kind=plain(error.kind or "plugin"), message=plain(error), hint=plain(error.hint or ""))
     if isinstance(error, grpc.RpcError):
         return pb.Failure(kind="plugin", message=error.details())
     traceback.print_exc()
