@@ -285,8 +285,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// White space in front is looked at once, however many pieces it comes in.
-// A counter says how much it had to look at.
+// weighing counts how much it had to look at.
 type weighing struct{ seen *int }
 
 func (w weighing) Count(text string) int {
@@ -326,6 +325,7 @@ func TestMessagesWithoutContent(t *testing.T) {
 	}
 }
 
+// White space in front is looked at once, however many pieces it comes in.
 func TestTextAfterMuchSpace(t *testing.T) {
 	const n = 300_000
 	got := 0
