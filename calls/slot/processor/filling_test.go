@@ -144,6 +144,8 @@ func TestTake(t *testing.T) {
 		{name: "a root with a nameless member", schema: `{"type":"object","properties":{"":{"type":"integer"},"a":{"type":"integer"}},"minProperties":2}`, known: `{"":1}`, answer: `{"":{"a":2}}`,
 			want: `{"":1,"a":2}`},
 		{name: "a list beside objects with names", schema: `{"properties":{"x":{"anyOf":[{"enum":[["n"]]},{"properties":{"k":{}},"required":["k"]}]}},"required":["x"]}`, known: `{}`, answer: `{"/x":["n"]}`, want: `{"x":["n"]}`},
+		{name: "what must not be there, said again", schema: `{"type":"object","additionalProperties":false,"properties":{"a":{},"b":{},"o":{"additionalProperties":false,"properties":{"c":{},"d":{}}}}}`,
+			known: `{"a":1,"z":9,"o":{"c":1,"y":8}}`, answer: `{"":{"z":9,"b":2},"/o":{"y":8,"d":2}}`, want: `{"a":1,"o":{"c":1,"d":2},"b":2}`, rejected: "/o/y /z"},
 		{name: "names that are wrong", schema: `{"type":"object","properties":{"o":{"type":"object","propertyNames":{"enum":["a","b"]}}}}`, known: `{"o":{"c":1}}`, answer: `{"/o":{"a":1}}`, want: `{"o":{"a":1}}`},
 		{name: "no object", schema: weather, known: `{"city":"x"}`, answer: `["x"]`, want: `{"city":"x"}`, missing: "/date", rejected: " "},
 

@@ -141,8 +141,8 @@ func (t *take) status(pointer string, tokens []string) (faulty, replaceable bool
 	return faulty, false
 }
 
-// mend answers a faulty object as a whole: members that must not be there go, if
-// the answer has none of them.
+// mend answers a faulty object as a whole: members that must not be there go, but for
+// those of the answer that may be there in another branch.
 func (t *take) mend(tokens []string, pointer string, v value.Value) {
 	t.whole[pointer] = v
 	for _, fault := range t.open[pointer] {
@@ -151,7 +151,7 @@ func (t *take) mend(tokens []string, pointer string, v value.Value) {
 			continue
 		}
 		name := unknown[len(unknown)-1]
-		if _, kept := v.Get(name); !kept {
+		if _, kept := v.Get(name); !kept || !t.p.schema.Describe(fault.Pointer).Known {
 			t.data = remove(t.data, append(slices.Clip(tokens), name))
 			t.removed++
 		}
