@@ -97,8 +97,8 @@ func TestLeavesOfSnapshots(t *testing.T) {
 			if diff := cmp.Diff(want, snapshotsOf(t, d, users)); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
-			if d.FoundSnapshots < min(found, len(want)) {
-				t.Errorf("%s: %d were found, want %d", name, d.FoundSnapshots, found)
+			if n := d.FoundSnapshots; n < min(found, len(want)) || n > len(want) {
+				t.Errorf("%s: %d of %d were found, want %d", name, n, len(want), found)
 			}
 			if err := d.Close(); err != nil {
 				t.Error(err)

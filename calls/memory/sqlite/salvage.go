@@ -272,7 +272,9 @@ func salvaged[T any](ctx context.Context, d *Damaged, table string, kind memory.
 		if err == nil {
 			err = d.rescueExtras(ctx, kind, func(user int64, id string, body value.Value) error {
 				if x, bad := decode(body); bad == nil && !seen[id] {
-					d.FoundSnapshots++
+					if which.Users.Has(d.nameOf(user)) {
+						d.FoundSnapshots++
+					}
 					return give(user, id, x)
 				}
 				return nil

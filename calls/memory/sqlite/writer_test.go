@@ -17,7 +17,7 @@ import (
 // others wait on, and nothing of what was canceled is stored.
 func TestCanceledWhileLocked(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, sqlite.Options{BusyTimeout: 5 * time.Second})
+	s := open(t, dir, sqlite.Options{BusyTimeout: time.Minute})
 	other, err := sqlitefile.Connect(filepath.Join(dir, sqlite.FileName), time.Second)
 	if err != nil {
 		t.Fatal(err)
