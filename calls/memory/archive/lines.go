@@ -198,6 +198,14 @@ func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
 		return m, err
 	}
 	context, _ := v.Get("context")
+	for _, name := range [...]string{"user_id", "session_id"} { // or it would be somebody else's
+		if _, flat := v.Get(name); flat {
+			if _, said := context.Get(name); !said {
+				return m, calls.Errorf(calls.Invalid, "%s stands beside the context, not in it", name).
+					WithHint(`write "context": {"%s": ...}`, name)
+			}
+		}
+	}
 	if user, ok := o.Users.One(); ok {
 		if _, said := context.Get("user_id"); !said {
 			m.Context.UserID = user
