@@ -429,7 +429,7 @@ func TestWrongLines(t *testing.T) {
 		`{"content": "x", "id": "1"}`:                                                                         "x.jsonl:1: the id",
 		good + `{"content": "x", "timestamp": "soon"}`:                                                        "x.jsonl:2: timestamp: ",
 		good + `{"content": "x", "user_id": "eve"}`:                                                           "x.jsonl:2: user_id stands beside the context, not in it",
-		good + `{"content": "x", "session_id": "s", "context": {"user_id": "ann"}}`:                           "x.jsonl:2: session_id stands beside the context, not in it",
+		good + `{"content": "x", "session_id": "s"}`:                                                          "x.jsonl:2: session_id stands beside the context, not in it",
 		good + `{"content": "x", "context": {"user_id": 1}}`:                                                  "x.jsonl:2: context: user_id: want a string",
 		`{"content": "x", ` + id + `}` + "\n" + `{"content": "x", "context": {"user_id": "eve"}, ` + id + `}`: "x.jsonl:2: the id memory_01890a5d-ac96-774b-bcce-b302099a8057 belongs to another user",
 	} {

@@ -198,12 +198,14 @@ func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
 		return m, err
 	}
 	context, _ := v.Get("context")
-	for _, name := range [...]string{"user_id", "session_id"} { // or it would be somebody else's
-		if _, flat := v.Get(name); flat {
-			if _, said := context.Get(name); !said {
-				return m, calls.Errorf(calls.Invalid, "%s stands beside the context, not in it", name).
-					WithHint(`write "context": {"%s": ...}`, name)
-			}
+	for _, name := range [...]string{"user_id", "session_id"} {
+		_, flat := v.Get(name)
+		_, said := context.Get(name)
+		// Without its user it would be somebody else's; a memory with a context may have
+		// members of other names beside it.
+		if flat && !said && (name == "user_id" || context.IsNull()) {
+			return m, calls.Errorf(calls.Invalid, "%s stands beside the context, not in it", name).
+				WithHint(`write "context": {"%s": ...}`, name)
 		}
 	}
 	if user, ok := o.Users.One(); ok {
