@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/plugins"
 )
@@ -31,7 +32,12 @@ const (
 )
 
 // clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func clean(s string) string {
+	if utf8.ValidString(s) { // it looks at eight letters at once
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
 
 // FromState is the wire form of a state, without what is retrieved.
 func FromState(s plugins.State) *State {
