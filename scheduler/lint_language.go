@@ -3,7 +3,6 @@ package scheduler
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -187,17 +186,7 @@ func (l *Languages) read(name string) ([]byte, error) {
 	if l.Files == nil {
 		return nil, fs.ErrNotExist
 	}
-	if info, err := fs.Stat(l.Files, name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() { // a pipe would wait for a writer
-		return nil, errors.New("it is no file")
-	}
-	f, err := l.Files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	text, err := calls.ReadFileFS(l.Files, name, maxText)
 	if err == nil && len(text) > maxText {
 		err = fmt.Errorf("it has more than %d bytes", maxText)
 	}

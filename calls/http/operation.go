@@ -2,7 +2,6 @@ package http
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,19 +71,7 @@ func readFile(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1)) // what is longer, the parser refuses
+	return calls.ReadFileIn(root, name, yaml.MaxBytes)
 }
 
 // narrowed is the schema of what may still be found out: path, query and body, with

@@ -2,8 +2,6 @@ package input
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -255,7 +253,7 @@ func load(env *calls.Env, path string, local *config, strict, lenient bool) (*co
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Dir, file)
 	}
-	data, err := read(file)
+	data, err := calls.ReadFile(file, maxFile)
 	if err != nil {
 		if strict {
 			return nil, nil, calls.Errorf(calls.NotFound, "reading the config file: %w", err).
@@ -276,21 +274,6 @@ func load(env *calls.Env, path string, local *config, strict, lenient bool) (*co
 			WithHint("correct the file, or set on_invalid: default to go on with the default template")
 	}
 	return cfg, warnings, nil
-}
-
-func read(file string) ([]byte, error) {
-	// A look before opening: opening a pipe would wait for a writer.
-	if info, err := os.Stat(file); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 // parse reads the text of a config file; name is for messages, which all begin

@@ -33,7 +33,7 @@ type lock struct {
 // readLock reads a lock file; one that does not exist is empty.
 func readLock(path string) (*lock, error) {
 	l := &lock{Version: lockVersion}
-	content, err := readFile(path, maxLock)
+	content, err := calls.ReadFile(path, maxLock)
 	if errors.Is(err, fs.ErrNotExist) || path == "" {
 		return l, nil
 	}

@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -74,7 +74,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // with its place: file:line:col: what is wrong (what to do).
 func ReadManifest(dir string) (*Manifest, error) {
 	file := filepath.Join(dir, ManifestName)
-	content, err := readFile(file, yaml.MaxBytes)
+	content, err := calls.ReadFile(file, yaml.MaxBytes)
 	if err != nil {
 		if other := filepath.Join(dir, misnamed); errors.Is(err, fs.ErrNotExist) && exists(other) {
 			return nil, fmt.Errorf("%s: a manifest is called %s: rename it", other, ManifestName)
@@ -93,24 +93,6 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s:%w", file, err)
 	}
 	return parseManifest(text{file, node}, doc)
-}
-
-// readFile reads a file, not much more than limit bytes of it: who parses it refuses
-// what is longer. What never ends, such as a pipe or a device, is no file.
-func readFile(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	return content, errors.Join(err, f.Close())
 }
 
 // exists says that there is something of that name, also a link that leads nowhere.

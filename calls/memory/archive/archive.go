@@ -56,6 +56,9 @@ var folders = []folder{
 
 const indexFile = "index.json"
 
+// maxFile bounds a file, in bytes: the index of some millions of memories.
+const maxFile = 1 << 30
+
 // Export writes the memories of users to a directory, which is made. Files of an
 // earlier export whose memories are gone are removed; the index is written last. A
 // directory that has memories of others than one user is refused: it is no place for
@@ -130,7 +133,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 		return fmt.Errorf("exporting memories: %w", err)
 	}
 	for _, e := range entries {
-		data, err := readRegular(w.root.FS(), folders[0].name+"/"+e.Name())
+		data, err := calls.ReadFileIn(w.root, folders[0].name+"/"+e.Name(), maxFile)
 		if err != nil {
 			continue // no file of an export
 		}
@@ -263,7 +266,7 @@ const temporary = ".tmp"
 // write puts a file into its place whole. What it says already is not written again.
 func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
-	if old, err := readRegular(root.FS(), file); err == nil && bytes.Equal(old, data) {
+	if old, err := calls.ReadFileIn(root, file, maxFile); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

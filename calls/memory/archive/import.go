@@ -122,7 +122,7 @@ func (in *importer) list() error {
 }
 
 func (in *importer) index() value.Value {
-	data, err := readRegular(in.files, indexFile)
+	data, err := calls.ReadFileFS(in.files, indexFile, maxFile)
 	if err != nil {
 		in.problem(indexFile, "it cannot be read; the files are taken as they are")
 		return value.Value{}
@@ -132,18 +132,6 @@ func (in *importer) index() value.Value {
 		in.problem(indexFile, "%v", err)
 	}
 	return v
-}
-
-// readRegular reads a file that is one: a pipe would be waited for, a device may never end.
-func readRegular(files fs.FS, file string) ([]byte, error) {
-	info, err := fs.Stat(files, file)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
-	}
-	return fs.ReadFile(files, file)
 }
 
 // each reads the files of a folder.
@@ -156,7 +144,7 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 		if in.options.Progress != nil && in.done%100 == 0 {
 			in.options.Progress(in.done, in.total)
 		}
-		data, err := readRegular(in.files, file)
+		data, err := calls.ReadFileFS(in.files, file, maxFile)
 		if err != nil {
 			in.problem(file, "%v", err)
 			continue
