@@ -65,11 +65,8 @@ is stored. --user takes only the memories of that user: those of others are left
 }
 
 func (a *app) importLines(ctx context.Context, name string, options archive.Options, asJSON bool) error {
-	file, closeFile, err := a.openTwice(ctx, name)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return exitFor(ctx, err, false)
-	case err != nil:
+	file, closeFile, err := a.openTwice(name)
+	if err != nil {
 		return usageError(fmt.Errorf("reading --jsonl: %w", err))
 	}
 	defer func() { _ = closeFile() }() // it was only read
@@ -84,9 +81,9 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 
 // openTwice opens a file, or stdin as -, that can be read twice: what is a stream is
 // copied to a temporary file.
-func (a *app) openTwice(ctx context.Context, name string) (file io.ReadSeeker, closeFile func() error, err error) {
+func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error, err error) {
 	if name == "-" {
-		return archive.Spool(ctx, a.stdin)
+		return archive.Spool(a.input())
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -98,7 +95,7 @@ func (a *app) openTwice(ctx context.Context, name string) (file io.ReadSeeker, c
 		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
 	case err == nil && !info.Mode().IsRegular():
 		defer f.Close()
-		return archive.Spool(ctx, f)
+		return archive.Spool(interruptible{f, a.interrupted})
 	}
 	return f, f.Close, nil
 }

@@ -250,23 +250,14 @@ func setRole(m *memory.BaseMemory) error {
 }
 
 // Spool copies what can be read once, such as standard input, to a temporary file
-// that can be read again; close removes it. When ctx ends it is not waited for.
-func Spool(ctx context.Context, r io.Reader) (file io.ReadSeeker, closeFile func() error, err error) {
+// that can be read again; close removes it.
+func Spool(r io.Reader) (file io.ReadSeeker, closeFile func() error, err error) {
 	f, err := os.CreateTemp("", "memories-*.jsonl")
 	if err != nil {
 		return nil, nil, err
 	}
 	closeFile = func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
-	copied := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(f, r)
-		copied <- err
-	}()
-	select {
-	case err = <-copied:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	_, err = io.Copy(f, r)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
