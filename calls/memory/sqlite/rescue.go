@@ -63,6 +63,9 @@ func (d *Damaged) rescue(ctx context.Context, each func(rid int64, m memory.Base
 
 // rescueNames looks for the names of users and sessions that are not known.
 func (d *Damaged) rescueNames(ctx context.Context, l *leaves) error {
+	if d.searched {
+		return nil
+	}
 	err := l.each(ctx, tableLeaf, func(id int64, record []byte) error {
 		row := columns(record) // id, name, numbers
 		if _, known := d.users[id]; known || len(row) < 5 || row[0] != nil || !numbers(row[2:]) {
@@ -76,7 +79,7 @@ func (d *Damaged) rescueNames(ctx context.Context, l *leaves) error {
 	if err != nil {
 		return err
 	}
-	return l.each(ctx, indexLeaf, func(_ int64, record []byte) error {
+	err = l.each(ctx, indexLeaf, func(_ int64, record []byte) error {
 		row := columns(record) // user, number, name, numbers
 		if len(row) < 9 || !numbers(row[:2]) || !numbers(row[3:]) {
 			return nil
@@ -90,6 +93,8 @@ func (d *Damaged) rescueNames(ctx context.Context, l *leaves) error {
 		}
 		return nil
 	})
+	d.searched = err == nil
+	return err
 }
 
 // numbers says whether values are whole numbers.

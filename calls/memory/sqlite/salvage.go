@@ -34,6 +34,7 @@ type Damaged struct {
 	users    map[int64]string
 	sessions map[[2]int64]string
 	named    bool // what names can be read was read
+	searched bool // and the file looked through for others
 }
 
 var _ memory.Lister = (*Damaged)(nil)
