@@ -125,7 +125,7 @@ func (r *callRunner) env() *calls.Env {
 	env := calls.NewEnv()
 	env.Functions = r.registry
 	env.MediaRoots = r.app.config.Media
-	env.Languages = r.app.config.languages().Files
+	env.Languages = r.app.config.furtherLanguages().Files
 	env.Tokens = tokens.For("")
 	env.HTTP, env.Memory = r.client, r.memory
 	env.Calls = plainCalls{r.registry, env}

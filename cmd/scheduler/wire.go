@@ -96,7 +96,7 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	env := calls.NewEnv()
 	env.Functions = registry
 	env.MediaRoots = a.config.Media
-	env.Languages = a.config.languages().Files
+	env.Languages = a.config.furtherLanguages().Files
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
 		return nil, err
 	}
