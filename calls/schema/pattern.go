@@ -47,7 +47,7 @@ func goPatterns(v value.Value, names bool) value.Value {
 	return value.OfMap(m)
 }
 
-// goPattern rewrites the \uXXXX of ECMA's regular expressions, which Go does not
+// goPattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not
 // know. Letters are put in as they are, so that messages show them.
 func goPattern(pattern string) string {
 	if !strings.Contains(pattern, `\u`) {
@@ -75,7 +75,7 @@ func goPattern(pattern string) string {
 	return b.String()
 }
 
-// unicodeEscape reads \uXXXX, or two of them that make a surrogate pair; n is 0
+// unicodeEscape reads \uHHHH, or two of them that make a surrogate pair; n is 0
 // where s begins with neither.
 func unicodeEscape(s string) (r rune, n int) {
 	unit := func(s string) (rune, bool) {

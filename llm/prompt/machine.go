@@ -175,9 +175,7 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 		}
 		return value.OfList(list...), nil
 	}
-	e := errorf(Type, "a '%s' has no form outside of a template", v.pyType())
-	e.Hint = keyHint(v)
-	return value.Value{}, e
+	return value.Value{}, misused(v, "a '%s' has no form outside of a template", v.pyType())
 }
 
 // weigh counts the elements of a value that may share its parts many times over.

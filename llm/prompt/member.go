@@ -78,6 +78,13 @@ func keyHint(v val) string {
 	return ""
 }
 
+// misused is the error of v where something else is wanted.
+func misused(v val, format string, args ...any) *Error {
+	e := errorf(Type, format, args...)
+	e.Hint = keyHint(v)
+	return e
+}
+
 func quoted(s string) string {
 	p := printer{max: maxBytes}
 	p.quote(s)

@@ -94,9 +94,7 @@ func (m *machine) items(v val) ([]val, error) {
 		}
 		return items, m.spend(len(items))
 	}
-	e := errorf(Type, "'%s' is not iterable", v.pyType())
-	e.Hint = keyHint(v)
-	return nil, e
+	return nil, misused(v, "'%s' is not iterable", v.pyType())
 }
 
 func (m *machine) chars(s string) ([]val, error) {
@@ -182,8 +180,7 @@ func (m *machine) length(v val) (int, error) {
 	case *loopState:
 		return x.length(m)
 	}
-	e := errorf(Type, "'%s' has no length", v.pyType())
-	e.Hint = keyHint(v)
+	e := misused(v, "'%s' has no length", v.pyType())
 	if _, ok := v.x.(*gen); ok {
 		e.Hint = "make a list of it first: | list | length"
 	}

@@ -119,9 +119,7 @@ func (p *printer) repr(v val) {
 		p.dict(val{x: d})
 		p.add(">")
 	default:
-		e := errorf(Type, "a %s cannot be printed", v.pyType())
-		e.Hint = keyHint(v)
-		p.fail(e)
+		p.fail(misused(v, "a %s cannot be printed", v.pyType()))
 	}
 }
 

@@ -48,7 +48,7 @@ func explain(file, doing string, err error) error {
 	case sqlitefile.Busy, sqlitefile.Locked:
 		return why("another program keeps the file locked: end it, then resume the run")
 	case sqlitefile.ReadOnly, sqlitefile.Perm, sqlitefile.CantOpen:
-		return why("the file must be readable, and for what changes runs it and its directory writable: change their permissions, or set state_dir to another place")
+		return why(permissions)
 	case sqlitefile.Corrupt, sqlitefile.NotADB:
 		return why("the file is damaged or no journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover")
 	case sqlitefile.IOErr:
@@ -56,7 +56,7 @@ func explain(file, doing string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return why("the file must be readable, and for what changes runs it and its directory writable: change their permissions, or set state_dir to another place")
+		return why(permissions)
 	case errors.Is(err, syscall.ENOSPC):
 		return why("the disk is full: free some space")
 	}
@@ -74,6 +74,9 @@ func errNewer(file string, has int) error {
 	return calls.Errorf(calls.Invalid, "the journal %s has the form %d, this program knows those up to %d", file, has, len(migrations)).
 		WithHint("use a newer version of the program, or set state_dir to another place")
 }
+
+// permissions is what to do where the file may not be used.
+const permissions = "the file must be readable, and for what changes runs it and its directory writable: change their permissions, or set state_dir to another place"
 
 // errFrozen is a journal that cannot even be read where it is.
 func errFrozen(file string, err error) error {
