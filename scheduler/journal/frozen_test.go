@@ -3,15 +3,15 @@
 package journal_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -70,67 +70,50 @@ func TestFrozenChild(t *testing.T) {
 // was killed, of which one has lost what it takes to read its log, one that was closed,
 // and one of an older version.
 func TestFrozen(t *testing.T) {
-	base, err := os.MkdirTemp("", "journal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(base); err != nil {
-			t.Error(err)
+	stranger := sqlitefiletest.NewStranger(t)
+	lookAt := func(name string, want ...string) {
+		t.Helper()
+		out := stranger.Run(t, "TestFrozenChild", frozenEnv+"="+filepath.Join(stranger.Dir, name))
+		for _, text := range want {
+			if !strings.Contains(out, text) {
+				t.Errorf("%s: want %q in %s", name, text, out)
+			}
 		}
-	})
-	binary := filepath.Join(base, "child")
-	copyAs(t, os.Args[0], binary, 0o755)
+	}
 
 	const db = journal.FileName
 	all := []string{db, db + "-wal", db + "-shm"}
-	live := filepath.Join(base, "live")
+	live := filepath.Join(stranger.Dir, "live")
 	j := open(t, live, journal.Options{})
 	log := begin(t, j, "r")
 	if err := log.Append(t.Context(), event("r", 2)); err != nil {
 		t.Fatal(err)
 	}
-	freeze(t, live, filepath.Join(base, "killed"), all...)
-	freeze(t, live, filepath.Join(base, "lost"), all[:2]...)
-	chmod(t, 0o755, base, live)
-	chmod(t, 0o444, filepath.Join(live, all[0]), filepath.Join(live, all[1]), filepath.Join(live, all[2]))
+	stranger.Freeze(t, live, "killed", all...)
+	stranger.Freeze(t, live, "lost", all[:2]...)
+	for _, name := range all { // others may look at it
+		if err := errors.Join(os.Chmod(live, 0o755), os.Chmod(filepath.Join(live, name), 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	const want = "r f 1 x\nr f 2 x\n"
-	lookAt(t, binary, live, want, "held: true")
-	lookAt(t, binary, filepath.Join(base, "killed"), want)
-	lookAt(t, binary, filepath.Join(base, "lost"), "write-ahead log", "copy the files runs.db*")
+	lookAt("live", want, "held: true")
+	lookAt("killed", want)
+	lookAt("lost", "write-ahead log", "copy the files runs.db*")
 
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	freeze(t, live, filepath.Join(base, "closed"), db)
-	lookAt(t, binary, filepath.Join(base, "closed"), want, "held: false")
+	stranger.Freeze(t, live, "closed", db)
+	lookAt("closed", want, "held: false")
+	if err := os.Chmod(filepath.Join(live, db), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	alter(t, j, "PRAGMA user_version = 1")
-	freeze(t, live, filepath.Join(base, "older"), db)
-	lookAt(t, binary, filepath.Join(base, "older"), "it has the form 1", "look at the runs once as who may write")
-	lookAt(t, binary, filepath.Join(base, "missing"), "permission denied", "its directory writable")
-}
-
-// lookAt runs TestFrozenChild as nobody.
-func lookAt(t *testing.T, binary, dir string, want ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run=^TestFrozenChild$")
-	cmd.Env = append(os.Environ(), frozenEnv+"="+dir)
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	} else {
-		chmod(t, 0o555, filepath.Dir(dir))
-		defer chmod(t, 0o755, filepath.Dir(dir))
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v", dir, err)
-	}
-	for _, text := range want {
-		if !strings.Contains(string(out), text) {
-			t.Errorf("%s: want %q in %s", dir, text, out)
-		}
-	}
+	stranger.Freeze(t, live, "older", db)
+	lookAt("older", "it has the form 1", "look at the runs once as who may write")
+	lookAt("missing", "permission denied", "its directory writable")
 }
 
 // TestFrozenChanged: what is read without locks from a file that somebody writes after
@@ -168,37 +151,5 @@ func TestFrozenChanged(t *testing.T) {
 	begin(t, open(t, dir, journal.Options{}), "q")
 	if err := read(); calls.KindOf(err) != calls.Timeout || !strings.Contains(calls.HintOf(err), "try again") {
 		t.Errorf("%v", err)
-	}
-}
-
-// freeze copies files of a journal to a directory in which nothing can be written.
-func freeze(t *testing.T, from, to string, files ...string) {
-	t.Helper()
-	if err := os.Mkdir(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		copyAs(t, filepath.Join(from, name), filepath.Join(to, name), 0o444)
-	}
-	chmod(t, 0o555, to)
-	t.Cleanup(func() { chmod(t, 0o755, to) })
-}
-
-func copyAs(t *testing.T, from, to string, mode os.FileMode) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, to, data)
-	chmod(t, mode, to)
-}
-
-func chmod(t *testing.T, mode os.FileMode, paths ...string) {
-	t.Helper()
-	for _, path := range paths {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -2,18 +2,16 @@ package sqlite_test
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
 )
 
 // frozenDir makes TestFrozenChild read a store, and say how that went.
@@ -47,21 +45,7 @@ func TestFrozenChild(t *testing.T) {
 // write anywhere: one that was closed, and two of a process that was killed, of which
 // one has lost what it takes to read its log.
 func TestFrozen(t *testing.T) {
-	base, err := os.MkdirTemp("", "memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(base); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(base, "child")
-	copyFile(t, os.Args[0], binary, 0o755)
-
+	stranger := sqlitefiletest.NewStranger(t)
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
@@ -71,62 +55,21 @@ func TestFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	const db = sqlite.FileName
-	freeze(t, dir, filepath.Join(base, "killed"), db, db+"-wal", db+"-shm")
-	freeze(t, dir, filepath.Join(base, "lost"), db, db+"-wal")
+	stranger.Freeze(t, dir, "killed", db, db+"-wal", db+"-shm")
+	stranger.Freeze(t, dir, "lost", db, db+"-wal")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	freeze(t, dir, filepath.Join(base, "closed"), db)
+	stranger.Freeze(t, dir, "closed", db)
 
 	for name, want := range map[string]string{
 		"killed": "found She likes jasmine tea.\nread only: true, saving: writing to the memory store",
 		"closed": "found She likes jasmine tea.\nread only: true, saving: writing to the memory store",
 		"lost":   "write-ahead log",
 	} {
-		cmd := exec.CommandContext(t.Context(), binary, "-test.run=^TestFrozenChild$")
-		cmd.Env = append(os.Environ(), frozenDir+"="+filepath.Join(base, name))
-		if os.Geteuid() == 0 {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out := stranger.Run(t, "TestFrozenChild", frozenDir+"="+filepath.Join(stranger.Dir, name))
+		if !strings.Contains(out, want) || !strings.Contains(out, "state_dir") {
+			t.Errorf("%s: %s", name, out)
 		}
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "state_dir") {
-			t.Errorf("%s: %s, %v", name, out, err)
-		}
-		if err := os.Chmod(filepath.Join(base, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// freeze copies files of a store to a directory in which nothing can be written.
-func freeze(t *testing.T, from, to string, files ...string) {
-	t.Helper()
-	if err := os.Mkdir(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		copyFile(t, filepath.Join(from, name), filepath.Join(to, name), 0o444)
-	}
-	if err := os.Chmod(to, 0o555); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func copyFile(t *testing.T, from, to string, mode os.FileMode) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err == nil {
-		_, err = io.Copy(out, in)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

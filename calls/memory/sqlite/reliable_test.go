@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
 )
 
 // childDir makes this test binary a process that saves until it is killed; openDir one
@@ -208,24 +207,8 @@ func TestOtherFiles(t *testing.T) {
 // TestReadOnly opens stores in places where nothing may be written, without the rights
 // of root, who may write anywhere.
 func TestReadOnly(t *testing.T) {
-	base, err := os.MkdirTemp("", "memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(base); err != nil {
-			t.Error(err)
-		}
-	})
-	binary := filepath.Join(base, "child")
-	data, err := os.ReadFile(os.Args[0])
-	if err == nil {
-		err = os.WriteFile(binary, data, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	filled := filepath.Join(base, "filled")
+	stranger := sqlitefiletest.NewStranger(t)
+	filled := t.TempDir()
 	s, err := sqlite.Open(t.Context(), filled, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -233,29 +216,12 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for path, mode := range map[string]os.FileMode{base: 0o755, filled: 0o555, filepath.Join(filled, sqlite.FileName): 0o444} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
+	stranger.Freeze(t, filled, "filled", sqlite.FileName)
+	for _, name := range []string{"new", "filled"} {
+		dir := filepath.Join(stranger.Dir, name)
+		if out := stranger.Run(t, "TestMain", openDir+"="+dir); !strings.Contains(out, dir) || !strings.Contains(out, "Hint: check state_dir") {
+			t.Errorf("%s: %s", dir, out)
 		}
-	}
-	for _, dir := range []string{filepath.Join(base, "new"), filled} {
-		cmd := exec.CommandContext(t.Context(), binary)
-		cmd.Env = append(os.Environ(), openDir+"="+dir)
-		if os.Geteuid() == 0 {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		} else if err := os.Chmod(base, 0o555); err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), dir) || !strings.Contains(string(out), "Hint: check state_dir") {
-			t.Errorf("%s: %s, %v", dir, out, err)
-		}
-	}
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filled, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
 

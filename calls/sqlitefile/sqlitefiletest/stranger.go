@@ -1,0 +1,103 @@
+//go:build unix
+
+// Package sqlitefiletest is for tests of programs that open SQLite files where nothing
+// may be written.
+package sqlitefiletest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Stranger runs tests of the test program that uses it without the rights of root, who
+// may write anywhere.
+type Stranger struct {
+	// Dir is a directory into which everybody may look, which t.TempDir is not.
+	Dir string
+
+	program string
+}
+
+// nobody is the user without rights.
+const nobody = 65534
+
+// NewStranger makes the directory, which goes with the test.
+func NewStranger(t testing.TB) *Stranger {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				err = os.Chmod(path, 0o755) // else only root could empty it
+			}
+			return err
+		})
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Stranger{Dir: dir, program: filepath.Join(dir, "program")}
+	chmod(t, dir, 0o755)
+	copyAs(t, os.Args[0], s.program, 0o755)
+	return s
+}
+
+// Freeze copies files of a directory into one of that name in Dir, in which nothing can
+// be written afterwards.
+func (s *Stranger) Freeze(t testing.TB, from, name string, files ...string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(s.Dir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		copyAs(t, filepath.Join(from, file), filepath.Join(dir, file), 0o444)
+	}
+	chmod(t, dir, 0o555)
+	return dir
+}
+
+// Run runs the test of that name with an environment variable more, NAME=VALUE, and
+// gives what it printed. A test that fails there fails here. Meanwhile nothing can be
+// made in Dir.
+func (s *Stranger) Run(t testing.TB, test, variable string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), s.program, "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), variable)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	} else {
+		chmod(t, s.Dir, 0o555)
+		defer chmod(t, s.Dir, 0o755)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", variable, err, out)
+	}
+	return string(out)
+}
+
+func copyAs(t testing.TB, from, to string, mode os.FileMode) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	chmod(t, to, mode)
+}
+
+func chmod(t testing.TB, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
