@@ -128,7 +128,7 @@ type ticket struct {
 // plugin is told.
 func (t *ticket) note(err error) string {
 	t.failure.Store(&err)
-	return clean(err.Error())
+	return proto.Clean(err.Error())
 }
 
 // cause is the error of a service that a failure of the plugin passes on; nil where it
@@ -138,7 +138,7 @@ func (t *ticket) cause(failure string) error {
 		return nil
 	}
 	err := t.failure.Load()
-	if err == nil || !strings.Contains(failure, clean((*err).Error())) {
+	if err == nil || !strings.Contains(failure, proto.Clean((*err).Error())) {
 		return nil
 	}
 	return *err
@@ -251,7 +251,7 @@ func (s *services) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServe
 		if d.Text == "" && d.FinishReason == "" && d.Usage == nil {
 			continue
 		}
-		out := &proto.ChatDelta{Text: clean(d.Text), FinishReason: clean(d.FinishReason)}
+		out := &proto.ChatDelta{Text: proto.Clean(d.Text), FinishReason: proto.Clean(d.FinishReason)}
 		if d.Usage != nil {
 			out.InputTokens, out.OutputTokens = int64(d.Usage.InputTokens), int64(d.Usage.OutputTokens)
 		}

@@ -44,9 +44,6 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
 // oneLine is a sentence in one line: lists show it, and so does the question whether a
 // plugin is trusted, which no line of it may pretend to be a part of.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

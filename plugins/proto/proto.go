@@ -31,8 +31,8 @@ const (
 	DefaultMaxMessage = 16 << 20
 )
 
-// clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
-func clean(s string) string {
+// Clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
+func Clean(s string) string {
 	if utf8.ValidString(s) { // it looks at eight letters at once
 		return s
 	}
@@ -42,16 +42,16 @@ func clean(s string) string {
 // FromState is the wire form of a state, without what is retrieved.
 func FromState(s plugins.State) *State {
 	p := &State{
-		Input: clean(s.Input), User: clean(s.User), Session: clean(s.Session),
-		Language: clean(s.Language), Now: stamp(s.Now),
+		Input: Clean(s.Input), User: Clean(s.User), Session: Clean(s.Session),
+		Language: Clean(s.Language), Now: stamp(s.Now),
 	}
 	for _, t := range s.History {
-		p.History = append(p.History, &Turn{Role: clean(t.Role), Content: clean(t.Content), Timestamp: stamp(t.Timestamp)})
+		p.History = append(p.History, &Turn{Role: Clean(t.Role), Content: Clean(t.Content), Timestamp: stamp(t.Timestamp)})
 	}
 	if len(s.Vars) > 0 {
 		p.Vars = make(map[string][]byte, len(s.Vars))
 		for name, v := range s.Vars {
-			p.Vars[clean(name)] = v
+			p.Vars[Clean(name)] = v
 		}
 	}
 	return p
@@ -99,7 +99,7 @@ func FromItems(items []plugins.Item) []*Item {
 	out := make([]*Item, len(items))
 	for i, item := range items {
 		out[i] = &all[i]
-		out[i].Name, out[i].Text, out[i].Data = clean(item.Name), clean(item.Text), item.Data
+		out[i].Name, out[i].Text, out[i].Data = Clean(item.Name), Clean(item.Text), item.Data
 	}
 	return out
 }
@@ -119,7 +119,7 @@ func FromVerdicts(verdicts []plugins.Verdict) []*Verdict {
 	out := make([]*Verdict, len(verdicts))
 	for i, v := range verdicts {
 		out[i] = &all[i]
-		out[i].Include, out[i].Score, out[i].Reason = v.Include, v.Score, clean(v.Reason)
+		out[i].Include, out[i].Score, out[i].Reason = v.Include, v.Score, Clean(v.Reason)
 	}
 	return out
 }
@@ -137,7 +137,7 @@ func ToVerdicts(list []*Verdict) []plugins.Verdict {
 func FromRecalled(found []plugins.Recalled) []*Recalled {
 	out := make([]*Recalled, len(found))
 	for i, r := range found {
-		out[i] = &Recalled{Text: clean(r.Text), Score: r.Score}
+		out[i] = &Recalled{Text: Clean(r.Text), Score: r.Score}
 	}
 	return out
 }

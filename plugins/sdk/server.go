@@ -192,7 +192,7 @@ func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingS
 		if err != nil {
 			return fail(err)
 		}
-		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: strings.ToValidUTF8(p.text, "\uFFFD")}}
+		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: proto.Clean(p.text)}}
 		if p.data != nil {
 			data, err := encode(p.data)
 			if err != nil {
@@ -243,12 +243,11 @@ func panicked(function string, r any) error {
 }
 
 func failure(err error) *proto.Failure {
-	clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-	f := &proto.Failure{Message: clean(err.Error())}
+	f := &proto.Failure{Message: proto.Clean(err.Error())}
 	var own *Error
 	switch {
 	case errors.As(err, &own):
-		f.Kind, f.Hint = clean(own.Kind), clean(own.Hint)
+		f.Kind, f.Hint = proto.Clean(own.Kind), proto.Clean(own.Hint)
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Kind = "timeout"
 	}
