@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Texts are the texts of a call that there is one of in each language, such as its
@@ -70,6 +71,19 @@ func (t *Texts) Named(path, name string) string {
 		return t.Folder + " " + name
 	}
 	return path
+}
+
+// UnknownName is what is wrong with a text that mentions, at an offset, a name that is
+// not among those which are known there.
+func UnknownName(text string, offset int, name string, known []string) schema.Problem {
+	p := schema.Problem{Message: "there is no " + name + " here"}
+	p.Line, p.Col = value.LineCol(text, offset)
+	if near := value.Nearest(name, known); near != "" {
+		p.Hint = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		p.Hint = "there are " + strings.Join(known, ", ")
+	}
+	return p
 }
 
 // WithoutRegion is the names that what is said in a language may have, the closest

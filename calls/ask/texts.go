@@ -38,23 +38,15 @@ func check(own fs.FS, text string) []schema.Problem {
 		return []schema.Problem{{Line: 1, Col: 1, Message: err.Error()}}
 	}
 	for _, f := range fields(english) {
-		known = append(known, f.name)
+		known = append(known, "."+f.name)
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
 	var problems []schema.Problem
 	for _, f := range fields(t) {
-		if slices.Contains(known, f.name) {
-			continue
+		if name := "." + f.name; !slices.Contains(known, name) {
+			problems = append(problems, calls.UnknownName(text, f.offset, name, known))
 		}
-		p := schema.Problem{Message: "there is no ." + f.name + " here"}
-		p.Line, p.Col = value.LineCol(text, f.offset)
-		if near := value.Nearest(f.name, known); near != "" {
-			p.Hint = "did you mean ." + near + "?"
-		} else if len(known) > 0 {
-			p.Hint = "there are ." + strings.Join(known, ", .")
-		}
-		problems = append(problems, p)
 	}
 	return problems
 }

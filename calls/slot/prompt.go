@@ -43,15 +43,9 @@ func checkText(name string, text []byte) []schema.Problem {
 	known = slices.Compact(known)
 	var problems []schema.Problem
 	for _, ref := range t.Refs() {
-		if slices.Contains(known, ref.Path[0]) || ref.Guarded {
-			continue
+		if !ref.Guarded && !slices.Contains(known, ref.Path[0]) {
+			problems = append(problems, calls.UnknownName(string(text), ref.Offset, ref.Path[0], known))
 		}
-		p := schema.Problem{Message: fmt.Sprintf("%q is not known here", ref.Path[0]), Hint: "known are " + strings.Join(known, ", ")}
-		p.Line, p.Col = value.LineCol(string(text), ref.Offset)
-		if near := value.Nearest(ref.Path[0], known); near != "" {
-			p.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		problems = append(problems, p)
 	}
 	return problems
 }
