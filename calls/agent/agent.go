@@ -92,6 +92,7 @@ type Output struct {
 	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
 	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
 	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`
+	Warnings     []string     `json:"warnings,omitempty" doc:"The skills of the workspace that cannot be used, and why."`
 }
 
 // Round is one answer of the model and the tools it used.
@@ -223,6 +224,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
 		if l.box, err = p.box(within, env); err == nil {
 			defer l.box.close()
+			l.out.Warnings = l.box.workspace.warnings
 			err = l.run(within)
 		}
 		switch {

@@ -43,7 +43,9 @@ type workspace struct {
 	shown  string   // the path as the flow gives it, which prompts show
 	extra  *os.Root // built-in skills; may be nil
 	skills []found
-	room   int // bytes that the model gets to see at once
+	// warnings are the skills that cannot be used, and why.
+	warnings []string
+	room     int // bytes that the model gets to see at once
 }
 
 // found is a skill and where its files are.
@@ -80,7 +82,8 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 // find adds the skills of a directory, but for those that only people call up.
 func (w *workspace) find(ctx context.Context, root *os.Root, dir string) error {
 	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
-	list, _, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: dir})
+	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: dir})
+	w.warnings = append(w.warnings, warnings...)
 	for _, x := range list {
 		taken := slices.ContainsFunc(w.skills, func(f found) bool { return f.Name == x.Name })
 		if !taken && !x.Hidden {

@@ -125,3 +125,29 @@ func TestDescriptionsOfTheWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with skills is told, above all of one that the model does not get to see.
+func TestWarningsOfSkills(t *testing.T) {
+	dir := desk(t)
+	warned := func() string {
+		r := run(t.Context(), t, &world{t: t}, scripted.New(says("yes")), "{prompt: x, workspace: desk}", func(e *calls.Env) { e.Dir = dir })
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		return strings.Join(r.Warnings, "; ")
+	}
+	const others = "skill hidden: there is no name; skill mill: there is no name"
+	if got := warned(); got != others {
+		t.Errorf("%q", got)
+	}
+	broken := filepath.Join(dir, "desk", "skills", "broken")
+	if err := os.Mkdir(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "SKILL.md"), []byte("\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := warned(); got != "skill broken: skipped: SKILL.md is not UTF-8 text; "+others {
+		t.Errorf("%q", got)
+	}
+}
