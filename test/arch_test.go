@@ -50,14 +50,14 @@ var layers = map[string][]string{
 	"calls":                   {"llm", "plugins", "calls/schema", "llm/value"},
 	"calls/callstest":         {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
-	// What calls with prompts of their own share is in calls/ask.
-	"calls/...":     {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
-	"calls/builtin": {"calls/...", "llm/...", "plugins"},
+	// What calls with prompts of their own share is in calls/ask; the window over a
+	// dialogue, which is their short-term memory, in calls/transcript.
+	"calls/transcript": {"llm", "plugins"},
+	"calls/...":        {"calls", "calls/ask", "calls/schema", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/builtin":    {"calls/...", "llm/...", "plugins"},
 	// An agent reads the skills that context lists.
-	"calls/agent/...": {"calls", "calls/ask", "calls/context/skill", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
-	// The short-term memory is read by three families: input, context and memory.
-	"calls/input/...":   {"calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "calls/memory/recent", "*"},
-	"calls/context/...": {"calls", "calls/ask", "calls/schema", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "calls/memory/recent", "*"},
+	"calls/agent/...":   {"calls", "calls/ask", "calls/context/skill", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/context/...": {"calls", "calls/ask", "calls/schema", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Two stores are SQLite files.

@@ -13,9 +13,9 @@ import (
 	"github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/calls/input"
+	"github.com/callnode/scheduler/calls/memory/recent"
 	"github.com/callnode/scheduler/calls/memory/retrieve"
 	"github.com/callnode/scheduler/calls/memory/save"
-	"github.com/callnode/scheduler/calls/memory/shortterm"
 	"github.com/callnode/scheduler/calls/memory/snapshot"
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/calls/summary"
@@ -36,7 +36,7 @@ func Calls() []calls.Definition {
 		input.Definition(),
 		retrieve.Definition(),
 		save.Definition(),
-		shortterm.Definition(),
+		recent.Definition(),
 		snapshot.Definition(),
 		slot.Definition(),
 		summary.Definition(),

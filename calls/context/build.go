@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/context/skill"
-	"github.com/callnode/scheduler/calls/memory/recent"
+	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -274,11 +274,11 @@ func (b *builder) said(ctx context.Context) []*value.Map {
 	if b.params.History != nil {
 		return b.params.History
 	}
-	turns, err := b.env.Memory.Recent(ctx, b.env.Vars.Scope, recent.MaxTurns)
+	turns, err := b.env.Memory.Recent(ctx, b.env.Vars.Scope, transcript.DefaultMaxTurns)
 	if err != nil {
 		b.warn("history: what was said before cannot be read: %v", err)
 	}
-	window := recent.New(recent.MaxTurns, recent.MaxTokens, b.env.Tokens)
+	window := transcript.New(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, b.env.Tokens)
 	for _, t := range turns {
 		window.Add(t)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/memory/recent"
+	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 )
@@ -179,7 +179,7 @@ func (b *build) loadDialogue(ctx context.Context) (d dialogue, err error) {
 		}
 	}
 	// The bounds are on what the prompt shows, roles and all.
-	window := recent.New(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
+	window := transcript.New(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
 	for _, t := range turns {
 		window.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
 	}

@@ -1,137 +1,82 @@
-// Package recent is the short-term memory: a window over the newest utterances
-// of a dialogue that is bounded in two ways at once and needs no store.
+// Package recent is the call memory-recent: the newest turns of the flow's session.
 package recent
 
 import (
-	"slices"
-	"sort"
+	"context"
+	"iter"
 	"strings"
 
-	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/transcript"
 )
 
-// The bounds of the short-term memory where nobody sets others.
-const (
-	MaxTurns  = 200
-	MaxTokens = 5000
-)
-
-// Marker ends an utterance that was cut.
-const Marker = " […]"
-
-// Window keeps the newest utterances. Both bounds hold after every Add, and both
-// may be reached exactly: the oldest are dropped until they do, a user's
-// utterance together with the assistant's that follows it. The newest is always
-// kept; when it alone is over the bound of tokens, its end is cut off and
-// [Marker] says so.
-//
-// Every utterance is counted once, when it comes in. A Window is not safe for
-// concurrent use.
-type Window struct {
-	maxTurns, maxTokens int
-	tokens              llm.Counter
-	items               []item // items[first:] are in the window
-	first               int
-	total               int
+// Params are the parameters of the call.
+type Params struct {
+	Items  int `json:"items" default:"200" min:"1" max:"10000" doc:"How many utterances are given at most."`
+	Tokens int `json:"tokens" default:"5000" min:"1" max:"10000000" doc:"How many tokens they have at most; the oldest are left out."`
 }
 
-type item struct {
-	turn   plugins.Turn
-	tokens int
+// Input is whose utterances are read.
+type Input struct {
+	calls.Scope
 }
 
-// New makes a window of at most maxTurns utterances and maxTokens tokens; bounds
-// below 1 count as 1.
-func New(maxTurns, maxTokens int, tokens llm.Counter) *Window {
-	return &Window{maxTurns: max(maxTurns, 1), maxTokens: max(maxTokens, 1), tokens: tokens}
+// Output is the dialogue.
+type Output struct {
+	Turns []Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
+	Text  string `json:"text" doc:"The same as text, a line for each."`
 }
 
-// Add puts the newest utterance into the window.
-func (w *Window) Add(turn plugins.Turn) {
-	n := w.tokens.Count(turn.Content)
-	if n > w.maxTokens {
-		turn.Content, n = cut(turn.Content, w.maxTokens, w.tokens)
-	}
-	w.items = append(w.items, item{turn, n})
-	w.total += n
-	for w.Len() > w.maxTurns || w.total > w.maxTokens && w.Len() > 1 {
-		w.evict()
-	}
-	if w.first > len(w.items)/2 { // moves each item at most once on average
-		w.items = slices.Delete(w.items, 0, w.first)
-		w.first = 0
-	}
+// Turn is an utterance, a message of a chat as other calls take it.
+type Turn struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Timestamp string `json:"timestamp"`
 }
 
-// evict drops the oldest utterance, and the answer to it.
-func (w *Window) evict() {
-	role := w.drop()
-	if role == "user" && w.Len() > 1 && w.items[w.first].turn.Role == "assistant" {
-		w.drop()
-	}
-}
-
-func (w *Window) drop() (role string) {
-	oldest := &w.items[w.first]
-	role = oldest.turn.Role
-	w.total -= oldest.tokens
-	*oldest = item{}
-	w.first++
-	return role
-}
-
-// Len is the number of utterances in the window.
-func (w *Window) Len() int { return len(w.items) - w.first }
-
-// Turns is the utterances, oldest first.
-func (w *Window) Turns() []plugins.Turn {
-	turns := make([]plugins.Turn, 0, w.Len())
-	for _, it := range w.items[w.first:] {
-		turns = append(turns, it.turn)
-	}
-	return turns
-}
-
-// cut gives the longest beginning of text that costs at most budget tokens
-// together with the marker, and what it costs. A budget too small for the marker
-// leaves it out.
-func cut(text string, budget int, tokens llm.Counter) (string, int) {
-	marker := Marker
-	if tokens.Count(marker) > budget {
-		marker = ""
-	}
-	ends := runeEnds(text, budget, tokens)
-	// Counts may fall a little where text grows, for tokens merge; sort.Search finds
-	// a boundary all the same, and the loop makes sure of it.
-	n := sort.Search(len(ends), func(i int) bool {
-		return tokens.Count(text[:ends[i]]+marker) > budget
+// Definition is the call memory-recent as a registry knows it: schemas, texts, examples.
+func Definition() calls.Definition {
+	return calls.Define[Params, Input, Output](calls.Info{
+		Name: "memory-recent",
+		Summary: calls.Text{
+			En: "The newest utterances of the flow's session: the short-term memory.",
+			Zh: "流程会话中最近的发言，即短期记忆。",
+		},
+		Examples: []calls.Example{{
+			Title: "The last ten",
+			With:  "items: 10\n",
+		}},
 	})
-	for ; n > 0; n-- {
-		short := strings.TrimRight(text[:ends[n-1]], " \n") + marker
-		if count := tokens.Count(short); count <= budget {
-			return short, count
-		}
-	}
-	return marker, tokens.Count(marker)
 }
 
-// runeEnds lists the ends of the characters at the beginning of text, at least as
-// many as budget tokens can hold. It looks at twice the text that fits, not at the
-// whole of a text without end.
-func runeEnds(text string, budget int, tokens llm.Counter) []int {
-	size := 4 * budget
-	for size < len(text) && tokens.Count(text[:size]) <= budget {
-		size *= 2
-	}
-	var ends []int
-	for i := range text {
-		if i > size {
-			break
+// Init notes the scope.
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	return Input{vars.Scope}, nil
+}
+
+// Exec reads the utterances.
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		store, err := memory.Of(ctx, env)
+		if err != nil {
+			return nil, err
 		}
-		if i > 0 {
-			ends = append(ends, i)
+		turns, err := store.Recent(ctx, in.Scope, p.Items)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return ends
+		window := transcript.New(p.Items, p.Tokens, env.Tokens)
+		for _, turn := range turns {
+			window.Add(turn)
+		}
+		out := Output{Turns: []Turn{}}
+		var lines []string
+		for _, turn := range window.Turns() {
+			out.Turns = append(out.Turns, Turn{turn.Role, turn.Content, memory.FormatTime(turn.Timestamp)})
+			lines = append(lines, turn.Role+": "+turn.Content)
+		}
+		out.Text = strings.Join(lines, "\n")
+		return out, nil
+	})
 }
