@@ -124,9 +124,6 @@ func (s *Schema) ask(v value.Value) (problems []problem) {
 	if !errors.As(err, &invalid) {
 		return alone(Problem{Message: err.Error()})
 	}
-	if c.nameless {
-		nameKeys(invalid, v)
-	}
 	for _, cause := range invalid.Causes {
 		problems = append(problems, s.problems(cause, v)...)
 	}

@@ -87,9 +87,8 @@ func Checkable(v value.Value) error {
 // would take very long, or panic, to look at.
 type converter struct {
 	nodes int // the values in it
-	// long says that a text is longer than longText, nameless that an object has the
-	// key "".
-	long, nameless bool
+	// long is set when a text or a name is longer than longText.
+	long bool
 }
 
 func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
@@ -112,7 +111,7 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 	case value.Object:
 		members := make(map[string]any, v.Map().Len())
 		for k, member := range v.Map().All() {
-			c.long, c.nameless = c.long || len(k) > longText, c.nameless || k == ""
+			c.long = c.long || len(k) > longText
 			x, p := c.convert(member, depth+1)
 			if p != nil {
 				p.Pointer = "/" + value.Escape(k) + p.Pointer

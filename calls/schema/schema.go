@@ -4,7 +4,7 @@
 //
 // The dialect is draft 7, or that which $schema names. format is a hint for
 // people and editors and never fails a check. Nothing is ever loaded from a file
-// or a network.
+// or a network. A property named "" is left out of the places of problems.
 package schema
 
 import (

@@ -8,24 +8,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Property is the schema of the property of that name; an empty schema where
-// there is none.
-func (s *Schema) Property(name string) value.Value {
-	properties, _ := s.doc.Get("properties")
-	property, ok := properties.Get(name)
-	if !ok {
-		return object()
-	}
-	return property
-}
-
 // FromText reads text as the type of a property wants it, for values that come
 // from a command line: for a string the text itself, for a boolean true, false or a word
 // of [YesOrNo], for anything else JSON. A
 // property that may be a string, or anything, takes text that is no JSON as a
 // string. The value is not checked against the rest of the schema.
 func (s *Schema) FromText(property, text string) (value.Value, error) {
-	types, typed := s.Property(property).Get("type")
+	properties, _ := s.doc.Get("properties")
+	own, _ := properties.Get(property)
+	types, typed := own.Get("type")
 	names := typeNames(types)
 	if typed && slices.Equal(names, []string{"string"}) {
 		return value.OfString(text), nil
