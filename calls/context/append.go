@@ -5,11 +5,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// appended brings what follows the user's message into the shape that providers
+// normalizeAppended brings what follows the user's message into the shape that providers
 // take. Assistant messages and tool results get their members in the usual order;
 // members of their own, such as reasoning_content, stay. Other roles are passed on
 // as they are.
-func appended(i int, m *value.Map) (*value.Map, error) {
+func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
 	switch r := role(m); {
 	case r == "tool" || r == "" && answersCall:
@@ -19,7 +19,7 @@ func appended(i int, m *value.Map) (*value.Map, error) {
 		}
 		return toolResult(m), nil
 	case r == "assistant":
-		return assistant(m), nil
+		return assistantMessage(m), nil
 	case r == "":
 		return nil, calls.Errorf(calls.Invalid, "append[%d] has no role", i).
 			WithHint("role is assistant or tool")
@@ -31,10 +31,10 @@ func appended(i int, m *value.Map) (*value.Map, error) {
 // other words for name and content. A result that is no text is given as JSON.
 func toolResult(m *value.Map) *value.Map {
 	out := value.Pairs("role", "tool", "tool_call_id", member(m, "tool_call_id"))
-	if name := either(m, "name", "tool_name"); !name.IsNull() {
+	if name := firstMember(m, "name", "tool_name"); !name.IsNull() {
 		out.Set("name", name)
 	}
-	content := either(m, "content", "result")
+	content := firstMember(m, "content", "result")
 	switch {
 	case content.IsNull():
 		content = value.OfString("")
@@ -45,9 +45,9 @@ func toolResult(m *value.Map) *value.Map {
 	return addRest(out, m, "tool_name", "result")
 }
 
-// assistant is {role, content, tool_calls}: no content is empty text, no calls
+// assistantMessage is {role, content, tool_calls}: no content is empty text, no calls
 // are no member.
-func assistant(m *value.Map) *value.Map {
+func assistantMessage(m *value.Map) *value.Map {
 	content := member(m, "content")
 	if content.IsNull() {
 		content = value.OfString("")
@@ -56,16 +56,16 @@ func assistant(m *value.Map) *value.Map {
 	if list := member(m, "tool_calls").List(); len(list) > 0 {
 		normal := make([]value.Value, len(list))
 		for i, call := range list {
-			normal[i] = toolCall(call)
+			normal[i] = toolCallMember(call)
 		}
 		out.Set("tool_calls", value.OfList(normal...))
 	}
 	return addRest(out, m, "tool_calls")
 }
 
-// toolCall is {id, type, function: {name, arguments}} with the arguments as JSON
+// toolCallMember is {id, type, function: {name, arguments}} with the arguments as JSON
 // text. A flat {id, name, arguments} is brought into that shape.
-func toolCall(call value.Value) value.Value {
+func toolCallMember(call value.Value) value.Value {
 	m := call.Map()
 	function := member(m, "function").Map()
 	if function == nil {
@@ -102,7 +102,7 @@ func addRest(out, m *value.Map, but ...string) *value.Map {
 	return out
 }
 
-func either(m *value.Map, keys ...string) value.Value {
+func firstMember(m *value.Map, keys ...string) value.Value {
 	for _, key := range keys {
 		if v, ok := m.Get(key); ok {
 			return v

@@ -111,7 +111,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if in.Now.IsZero() {
 			in.Now = env.Clock()
 		}
-		return build(ctx, env, &p, in)
+		return buildPrompt(ctx, env, &p, in)
 	})
 }
 

@@ -25,7 +25,7 @@ type history struct {
 func newHistory(messages, tail []*value.Map, count llm.Counter) *history {
 	h := &history{messages: messages, costs: make([]int, len(messages)), pinned: len(messages)}
 	torn := splitCalls(slices.Concat(messages, tail))
-	h.starts = turns(messages, torn)
+	h.starts = turnStarts(messages, torn)
 	if len(tail) > 0 && torn[len(messages)] {
 		h.pinned--
 		for !h.starts[h.pinned] {
@@ -38,17 +38,17 @@ func newHistory(messages, tail []*value.Map, count llm.Counter) *history {
 	return h
 }
 
-func (h *history) label() string { return "history" }
-func (h *history) share() int    { return 30 }
+func (h *history) label() string     { return "history" }
+func (h *history) sharePercent() int { return 30 }
 
-func (h *history) asked() int { return 0 }
+func (h *history) askedTokens() int { return 0 }
 
-// fixed is what the messages cost that must stay.
-func (h *history) fixed() int { return sum(h.costs[h.pinned:]) }
+// fixedTokens is what the messages cost that must stay.
+func (h *history) fixedTokens() int { return sumCosts(h.costs[h.pinned:]) }
 
-func (h *history) need() int { return sum(h.costs[min(h.from, h.pinned):h.pinned]) }
+func (h *history) neededTokens() int { return sumCosts(h.costs[min(h.from, h.pinned):h.pinned]) }
 
-func sum(costs []int) int {
+func sumCosts(costs []int) int {
 	n := 0
 	for _, cost := range costs {
 		n += cost
@@ -56,8 +56,8 @@ func sum(costs []int) int {
 	return n
 }
 
-// fit keeps the newest turns that cost at most room.
-func (h *history) fit(room int) int {
+// shrinkTo keeps the newest turns that cost at most room.
+func (h *history) shrinkTo(room int) int {
 	used, cost := 0, 0
 	h.from = h.pinned
 	for i := h.pinned - 1; i >= 0; i-- {
@@ -71,10 +71,10 @@ func (h *history) fit(room int) int {
 	return used
 }
 
-// turns says for every message whether the history may begin with it: a user
+// turnStarts says for every message whether the history may begin with it: a user
 // message, where that tears no tool call from its results. A history without a
 // user message may begin with anything but a result.
-func turns(messages []*value.Map, torn []bool) []bool {
+func turnStarts(messages []*value.Map, torn []bool) []bool {
 	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return role(m) == "user" })
 	starts := make([]bool, len(messages))
 	for i, m := range messages {

@@ -34,9 +34,9 @@ func (p *picture) reason() string {
 	return p.note
 }
 
-// images prepares the files of the parameter media. What cannot be used is a
+// prepareImages prepares the files of the parameter media. What cannot be used is a
 // warning; the error is that of ctx.
-func (b *builder) images(ctx context.Context) ([]*picture, error) {
+func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 	if len(b.params.Media) == 0 {
 		return nil, nil
 	}
@@ -56,21 +56,21 @@ func (b *builder) images(ctx context.Context) ([]*picture, error) {
 			return nil, context.Cause(ctx)
 		}
 		if len(pictures) == maxImages {
-			b.unsend(name, fmt.Errorf("a message may have %d images", maxImages))
+			b.reportUnsent(name, fmt.Errorf("a message may have %d images", maxImages))
 			continue
 		}
 		p, seen := done[name]
 		if !seen {
 			var err error
-			if p, err = b.image(roots, name); err != nil {
-				b.unsend(name, err)
+			if p, err = b.prepareImage(roots, name); err != nil {
+				b.reportUnsent(name, err)
 			}
 			done[name] = p
 		}
 		switch {
 		case p == nil:
 		case sent+len(p.url) > maxImageBytes:
-			b.unsend(name, fmt.Errorf("the images together may have %d bytes", maxImageBytes))
+			b.reportUnsent(name, fmt.Errorf("the images together may have %d bytes", maxImageBytes))
 		default:
 			sent += len(p.url)
 			pictures = append(pictures, p)
@@ -79,19 +79,19 @@ func (b *builder) images(ctx context.Context) ([]*picture, error) {
 	return pictures, nil
 }
 
-// unsend reports a file that is not sent.
-func (b *builder) unsend(name string, err error) {
+// reportUnsent reports a file that is not sent.
+func (b *builder) reportUnsent(name string, err error) {
 	b.warn("media %s: not sent: %v", name, err)
 	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error()})
 }
 
-func (b *builder) mediaRoots() []*place {
-	var roots []*place
+func (b *builder) mediaRoots() []*rootDir {
+	var roots []*rootDir
 	if b.workspace != nil {
 		roots = append(roots, b.workspace)
 	}
 	for _, dir := range b.env.MediaRoots {
-		root, err := open(b.env.Dir, dir)
+		root, err := openDir(b.env.Dir, dir)
 		if err != nil {
 			b.warn("media root %s: skipped: %v", dir, err)
 			continue
@@ -101,7 +101,7 @@ func (b *builder) mediaRoots() []*place {
 	return roots
 }
 
-func (b *builder) image(roots []*place, name string) (*picture, error) {
+func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) {
 	data, err := b.mediaFile(roots, name)
 	if err != nil {
 		return nil, err
@@ -130,11 +130,11 @@ func (b *builder) imageTokens(m *media.Image) int {
 
 // mediaFile reads a file that lies in one of the roots. A relative path starts at
 // the flow file or, where there is no such file, at the workspace.
-func (b *builder) mediaFile(roots []*place, name string) ([]byte, error) {
+func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "data:") {
 		return nil, errors.New("addresses are not fetched; give a file of the workspace")
 	}
-	path, err := locate(b.env.Dir, name)
+	path, err := absolutePath(b.env.Dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +145,11 @@ func (b *builder) mediaFile(roots []*place, name string) ([]byte, error) {
 	err = errors.New("it lies outside the workspace and the allowed media roots")
 	for _, candidate := range candidates {
 		for _, root := range roots {
-			rel, ok := root.within(candidate)
+			rel, ok := root.relativePath(candidate)
 			if !ok {
 				continue
 			}
-			data, size, readErr := root.read(rel, media.MaxFile+1)
+			data, size, readErr := root.readFile(rel, media.MaxFile+1)
 			switch {
 			case readErr == nil && size > media.MaxFile:
 				return nil, fmt.Errorf("%d bytes are more than %d", size, media.MaxFile)

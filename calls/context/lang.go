@@ -18,13 +18,13 @@ type facts struct {
 	Time, Runtime, Workspace, Channel, ChatID string
 }
 
-// local renders a text in the language of the run.
-func (b *builder) local(name string, data facts) (string, error) {
+// renderText renders a text in the language of the run.
+func (b *builder) renderText(name string, data facts) (string, error) {
 	return ask.Prompt(b.env, "context", texts, name, data)
 }
 
-// clock writes a time to the minute, with the day of the week.
-func clock(now time.Time, language string) string {
+// formatClock writes a time to the minute, with the day of the week.
+func formatClock(now time.Time, language string) string {
 	day := now.Weekday().String()
 	if slices.Contains(calls.WithoutRegion(language), "zh") {
 		day = [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[now.Weekday()]
@@ -32,8 +32,8 @@ func clock(now time.Time, language string) string {
 	return now.Format("2006-01-02 15:04") + " (" + day + ")"
 }
 
-// system names the operating system and the processor.
-func system() string {
+// platformName names the operating system and the processor.
+func platformName() string {
 	name := runtime.GOOS
 	switch name {
 	case "darwin":

@@ -48,19 +48,19 @@ type section struct {
 	count   llm.Counter
 }
 
-func (s *section) label() string { return s.name }
-func (s *section) share() int    { return s.percent }
+func (s *section) label() string     { return s.name }
+func (s *section) sharePercent() int { return s.percent }
 
-func (s *section) overhead() int {
+func (s *section) overheadTokens() int {
 	return s.count.Count(sectionBreak) + s.count.Count(s.head) + s.count.Count(s.tail)
 }
 
-// need is what the section costs whole.
-func (s *section) need() int {
+// neededTokens is what the section costs whole.
+func (s *section) neededTokens() int {
 	if len(s.included()) == 0 {
 		return 0
 	}
-	n := s.overhead() - s.count.Count(s.join)
+	n := s.overheadTokens() - s.count.Count(s.join)
 	for _, u := range s.included() {
 		n += u.tokens + s.count.Count(s.join)
 	}
@@ -71,14 +71,14 @@ func (s *section) included() []*unit {
 	return slices.DeleteFunc(slices.Clone(s.units), func(u *unit) bool { return u.out })
 }
 
-// fit cuts the section to at most room tokens and gives what it costs then.
-func (s *section) fit(room int) int {
-	if n := s.need(); n <= room {
+// shrinkTo cuts the section to at most room tokens and gives what it costs then.
+func (s *section) shrinkTo(room int) int {
+	if n := s.neededTokens(); n <= room {
 		return n
 	}
 	byRank := s.included()
 	slices.SortStableFunc(byRank, func(a, b *unit) int { return a.rank - b.rank })
-	join, cost, kept := s.count.Count(s.join), s.overhead(), 0
+	join, cost, kept := s.count.Count(s.join), s.overheadTokens(), 0
 	for _, u := range byRank {
 		between := 0
 		if kept > 0 {
@@ -132,8 +132,8 @@ func (s *section) cutLines(u *unit, room int) bool {
 	return false
 }
 
-// asked is what the units cost that the user asked for.
-func (s *section) asked() int {
+// askedTokens is what the units cost that the user asked for.
+func (s *section) askedTokens() int {
 	n := 0
 	for _, u := range s.included() {
 		if u.asked {
@@ -141,46 +141,7 @@ func (s *section) asked() int {
 		}
 	}
 	if n > 0 {
-		n += s.overhead()
+		n += s.overheadTokens()
 	}
 	return n
-}
-
-// cuttable is what shrinks when the budget is short: a section or the history.
-type cuttable interface {
-	// label names it in messages.
-	label() string
-	// share is the percentage of the room that is promised to it.
-	share() int
-	// need is what it costs as it is now.
-	need() int
-	// asked is the part of need that comes before all shares.
-	asked() int
-	// fit cuts it to at most room tokens and gives what it costs then.
-	fit(room int) int
-}
-
-// allocate cuts to room tokens altogether. What the user asked for comes first;
-// of the rest, each gets what it needs up to its share; what then is left over
-// goes to the first that lack something.
-func allocate(all []cuttable, room int) {
-	promised := make([]int, len(all))
-	need, shared := 0, room
-	for i, c := range all {
-		need += c.need()
-		promised[i] = min(c.asked(), shared)
-		shared -= promised[i]
-	}
-	if need <= room {
-		return
-	}
-	spare := room
-	for i, c := range all {
-		promised[i] = min(c.need(), promised[i]+shared*c.share()/100)
-		spare -= promised[i]
-	}
-	for i, c := range all {
-		allowed := promised[i] + spare
-		spare = allowed - c.fit(allowed)
-	}
 }

@@ -21,9 +21,9 @@ func defaultBootstrap() []string {
 // maxAgents bounds the AGENTS.md files of work_dir together, in bytes.
 const maxAgents = 32 << 10
 
-// bootstrap is the section of the workspace's instruction files.
-func (b *builder) bootstrap() *section {
-	s := b.section("bootstrap files", "", blankLine, "", 25)
+// bootstrapSection is the section of the workspace's instruction files.
+func (b *builder) bootstrapSection() *section {
+	s := b.newSection("bootstrap files", "", blankLine, "", 25)
 	files, given := b.params.BootstrapFiles, b.params.BootstrapFiles != nil
 	if !given {
 		files = defaultBootstrap()
@@ -33,26 +33,26 @@ func (b *builder) bootstrap() *section {
 	}
 	for _, name := range files {
 		if name == "AGENTS.md" && b.params.WorkDir != "" {
-			b.agents(s)
+			b.quoteAgentsFiles(s)
 			continue
 		}
-		if text, ok := b.file("bootstrap file", name, given); ok {
-			b.quote(s, name, text)
+		if text, ok := b.readWorkspaceFile("bootstrap file", name, given); ok {
+			b.quoteFile(s, name, text)
 		}
 	}
 	return s
 }
 
-// quote adds a file under a heading of its name.
-func (b *builder) quote(s *section, name, text string) {
+// quoteFile adds a file under a heading of its name.
+func (b *builder) quoteFile(s *section, name, text string) {
 	title := "## " + name + blankLine
-	b.unit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace"})
+	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace"})
 }
 
-// agents adds the AGENTS.md files from the workspace down to the working
+// quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working
 // directory: of each directory the first of AGENTS.override.md and AGENTS.md that
 // says anything.
-func (b *builder) agents(s *section) {
+func (b *builder) quoteAgentsFiles(s *section) {
 	dir := path.Clean(strings.ReplaceAll(b.params.WorkDir, `\`, "/"))
 	if info, err := b.workspace.root.Stat(dir); err != nil || !info.IsDir() {
 		b.warn("work_dir %s is no directory inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
@@ -70,7 +70,7 @@ func (b *builder) agents(s *section) {
 	for _, d := range dirs {
 		for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
 			name = path.Join(d, name)
-			text, ok := b.file("bootstrap file", name, false)
+			text, ok := b.readWorkspaceFile("bootstrap file", name, false)
 			if !ok || strings.TrimSpace(text) == "" {
 				continue
 			}
@@ -78,16 +78,16 @@ func (b *builder) agents(s *section) {
 				b.warn("bootstrap file %s: left out, the AGENTS.md files together have more than %d bytes", name, maxAgents)
 			} else {
 				left -= len(text)
-				b.quote(s, name, text)
+				b.quoteFile(s, name, text)
 			}
 			break
 		}
 	}
 }
 
-// file reads a text file of the workspace; a failure becomes a warning.
-func (b *builder) file(what, name string, wanted bool) (string, bool) {
-	text, note, err := b.workspace.text(name)
+// readWorkspaceFile reads a text file of the workspace; a failure becomes a warning.
+func (b *builder) readWorkspaceFile(what, name string, wanted bool) (string, bool) {
+	text, note, err := b.workspace.readText(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
 		return "", false
@@ -100,10 +100,10 @@ func (b *builder) file(what, name string, wanted bool) (string, bool) {
 	return text, true
 }
 
-// memory is the section of the memory files: what is known for good, and the
+// memorySection is the section of the memory files: what is known for good, and the
 // notes of the day.
-func (b *builder) memory() *section {
-	s := b.section("memory", "# Memory"+blankLine, blankLine, "", 15)
+func (b *builder) memorySection() *section {
+	s := b.newSection("memory", "# Memory"+blankLine, blankLine, "", 15)
 	if b.workspace == nil {
 		return s
 	}
@@ -111,26 +111,26 @@ func (b *builder) memory() *section {
 		{"## Long-term Memory\n", "memory/MEMORY.md"},
 		{"## Today's Notes\n", "memory/" + b.in.Now.Format("2006-01-02") + ".md"},
 	} {
-		if text, ok := b.file("memory file", f.name, false); ok && text != "" {
-			b.unit(s, &unit{kind: "memory", name: f.name, text: f.title + text, title: len(f.title),
+		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text != "" {
+			b.addUnit(s, &unit{kind: "memory", name: f.name, text: f.title + text, title: len(f.title),
 				rank: i, lines: true, reason: "file of the workspace"})
 		}
 	}
 	return s
 }
 
-// recalled is the section of the memories that were found for this message.
-func (b *builder) recalled() *section {
-	s := b.section("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
+// recalledSection is the section of the memories that were found for this message.
+func (b *builder) recalledSection() *section {
+	s := b.newSection("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
 	for i, m := range b.params.Memories {
 		text, isText := m.Str()
 		name, reason := fmt.Sprint(i), "recalled"
 		if !isText {
-			text, _ = either(m.Map(), "text", "content").Str()
-			if id, ok := either(m.Map(), "memory_id", "id").Str(); ok {
+			text, _ = firstMember(m.Map(), "text", "content").Str()
+			if id, ok := firstMember(m.Map(), "memory_id", "id").Str(); ok {
 				name = id
 			}
-			if score, ok := either(m.Map(), "relevance_score", "score").Float(); ok {
+			if score, ok := firstMember(m.Map(), "relevance_score", "score").Float(); ok {
 				reason = fmt.Sprintf("recalled, relevance %.2f", score)
 			}
 		}
@@ -139,15 +139,15 @@ func (b *builder) recalled() *section {
 			continue
 		}
 		text = "- " + strings.ReplaceAll(text, "\n", "\n  ")
-		b.unit(s, &unit{kind: "recalled", name: name, text: text, reason: reason})
+		b.addUnit(s, &unit{kind: "recalled", name: name, text: text, reason: reason})
 	}
 	return s
 }
 
-// skills finds the skills and makes the sections of the loaded ones and of the
+// skillSections finds the skills and makes the sections of the loaded ones and of the
 // list. later are those whose instructions go after the user's words instead.
-func (b *builder) skills(ctx context.Context) (active, list *section, later []*skill.Skill, err error) {
-	active = b.section("active skills", "# Active Skills"+blankLine, sectionBreak, "", 20)
+func (b *builder) skillSections(ctx context.Context) (active, list *section, later []*skill.Skill, err error) {
+	active = b.newSection("active skills", "# Active Skills"+blankLine, sectionBreak, "", 20)
 	var sources []skill.Source
 	if b.workspace != nil {
 		for _, dir := range []string{"skills", ".agents/skills"} {
@@ -155,7 +155,7 @@ func (b *builder) skills(ctx context.Context) (active, list *section, later []*s
 		}
 	}
 	if given := b.params.BuiltinSkills; given != "" {
-		builtin, err := open(b.env.Dir, given)
+		builtin, err := openDir(b.env.Dir, given)
 		if err != nil {
 			b.warn("builtin_skills %s: skipped: %v", given, err)
 		} else {
@@ -168,14 +168,14 @@ func (b *builder) skills(ctx context.Context) (active, list *section, later []*s
 		return nil, nil, nil, err
 	}
 	b.warnings = append(b.warnings, warnings...)
-	later = b.activate(active, found)
-	list, err = b.list(found)
+	later = b.activateSkills(active, found)
+	list, err = b.skillListSection(found)
 	return active, list, later, err
 }
 
-// activate loads the skills that are always on, then those that the parameters
+// activateSkills loads the skills that are always on, then those that the parameters
 // name, then those that the message names, each once.
-func (b *builder) activate(s *section, found []*skill.Skill) (later []*skill.Skill) {
+func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*skill.Skill) {
 	loaded := map[*skill.Skill]bool{}
 	load := func(x *skill.Skill, asked bool, reason string) {
 		if loaded[x] {
@@ -189,7 +189,7 @@ func (b *builder) activate(s *section, found []*skill.Skill) (later []*skill.Ski
 		if !asked {
 			u.rank = 1
 		}
-		b.unit(s, u)
+		b.addUnit(s, u)
 	}
 	byName := make(map[string]*skill.Skill, len(found))
 	for _, x := range found {
@@ -230,12 +230,12 @@ func didYouMean(name string, found []*skill.Skill) string {
 	return ""
 }
 
-// list is the section that tells of all skills.
-func (b *builder) list(found []*skill.Skill) (*section, error) {
+// skillListSection is the section that tells of all skills.
+func (b *builder) skillListSection(found []*skill.Skill) (*section, error) {
 	intro := b.params.SkillsIntro
 	if intro == "" {
 		var err error
-		if intro, err = b.local("skills", facts{}); err != nil {
+		if intro, err = b.renderText("skills", facts{}); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +243,7 @@ func (b *builder) list(found []*skill.Skill) (*section, error) {
 	if b.params.SkillsFormat == "agent-skills" {
 		catalog = skill.AgentSkills()
 	}
-	s := b.section("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
+	s := b.newSection("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
 	for _, x := range found {
 		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: "available"}
 		if !x.Available() {
@@ -255,7 +255,7 @@ func (b *builder) list(found []*skill.Skill) (*section, error) {
 				u.reason = "left out: hidden by disable-model-invocation"
 			}
 		}
-		b.unit(s, u)
+		b.addUnit(s, u)
 	}
 	return s, nil
 }

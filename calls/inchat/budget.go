@@ -8,9 +8,9 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// spend counts the tokens of the entries that are in, and leaves out what does
+// applyBudget counts the tokens of the entries that are in, and leaves out what does
 // not fit the budget; nil is no budget.
-func (b *builder) spend(ctx context.Context, counter llm.Counter, budget *int) error {
+func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *int) error {
 	in := b.included()
 	for i, c := range in {
 		c.tokens = counter.Count(c.content)
@@ -30,7 +30,7 @@ func (b *builder) spend(ctx context.Context, counter llm.Counter, budget *int) e
 	for i, c := range in {
 		claims[i] = claim{candidate: c}
 		for _, field := range []string{"ignore_budget", "ignoreBudget"} {
-			if v, _ := c.entry.Get(field); !empty(v) {
+			if v, _ := c.entry.Get(field); !isEmpty(v) {
 				claims[i].free = true
 			}
 		}

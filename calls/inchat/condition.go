@@ -29,11 +29,11 @@ func conditionText(v value.Value) string {
 	if v.IsNull() {
 		return ""
 	}
-	return plain(v)
+	return plainText(v)
 }
 
-// condition is the one of an entry.
-func (b *builder) condition(c *candidate) *condition {
+// conditionOf is the one of an entry.
+func (b *builder) conditionOf(c *candidate) *condition {
 	v, _ := c.entry.Get("condition")
 	text := conditionText(v)
 	if cond := b.conditions[text]; cond != nil {
@@ -44,18 +44,18 @@ func (b *builder) condition(c *candidate) *condition {
 	return cond
 }
 
-// evaluate decides about the entries that are conditional. The words of all
+// evaluateConditions decides about the entries that are conditional. The words of all
 // conditions are searched in one pass, and an importance function is asked once about
 // all of them; a condition that many entries share is evaluated once, unless it may
 // give each another answer.
-func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error {
+func (b *builder) evaluateConditions(ctx context.Context, env *calls.Env, in Input) error {
 	if len(b.conditions) == 0 {
 		return nil
 	}
 	vars := in.Variables.Map()
 	if _, given := vars.Get(macro.HistoryVar); !given {
 		vars = vars.Clone()
-		vars.Set(macro.HistoryVar, value.OfString(scanned(in.History, in.ScanDepth)))
+		vars.Set(macro.HistoryVar, value.OfString(scanText(in.History, in.ScanDepth)))
 	}
 	text, _ := vars.Get(macro.HistoryVar)
 	history, _ := text.Str()
@@ -66,8 +66,8 @@ func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error 
 	machine := &macro.Machine{
 		Now: env.Clock(), Rand: env.Rand, History: history, Found: keyword.Find(history, words),
 	}
-	judge := &judge{builder: b, env: env, in: in}
-	machine.Judge = judge.ask
+	judge := &importanceJudge{builder: b, env: env, in: in}
+	machine.Judge = judge.askFunction
 	for i := range b.candidates {
 		c := &b.candidates[i]
 		if c.cond == nil {
@@ -75,8 +75,8 @@ func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error 
 		}
 		if !c.cond.done || c.cond.parsed.Volatile() {
 			judge.about = i
-			if err := b.decide(ctx, machine, c.cond, vars); err != nil {
-				return judge.late(err)
+			if err := b.evaluateCondition(ctx, machine, c.cond, vars); err != nil {
+				return judge.causeOfEnd(err)
 			}
 		}
 		c.out, c.reason = !c.cond.holds, c.cond.reason
@@ -84,15 +84,15 @@ func (b *builder) evaluate(ctx context.Context, env *calls.Env, in Input) error 
 	return nil
 }
 
-// decide evaluates a condition on variables of its own.
-func (b *builder) decide(ctx context.Context, m *macro.Machine, cond *condition, vars *value.Map) error {
+// evaluateCondition evaluates a condition on variables of its own.
+func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond *condition, vars *value.Map) error {
 	got, err := m.Expand(ctx, cond.parsed, macro.NewVars(vars))
 	if err != nil {
 		return err
 	}
 	if problems := slices.Concat(got.Errors, cond.parsed.Warnings()); len(problems) > 0 && !cond.done {
 		kind := strings.ReplaceAll(cond.kind, "_", " ")
-		b.warn("the condition of %s %q: %s", kind, clip(cond.user), strings.Join(problems, "; "))
+		b.warn("the condition of %s %q: %s", kind, truncate(cond.user), strings.Join(problems, "; "))
 	}
 	cond.done = true
 	cond.holds = len(got.Errors) == 0 && strings.ToLower(strings.TrimSpace(got.Text)) == "true"
@@ -105,7 +105,7 @@ func (cond *condition) reasonOf(got macro.Result) string {
 	if strings.TrimSpace(cond.text) == "" {
 		return "conditional, but without a condition"
 	}
-	reason := "condition " + clip(cond.text)
+	reason := "condition " + truncate(cond.text)
 	gave := strings.TrimSpace(got.Text)
 	switch {
 	case cond.holds:
@@ -115,7 +115,7 @@ func (cond *condition) reasonOf(got macro.Result) string {
 	case strings.EqualFold(gave, "false"):
 		reason += " is false"
 	default:
-		reason += " gave " + strconv.Quote(clip(gave)) + ", not true"
+		reason += " gave " + strconv.Quote(truncate(gave)) + ", not true"
 	}
 	switch {
 	case len(got.Verdicts) > 0:

@@ -35,7 +35,7 @@ func readHistory(history value.Value) ([]message, error) {
 		given, has := v.Get("role")
 		role := ""
 		if has {
-			role = strings.ToLower(plain(given))
+			role = strings.ToLower(plainText(given))
 		}
 		if !isRole(role) {
 			return nil, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
@@ -43,15 +43,15 @@ func readHistory(history value.Value) ([]message, error) {
 		}
 		messages[i] = message{role: role, index: i}
 		if content, _ := v.Get("content"); !content.IsNull() {
-			messages[i].content = plain(content)
+			messages[i].content = plainText(content)
 		}
 	}
 	return messages, nil
 }
 
-// plain is the text of a value where a text is expected: numbers as they are
+// plainText is the text of a value where a text is expected: numbers as they are
 // spelt, lists and objects as JSON, null as the word none.
-func plain(v value.Value) string {
+func plainText(v value.Value) string {
 	if s, ok := v.Str(); ok {
 		return s
 	}
@@ -61,9 +61,9 @@ func plain(v value.Value) string {
 	return v.JSON()
 }
 
-// scanned is the text in which keywords are searched: the contents that are text
+// scanText is the text in which keywords are searched: the contents that are text
 // of the newest depth messages, one per line.
-func scanned(history value.Value, depth *int) string {
+func scanText(history value.Value, depth *int) string {
 	items := history.List()
 	if depth != nil {
 		items = items[max(0, len(items)-max(0, *depth)):]

@@ -95,23 +95,23 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) { return p, ni
 
 // Exec puts presets and world-book entries into the history, and expands macros.
 func (Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
-	return calls.Do(func() (any, error) { return construct(ctx, env, in) })
+	return calls.Do(func() (any, error) { return injectEntries(ctx, env, in) })
 }
 
-// construct goes through the phases: read the history, collect the candidates,
+// injectEntries goes through the phases: read the history, collect the candidates,
 // evaluate their conditions, keep to the budget, insert.
-func construct(ctx context.Context, env *calls.Env, in Input) (value.Value, error) {
+func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, error) {
 	messages, err := readHistory(in.History)
 	if err != nil {
 		return value.Value{}, err
 	}
 	b := &builder{}
-	b.collect(in.PresetsInChat, in.WorldBooks)
-	if err := b.evaluate(ctx, env, in); err != nil {
+	b.collectEntries(in.PresetsInChat, in.WorldBooks)
+	if err := b.evaluateConditions(ctx, env, in); err != nil {
 		return value.Value{}, err
 	}
-	if err := b.spend(ctx, env.Tokens, in.Budget); err != nil {
+	if err := b.applyBudget(ctx, env.Tokens, in.Budget); err != nil {
 		return value.Value{}, err
 	}
-	return b.output(insert(messages, b.included())), nil
+	return b.buildOutput(insertEntries(messages, b.included())), nil
 }

@@ -11,13 +11,13 @@ func sortEntries(entries []*candidate) {
 	slices.SortFunc(entries, func(a, b *candidate) int {
 		return cmp.Or(
 			cmp.Compare(a.order, b.order),
-			cmp.Compare(rank(a.role), rank(b.role)),
+			cmp.Compare(roleRank(a.role), roleRank(b.role)),
 			cmp.Compare(a.index, b.index),
 		)
 	})
 }
 
-func rank(role string) int {
+func roleRank(role string) int {
 	switch role {
 	case "assistant":
 		return 0
@@ -27,7 +27,7 @@ func rank(role string) int {
 	return 2
 }
 
-// insert puts entries into the messages, by depth. It does what this would do,
+// insertEntries puts entries into the messages, by depth. It does what this would do,
 // but in linear time after the sorting:
 //
 //	for each depth, the largest first:
@@ -37,7 +37,7 @@ func rank(role string) int {
 //
 // So a depth counts the entries that went in before, and a shallow group that
 // still reaches beyond the start lands above a deeper one.
-func insert(messages []message, entries []*candidate) []message {
+func insertEntries(messages []message, entries []*candidate) []message {
 	sortEntries(entries)
 	slices.SortStableFunc(entries, func(a, b *candidate) int { return cmp.Compare(b.depth, a.depth) })
 	total := len(messages) + len(entries)
@@ -60,7 +60,7 @@ func insert(messages []message, entries []*candidate) []message {
 			right = append(right, left[len(left)-1])
 			left = left[:len(left)-1]
 		}
-		for _, c := range arranged(entries[:n], depth) {
+		for _, c := range groupOrder(entries[:n], depth) {
 			left = append(left, message{role: c.role, content: c.content, entry: c})
 		}
 		entries = entries[n:]
@@ -69,10 +69,10 @@ func insert(messages []message, entries []*candidate) []message {
 	return append(left, right...)
 }
 
-// arranged is a group in the order in which it stands in the chat. At a depth
+// groupOrder is a group in the order in which it stands in the chat. At a depth
 // below zero the place of insertion is that far behind the end: the last entries
 // are appended, the last one first, until the place is reached.
-func arranged(group []*candidate, depth int64) []*candidate {
+func groupOrder(group []*candidate, depth int64) []*candidate {
 	if depth >= 0 {
 		return group
 	}

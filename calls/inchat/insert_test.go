@@ -53,7 +53,7 @@ func TestInsertEqualsDefinition(t *testing.T) {
 			return out
 		}
 		want := texts(naive(messages, slices.Clone(entries)))
-		if got := texts(insert(messages, slices.Clone(entries))); !slices.Equal(got, want) {
+		if got := texts(insertEntries(messages, slices.Clone(entries))); !slices.Equal(got, want) {
 			t.Fatalf("got %v\nwant %v", got, want)
 		}
 	})

@@ -42,7 +42,7 @@ func lintEntry(entry *value.Map, at string, functions calls.Functions) (found []
 		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
 	}
 	for _, field := range []string{"depth", "order"} {
-		if _, ok := whole(entry, field, 0); !ok {
+		if _, ok := intField(entry, field, 0); !ok {
 			warn(field, "not an integer, so the entry is left out", "")
 		}
 	}
@@ -64,7 +64,7 @@ func lintEntry(entry *value.Map, at string, functions calls.Functions) (found []
 	}
 	names, _ := parsed.Functions()
 	for _, name := range names {
-		if err := unknownFunction(functions, name); err != nil {
+		if err := functionError(functions, name); err != nil {
 			found = append(found, schema.Problem{Pointer: at + "/condition", Message: err.Error(), Hint: calls.HintOf(err)})
 		}
 	}

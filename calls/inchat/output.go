@@ -6,9 +6,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// output is the value of [Output], made by hand: long chats have tens of
+// buildOutput is the value of [Output], made by hand: long chats have tens of
 // thousands of messages and entries.
-func (b *builder) output(messages []message) value.Value {
+func (b *builder) buildOutput(messages []message) value.Value {
 	list := make([]value.Value, len(messages))
 	for i, m := range messages {
 		out := value.NewMap(3)
@@ -54,7 +54,7 @@ func (m message) source() value.Value {
 	}
 	id := strconv.Itoa(c.index)
 	if v, ok := c.entry.Get("id"); ok && !v.IsNull() {
-		id = plain(v)
+		id = plainText(v)
 	}
 	s.Set("type", value.OfString("world_book.in-chat"))
 	s.Set("id", value.OfString("wb_"+id))

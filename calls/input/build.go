@@ -14,14 +14,14 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// build is the work on one prompt.
-type build struct {
+// builder is the work on one prompt.
+type builder struct {
 	params   Params
 	in       Input
 	env      *calls.Env
 	config   *config
 	settings settings
-	names    names
+	names    variableNames
 
 	warnings []string
 	fetched  map[string]fetched // by root
@@ -29,7 +29,7 @@ type build struct {
 
 	// These are made when somebody first asks, then kept.
 	dialogue func() (dialogue, error)
-	memories func() ([]recalled, error)
+	memories func() ([]recalledMemory, error)
 	state    func() plugins.State
 }
 
@@ -51,55 +51,55 @@ type decision struct {
 	reason  string
 }
 
-func newBuild(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *build {
-	return &build{
+func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *builder {
+	return &builder{
 		params: p, in: in, env: env,
-		config: cfg, settings: cfg.Settings.or(local.Settings),
-		names:    names{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
+		config: cfg, settings: cfg.Settings.withDefaults(local.Settings),
+		names:    variableNames{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
 	}
 }
 
-func (b *build) warn(format string, args ...any) {
+func (b *builder) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !slices.Contains(b.warnings, text) {
 		b.warnings = append(b.warnings, text)
 	}
 }
 
-// run goes through the phases: names, importance, values, text. Nothing is
+// buildPrompt goes through the phases: names, importance, values, text. Nothing is
 // fetched before all names are known, and no value of a module that is out.
-func (b *build) run(ctx context.Context) (Output, error) {
+func (b *builder) buildPrompt(ctx context.Context) (Output, error) {
 	b.dialogue = sync.OnceValues(func() (dialogue, error) { return b.loadDialogue(ctx) })
-	b.memories = sync.OnceValues(func() ([]recalled, error) { return b.loadMemories(ctx) })
+	b.memories = sync.OnceValues(func() ([]recalledMemory, error) { return b.loadMemories(ctx) })
 	b.state = sync.OnceValue(b.newState)
 	if err := b.checkNames(); err != nil {
 		return Output{}, err
 	}
-	decisions, err := b.judge(ctx)
+	decisions, err := b.judgeModules(ctx)
 	if err != nil {
 		return Output{}, err
 	}
 	var wanted []string
 	for i, m := range b.config.Modules {
 		for _, s := range m.Segments {
-			if s.variable() && decisions[i].include {
+			if s.isVariable() && decisions[i].include {
 				wanted = append(wanted, s.Value)
 			}
 		}
 	}
-	if err := b.fetch(ctx, wanted); err != nil {
+	if err := b.fetchVariables(ctx, wanted); err != nil {
 		return Output{}, err
 	}
-	return b.assemble(decisions)
+	return b.assemblePrompt(decisions)
 }
 
 // checkNames refuses a template that names what does not exist.
-func (b *build) checkNames() error {
+func (b *builder) checkNames() error {
 	var faults []string
-	for _, u := range b.names.unknowns(b.config.Modules) {
+	for _, u := range b.names.findUnknown(b.config.Modules) {
 		if u.variable == "" || b.params.OnUnknown == "error" {
 			faults = append(faults, b.config.place(u.problem))
 			continue
@@ -112,9 +112,9 @@ func (b *build) checkNames() error {
 	return nil
 }
 
-// judge decides for every module whether it is in. The modules of one function
+// judgeModules decides for every module whether it is in. The modules of one function
 // are judged in one batch.
-func (b *build) judge(ctx context.Context) ([]decision, error) {
+func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 	decisions := make([]decision, len(b.config.Modules))
 	byFunction := map[string][]int{}
 	var order, variables []string
@@ -136,16 +136,16 @@ func (b *build) judge(ctx context.Context) ([]decision, error) {
 		}
 		byFunction[name] = append(byFunction[name], i)
 	}
-	if err := b.fetch(ctx, variables); err != nil {
+	if err := b.fetchVariables(ctx, variables); err != nil {
 		return nil, err
 	}
 	for _, name := range order {
-		verdicts, err := b.ask(ctx, name, byFunction[name])
+		verdicts, err := b.askImportance(ctx, name, byFunction[name])
 		if ctx.Err() != nil {
-			return nil, over(ctx, err)
+			return nil, causeOfEnd(ctx, err)
 		}
 		if err != nil && b.settings.OnImportanceErr == "fail" {
-			return nil, failure(err, "importance function %q of module %q", name, b.config.Modules[byFunction[name][0]].Name)
+			return nil, foreignError(err, "importance function %q of module %q", name, b.config.Modules[byFunction[name][0]].Name)
 		}
 		for at, i := range byFunction[name] {
 			if err != nil {
@@ -153,13 +153,13 @@ func (b *build) judge(ctx context.Context) ([]decision, error) {
 				b.warn("module %q is %sd: the importance function %s failed: %v", b.config.Modules[i].Name, b.settings.OnImportanceErr, name, err)
 				continue
 			}
-			decisions[i] = decision{verdicts[at].Include, reason(name, verdicts[at])}
+			decisions[i] = decision{verdicts[at].Include, verdictReason(name, verdicts[at])}
 		}
 	}
 	return decisions, nil
 }
 
-func reason(name string, v plugins.Verdict) string {
+func verdictReason(name string, v plugins.Verdict) string {
 	switch {
 	case v.Reason != "":
 		return name + ": " + v.Reason
@@ -169,12 +169,12 @@ func reason(name string, v plugins.Verdict) string {
 	return name + " says no"
 }
 
-// ask has an importance function, or a variable that is true or false, judge
+// askImportance has an importance function, or a variable that is true or false, judge
 // modules.
-func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.Verdict, error) {
+func (b *builder) askImportance(ctx context.Context, name string, modules []int) ([]plugins.Verdict, error) {
 	function, ok := b.env.Functions.Importance(name)
 	if !ok {
-		v, err := b.lookup(name)
+		v, err := b.fetchedValue(name)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 		}
 	}
 	var verdicts []plugins.Verdict
-	err := b.guard(ctx, func(ctx context.Context) (err error) {
+	err := b.callForeign(ctx, func(ctx context.Context) (err error) {
 		verdicts, err = function.Judge(ctx, b.state(), items)
 		return err
 	})
@@ -203,8 +203,8 @@ func (b *build) ask(ctx context.Context, name string, modules []int) ([]plugins.
 	return verdicts, err
 }
 
-// assemble joins the texts of the modules that are in.
-func (b *build) assemble(decisions []decision) (Output, error) {
+// assemblePrompt joins the texts of the modules that are in.
+func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 	var text strings.Builder
 	out := Output{Parts: make([]calls.Part, 0, len(b.config.Modules))}
 	for i, m := range b.config.Modules {
@@ -212,7 +212,7 @@ func (b *build) assemble(decisions []decision) (Output, error) {
 		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: text.Len(), End: text.Len()}
 		if d.include {
 			var err error
-			if part.Text, d, err = b.render(m, d); err != nil {
+			if part.Text, d, err = b.renderModule(m, d); err != nil {
 				return Output{}, err
 			}
 		}
@@ -232,19 +232,19 @@ func (b *build) assemble(decisions []decision) (Output, error) {
 	return out, nil
 }
 
-// render gives the text of a module. A module without any text, and one that
+// renderModule gives the text of a module. A module without any text, and one that
 // shall not be there without its variables, turns out to be out after all.
-func (b *build) render(m module, d decision) (string, decision, error) {
+func (b *builder) renderModule(m module, d decision) (string, decision, error) {
 	var texts []string
 	onlyMemory, filled, hasVariables := true, false, false
 	for j, s := range m.Segments {
 		text := s.Value
-		if s.variable() {
+		if s.isVariable() {
 			hasVariables = true
-			onlyMemory = onlyMemory && memoryVariable(s.Value)
+			onlyMemory = onlyMemory && isMemoryVariable(s.Value)
 			var err error
-			if text, err = b.text(s.Value); err != nil {
-				return "", d, failure(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
+			if text, err = b.variableText(s.Value); err != nil {
+				return "", d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
 			}
 			filled = filled || strings.TrimSpace(text) != ""
 			if note := b.notes[s.Value]; note != "" {
@@ -268,10 +268,10 @@ func (b *build) render(m module, d decision) (string, decision, error) {
 	return strings.Join(texts, b.settings.SegmentSep), d, nil
 }
 
-// text is what a variable becomes in the prompt. An error means that the policy
+// variableText is what a variable becomes in the prompt. An error means that the policy
 // is to fail.
-func (b *build) text(name string) (string, error) {
-	v, err := b.lookup(name)
+func (b *builder) variableText(name string) (string, error) {
+	v, err := b.fetchedValue(name)
 	if err == nil {
 		return prompt.Text(v), nil
 	}
@@ -287,18 +287,18 @@ func (b *build) text(name string) (string, error) {
 	return "", nil
 }
 
-// over is the end of a step while others worked for it: what they say of that, for it
+// causeOfEnd is the end of a step while others worked for it: what they say of that, for it
 // says who took the time, or why it ended.
-func over(ctx context.Context, err error) error {
+func causeOfEnd(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		return cause
 	}
 	return err
 }
 
-// failure says where the function of somebody else failed. What has no kind of
+// foreignError says where the function of somebody else failed. What has no kind of
 // its own is a plugin's fault, which may be gone at the next attempt.
-func failure(err error, format string, args ...any) error {
+func foreignError(err error, format string, args ...any) error {
 	kind := calls.KindOf(err)
 	if kind == calls.Internal {
 		kind = calls.Plugin

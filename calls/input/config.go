@@ -35,7 +35,7 @@ type module struct {
 func (m module) fixedText(separator string) string {
 	var texts []string
 	for _, s := range m.Segments {
-		if !s.variable() && s.Value != "" {
+		if !s.isVariable() && s.Value != "" {
 			texts = append(texts, s.Value)
 		}
 	}
@@ -48,7 +48,7 @@ type segment struct {
 	Value string `json:"value" doc:"The text, or the name of the variable."`
 }
 
-func (s segment) variable() bool { return s.Type == "variable" }
+func (s segment) isVariable() bool { return s.Type == "variable" }
 
 // settings are the members of a configuration beside its template. Those
 // without a default here have one per language, in lang/.
@@ -69,9 +69,9 @@ type settings struct {
 	timeout time.Duration
 }
 
-// or gives the settings with what depends on the language, where it is not there,
+// withDefaults gives the settings with what depends on the language, where it is not there,
 // from those of the language.
-func (s settings) or(local settings) settings {
+func (s settings) withDefaults(local settings) settings {
 	for _, field := range []struct{ own, other *string }{
 		{&s.TurnFormat, &local.TurnFormat},
 		{&s.MemoryFormat, &local.MemoryFormat},
@@ -121,10 +121,10 @@ func truthText(text string) (truth, ok bool) {
 
 var configSchema = schema.MustFor[config]()
 
-// check makes a config of a document. Unknown keys are warnings; everything else
+// checkConfig makes a config of a document. Unknown keys are warnings; everything else
 // that is wrong is a problem, all of them together. Duplicate names are told
 // apart, for a lenient reader keeps both modules.
-func check(doc value.Value) (cfg *config, problems, duplicates schema.Problems) {
+func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Problems) {
 	cfg = &config{}
 	for _, p := range configSchema.Check(doc) {
 		switch {
@@ -180,17 +180,17 @@ func check(doc value.Value) (cfg *config, problems, duplicates schema.Problems) 
 	return cfg, problems, duplicates
 }
 
-// inline is a config that stands in the parameters. It is checked when they are
+// inlineConfig is a config that stands in the parameters. It is checked when they are
 // decoded, so that a flow with a wrong one does not load.
-type inline struct{ *config }
+type inlineConfig struct{ *config }
 
 // JSONSchema is the schema of a config that allows unknown keys: they are
 // warnings.
-func (inline) JSONSchema() value.Value { return withoutClosing(configSchema.Doc()) }
+func (inlineConfig) JSONSchema() value.Value { return withoutClosing(configSchema.Doc()) }
 
 // DecodeValue checks the config; the error is of type [schema.Problems].
-func (c *inline) DecodeValue(v value.Value) error {
-	cfg, problems, duplicates := check(v)
+func (c *inlineConfig) DecodeValue(v value.Value) error {
+	cfg, problems, duplicates := checkConfig(v)
 	if problems = append(problems, duplicates...); len(problems) > 0 {
 		for i := range problems {
 			problems[i].Pointer = "/config" + problems[i].Pointer
@@ -199,7 +199,7 @@ func (c *inline) DecodeValue(v value.Value) error {
 	}
 	cfg.place = func(p schema.Problem) string {
 		p.Pointer = "/config" + p.Pointer
-		return describe(p)
+		return describeProblem(p)
 	}
 	c.config = cfg
 	return nil
@@ -220,8 +220,8 @@ func withoutClosing(v value.Value) value.Value {
 	}
 }
 
-// dotted writes a JSON pointer as people write paths: context_template[1].type.
-func dotted(pointer string) string {
+// dottedPath writes a JSON pointer as people write paths: context_template[1].type.
+func dottedPath(pointer string) string {
 	var b strings.Builder
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		switch {
@@ -236,19 +236,19 @@ func dotted(pointer string) string {
 	return b.String()
 }
 
-// describe is a problem with its place as people write it.
-func describe(p schema.Problem) string {
-	p.Pointer = dotted(p.Pointer)
+// describeProblem is a problem with its place as people write it.
+func describeProblem(p schema.Problem) string {
+	p.Pointer = dottedPath(p.Pointer)
 	return p.Error()
 }
 
 // maxFile bounds a config file.
 const maxFile = 1 << 20
 
-// load reads the config file at path. A file that cannot be read gives the
+// loadConfig reads the config file at path. A file that cannot be read gives the
 // default config of the language, local, and a warning, but for strict; one that can
 // be read and is wrong is an error, but where lenient.
-func load(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []string, error) {
+func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []string, error) {
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Dir, file)
@@ -261,7 +261,7 @@ func load(env *calls.Env, path string, local *config, strict, lenient bool) (*co
 		}
 		return local, []string{fmt.Sprintf("the default template is used: reading the config file: %v", err)}, nil
 	}
-	cfg, warnings, faults := parse(path, data, lenient)
+	cfg, warnings, faults := parseConfig(path, data, lenient)
 	if strict {
 		faults = append(faults, warnings...)
 	}
@@ -276,9 +276,9 @@ func load(env *calls.Env, path string, local *config, strict, lenient bool) (*co
 	return cfg, warnings, nil
 }
 
-// parse reads the text of a config file; name is for messages, which all begin
+// parseConfig reads the text of a config file; name is for messages, which all begin
 // with name:line:col.
-func parse(name string, data []byte, lenient bool) (cfg *config, warnings, faults []string) {
+func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings, faults []string) {
 	if len(data) > maxFile {
 		return nil, nil, []string{fmt.Sprintf("%s:1:1: the file has more than %d bytes", name, maxFile)}
 	}
@@ -288,21 +288,21 @@ func parse(name string, data []byte, lenient bool) (cfg *config, warnings, fault
 	}
 	place := func(p schema.Problem) string {
 		line, col := doc.At(p.Pointer)
-		return fmt.Sprintf("%s:%d:%d: %s", name, line, col, describe(p))
+		return fmt.Sprintf("%s:%d:%d: %s", name, line, col, describeProblem(p))
 	}
-	cfg, problems, duplicates := check(doc.Value)
+	cfg, problems, duplicates := checkConfig(doc.Value)
 	if !lenient {
 		problems = append(problems, duplicates...)
 		duplicates = nil
 	}
 	if len(problems) > 0 {
-		return nil, nil, each(problems, place)
+		return nil, nil, describeAll(problems, place)
 	}
 	cfg.place = place
-	return cfg, each(append(duplicates, cfg.warnings...), place), nil
+	return cfg, describeAll(append(duplicates, cfg.warnings...), place), nil
 }
 
-func each(problems schema.Problems, place func(schema.Problem) string) (texts []string) {
+func describeAll(problems schema.Problems, place func(schema.Problem) string) (texts []string) {
 	for _, p := range problems {
 		texts = append(texts, place(p))
 	}

@@ -20,7 +20,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, lenient bool) {
-		cfg, warnings, faults := parse("c", data, lenient)
+		cfg, warnings, faults := parseConfig("c", data, lenient)
 		if (cfg == nil) == (len(faults) == 0) {
 			t.Fatalf("config %v with the faults %q", cfg, faults)
 		}

@@ -18,14 +18,14 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	Config     inline     `json:"config,omitzero" doc:"The configuration: context_template, a list of {module_name, segments[{type: text|variable, value}], importance_func}, and settings. Without config and config_path a default template in the flow's language is used."`
-	ConfigPath string     `json:"config_path,omitempty" doc:"A file with the configuration: JSON in which comments and trailing commas are allowed."`
-	UserInput  *string    `json:"user_input,omitempty" doc:"The user's current words. Default: the question of the flow."`
-	Memory     memory     `json:"memory,omitzero" doc:"The dialogue and the memories to use. What is not given is fetched from the memory store; an empty list is given."`
-	Variables  *value.Map `json:"variables,omitempty" doc:"Further variables by name, for segments and importance_func."`
-	OnUnknown  string     `json:"on_unknown" default:"error" enum:"error|empty|keep" doc:"What becomes of a variable that is unknown or cannot be fetched: an error, an empty text, or its name in {{ }}. The last two warn."`
-	OnInvalid  string     `json:"on_invalid" default:"error" enum:"error|default" doc:"What to do with a config file that is wrong: fail, or go on with the default template and a warning."`
-	Strict     bool       `json:"strict,omitempty" doc:"Fail where a config file cannot be read or a configuration gives cause for a warning."`
+	Config     inlineConfig `json:"config,omitzero" doc:"The configuration: context_template, a list of {module_name, segments[{type: text|variable, value}], importance_func}, and settings. Without config and config_path a default template in the flow's language is used."`
+	ConfigPath string       `json:"config_path,omitempty" doc:"A file with the configuration: JSON in which comments and trailing commas are allowed."`
+	UserInput  *string      `json:"user_input,omitempty" doc:"The user's current words. Default: the question of the flow."`
+	Memory     givenMemory  `json:"memory,omitzero" doc:"The dialogue and the memories to use. What is not given is fetched from the memory store; an empty list is given."`
+	Variables  *value.Map   `json:"variables,omitempty" doc:"Further variables by name, for segments and importance_func."`
+	OnUnknown  string       `json:"on_unknown" default:"error" enum:"error|empty|keep" doc:"What becomes of a variable that is unknown or cannot be fetched: an error, an empty text, or its name in {{ }}. The last two warn."`
+	OnInvalid  string       `json:"on_invalid" default:"error" enum:"error|default" doc:"What to do with a config file that is wrong: fail, or go on with the default template and a warning."`
+	Strict     bool         `json:"strict,omitempty" doc:"Fail where a config file cannot be read or a configuration gives cause for a warning."`
 }
 
 // Input is what a build starts from.
@@ -54,7 +54,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lint
-	def.Texts = []calls.Texts{texts()}
+	def.Texts = []calls.Texts{configTexts()}
 	return def
 }
 
@@ -67,12 +67,12 @@ func (p Params) Validate() error {
 		return calls.Errorf(calls.Invalid, "strict and on_invalid: default contradict each other").WithHint("leave one out")
 	}
 	if p.Strict && p.Config.config != nil && len(p.Config.warnings) > 0 {
-		return calls.Errorf(calls.Invalid, "%w", under("/config", p.Config.warnings)).WithHint("correct it, or leave strict out")
+		return calls.Errorf(calls.Invalid, "%w", underPointer("/config", p.Config.warnings)).WithHint("correct it, or leave strict out")
 	}
 	return nil
 }
 
-func under(pointer string, problems schema.Problems) schema.Problems {
+func underPointer(pointer string, problems schema.Problems) schema.Problems {
 	moved := make(schema.Problems, len(problems))
 	for i, p := range problems {
 		p.Pointer = pointer + p.Pointer
@@ -100,24 +100,24 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		cfg, warnings, err := p.config(env, local)
+		cfg, warnings, err := p.findConfig(env, local)
 		if err != nil {
 			return nil, err
 		}
 		if in.Now.IsZero() { // a call without an engine
 			in.Now = env.Clock()
 		}
-		return newBuild(p, in, env, cfg, local, warnings).run(ctx)
+		return newBuilder(p, in, env, cfg, local, warnings).buildPrompt(ctx)
 	})
 }
 
-// config finds the configuration to use, with the warnings about it.
-func (p Params) config(env *calls.Env, local *config) (*config, []string, error) {
+// findConfig finds the configuration to use, with the warnings about it.
+func (p Params) findConfig(env *calls.Env, local *config) (*config, []string, error) {
 	switch {
 	case p.Config.config != nil:
-		return p.Config.config, each(p.Config.warnings, p.Config.place), nil
+		return p.Config.config, describeAll(p.Config.warnings, p.Config.place), nil
 	case p.ConfigPath == "":
 		return local, nil, nil
 	}
-	return load(env, p.ConfigPath, local, p.Strict, p.OnInvalid == "default")
+	return loadConfig(env, p.ConfigPath, local, p.Strict, p.OnInvalid == "default")
 }

@@ -28,7 +28,7 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 		if err != nil {
 			panic(err)
 		}
-		cfg, warnings, faults := parse(name, data, false)
+		cfg, warnings, faults := parseConfig(name, data, false)
 		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
 			panic(strings.Join(faults, "\n"))
 		}
@@ -39,8 +39,8 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 
 const configName = "config.jsonc"
 
-// texts are the default configs.
-func texts() calls.Texts {
+// configTexts are the default configs.
+func configTexts() calls.Texts {
 	return calls.Texts{Folder: "input", BuiltIn: languages, Check: checkText}
 }
 
@@ -54,7 +54,7 @@ func checkText(_ string, text []byte) []schema.Problem {
 		}
 		return []schema.Problem{p}
 	}
-	cfg, problems, duplicates := check(doc.Value)
+	cfg, problems, duplicates := checkConfig(doc.Value)
 	problems = append(problems, duplicates...)
 	if cfg != nil {
 		for _, p := range cfg.warnings {
@@ -65,7 +65,7 @@ func checkText(_ string, text []byte) []schema.Problem {
 	for i, p := range problems {
 		problems[i].Line, problems[i].Col = doc.At(p.Pointer)
 		if p.Pointer != "" {
-			problems[i].Message = dotted(p.Pointer) + ": " + p.Message
+			problems[i].Message = dottedPath(p.Pointer) + ": " + p.Message
 		}
 	}
 	return problems
@@ -74,7 +74,7 @@ func checkText(_ string, text []byte) []schema.Problem {
 // defaultConfig is that of the language. One that a user wrote need not have all the
 // settings that depend on it: the built-in ones are taken.
 func defaultConfig(env *calls.Env, language string) (*config, error) {
-	own := texts()
+	own := configTexts()
 	data, path, err := own.Read(env.Languages, language, configName)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func defaultConfig(env *calls.Env, language string) (*config, error) {
 	if cfg, ok := builtIn()[path]; ok {
 		return cfg, nil
 	}
-	cfg, _, faults := parse(path, data, false)
+	cfg, _, faults := parseConfig(path, data, false)
 	if len(faults) > 0 {
 		return nil, calls.Errorf(calls.Invalid, "%s", strings.Join(faults, "\n"))
 	}
@@ -90,6 +90,6 @@ func defaultConfig(env *calls.Env, language string) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Settings = cfg.Settings.or(general.Settings)
+	cfg.Settings = cfg.Settings.withDefaults(general.Settings)
 	return cfg, nil
 }

@@ -15,10 +15,10 @@ import (
 // gives.
 func lint(params value.Value, functions calls.Functions) []schema.Problem {
 	if doc, _ := params.Get("config"); doc.Kind() == value.Object {
-		if cfg, _, _ := check(doc); cfg == nil { // the schema says it
+		if cfg, _, _ := checkConfig(doc); cfg == nil { // the schema says it
 			return nil
 		}
-		return under("/config", lintConfig(doc, params, functions))
+		return underPointer("/config", lintConfig(doc, params, functions))
 	}
 	given, _ := params.Get("config_path")
 	path, ok := given.Str()
@@ -58,7 +58,7 @@ func lintFile(name string, params value.Value, functions calls.Functions, files 
 		moved := schema.Problem{Pointer: pointer, Message: p.Message, Hint: p.Hint, Warning: p.Warning, File: path}
 		moved.Line, moved.Col = doc.At(p.Pointer)
 		if p.Pointer != "" {
-			moved.Message = dotted(p.Pointer) + ": " + p.Message
+			moved.Message = dottedPath(p.Pointer) + ": " + p.Message
 		}
 		problems[i] = moved
 	}
@@ -67,7 +67,7 @@ func lintFile(name string, params value.Value, functions calls.Functions, files 
 
 // lintConfig is lint of one configuration; the pointers are those in it.
 func lintConfig(doc, params value.Value, functions calls.Functions) schema.Problems {
-	cfg, problems, duplicates := check(doc)
+	cfg, problems, duplicates := checkConfig(doc)
 	problems = append(problems, duplicates...)
 	if cfg == nil {
 		return problems
@@ -78,7 +78,7 @@ func lintConfig(doc, params value.Value, functions calls.Functions) schema.Probl
 		return problems // any name may be among them
 	}
 	failing := !fixed || policy.JSON() == `"error"`
-	for _, u := range (names{given: given.Map(), functions: functions}).unknowns(cfg.Modules) {
+	for _, u := range (variableNames{given: given.Map(), functions: functions}).findUnknown(cfg.Modules) {
 		if u.variable == "" || failing {
 			problems = append(problems, u.problem)
 		}

@@ -11,22 +11,22 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// memory is the memory that the parameters give. What they do not give is
+// givenMemory is the memory that the parameters give. What they do not give is
 // fetched from the store; an empty list is given.
-type memory struct {
+type givenMemory struct {
 	shortGiven, longGiven bool
 	short                 []plugins.Turn
-	long                  []recalled
+	long                  []recalledMemory
 }
 
-// recalled is a memory whose score may be unknown.
-type recalled struct {
+// recalledMemory is a memory whose score may be unknown.
+type recalledMemory struct {
 	text  string
 	score *float64
 }
 
 // JSONSchema describes the forms that entries may have.
-func (memory) JSONSchema() value.Value {
+func (givenMemory) JSONSchema() value.Value {
 	entries := func(description string, types ...string) *value.Map {
 		list := []value.Value{}
 		for _, t := range types {
@@ -44,7 +44,7 @@ func (memory) JSONSchema() value.Value {
 }
 
 // DecodeValue reads the entries; the error is of type [schema.Problems].
-func (m *memory) DecodeValue(v value.Value) error {
+func (m *givenMemory) DecodeValue(v value.Value) error {
 	var problems schema.Problems
 	each := func(name string, read func(value.Value) error) (given bool) {
 		list, given := v.Get(name)
@@ -79,7 +79,7 @@ func readTurn(v value.Value) (turn plugins.Turn, err error) {
 	if text, ok := v.Str(); ok {
 		return plugins.Turn{Content: text}, nil
 	}
-	content, ok := firstOf(v, "content", "text")
+	content, ok := firstMember(v, "content", "text")
 	if !ok {
 		return turn, fmt.Errorf("want a string or an object with content, got %s", v.Kind())
 	}
@@ -142,7 +142,7 @@ func readTime(v value.Value) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s is no time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
 }
 
-func readRecalled(v value.Value) (r recalled, err error) {
+func readRecalled(v value.Value) (r recalledMemory, err error) {
 	var text, score value.Value
 	scored := false
 	switch pair := v.List(); {
@@ -151,8 +151,8 @@ func readRecalled(v value.Value) (r recalled, err error) {
 	case v.Kind() == value.List && len(pair) == 2:
 		text, score, scored = pair[0], pair[1], true
 	default:
-		text, _ = firstOf(v, "text", "content")
-		score, scored = firstOf(v, "score", "relevance_score")
+		text, _ = firstMember(v, "text", "content")
+		score, scored = firstMember(v, "score", "relevance_score")
 	}
 	var ok bool
 	if r.text, ok = text.Str(); !ok {
@@ -168,7 +168,7 @@ func readRecalled(v value.Value) (r recalled, err error) {
 	return r, nil
 }
 
-func firstOf(v value.Value, keys ...string) (value.Value, bool) {
+func firstMember(v value.Value, keys ...string) (value.Value, bool) {
 	for _, k := range keys {
 		if member, ok := v.Get(k); ok {
 			return member, true
@@ -197,7 +197,7 @@ func (s settings) turnLine(t plugins.Turn) string {
 }
 
 // memoryLine is a memory as the prompt shows it.
-func (s settings) memoryLine(r recalled) string {
+func (s settings) memoryLine(r recalledMemory) string {
 	if r.score == nil {
 		return strings.NewReplacer("{text}", r.text).Replace(s.UnscoredFormat)
 	}

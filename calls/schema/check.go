@@ -68,7 +68,7 @@ func (s *Schema) Check(v value.Value) Problems {
 	if s.err != nil {
 		return Problems{{Message: s.err.Error()}}
 	}
-	if s.everyday && fits(s.compiled, v) {
+	if s.everyday && certainlyFits(s.compiled, v) {
 		return nil
 	}
 	return s.explain(v)
@@ -76,7 +76,7 @@ func (s *Schema) Check(v value.Value) Problems {
 
 // explain asks the library for the problems.
 func (s *Schema) explain(v value.Value) (problems Problems) {
-	for _, f := range s.ask(v) {
+	for _, f := range s.checkWithLibrary(v) {
 		problems = append(problems, f.Problem)
 	}
 	return slices.Compact(problems)
@@ -89,8 +89,8 @@ type problem struct {
 	sub *jsonschema.Schema
 }
 
-// sorted puts problems in order: by pointer, then message.
-func sorted(problems []problem) []problem {
+// sortByPointer puts problems in order: by pointer, then message.
+func sortByPointer(problems []problem) []problem {
 	slices.SortStableFunc(problems, func(a, b problem) int {
 		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
 			return c
@@ -100,15 +100,15 @@ func sorted(problems []problem) []problem {
 	return problems
 }
 
-// ask has the library check v.
-func (s *Schema) ask(v value.Value) (problems []problem) {
+// checkWithLibrary has the library check v.
+func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 	alone := func(p Problem) []problem { return []problem{{p, nil}} }
 	var c converter
 	x, p := c.convert(v, 0)
 	if p != nil {
 		return alone(*p)
 	}
-	if (s.branching || c.long) && !s.affordable(v, c.nodes) {
+	if (s.branching || c.long) && !s.isAffordable(v, c.nodes) {
 		return alone(Problem{Message: "the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly"})
 	}
 	defer func() {
@@ -125,22 +125,22 @@ func (s *Schema) ask(v value.Value) (problems []problem) {
 		return alone(Problem{Message: err.Error()})
 	}
 	for _, cause := range invalid.Causes {
-		problems = append(problems, s.problems(cause, v)...)
+		problems = append(problems, s.flattenError(cause, v)...)
 	}
-	return sorted(problems)
+	return sortByPointer(problems)
 }
 
-// problems flattens the library's tree of errors. root is the whole value.
-func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all []problem) {
-	sub, keyword := s.blame(e)
+// flattenError flattens the library's tree of errors. root is the whole value.
+func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (all []problem) {
+	sub, keyword := s.failedKeyword(e)
 	union := keyword == "anyOf" || keyword == "oneOf" || strings.HasSuffix(strings.ToLower(keyword), "contains")
 	if len(e.Causes) > 0 && (!union || e.Message == "" || sub == nil) {
 		for _, cause := range e.Causes {
-			all = append(all, s.problems(cause, root)...)
+			all = append(all, s.flattenError(cause, root)...)
 		}
 		return all
 	}
-	pointer := unescape(e.InstanceLocation)
+	pointer := decodeLocation(e.InstanceLocation)
 	if underPropertyNames(e.KeywordLocation) {
 		// The value is a name: the problem is the object's.
 		object, name := cutLast(pointer)
@@ -154,16 +154,16 @@ func (s *Schema) problems(e *jsonschema.ValidationError, root value.Value) (all 
 	f := failure{s, e, sub, root, have}
 	switch {
 	case keyword == "required" && sub != nil:
-		return f.missing(pointer)
+		return f.missingProblems(pointer)
 	case keyword == "additionalProperties" && sub != nil:
-		return f.unknown(pointer)
+		return f.unknownProblems(pointer)
 	}
 	return []problem{{Problem{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}, sub}}
 }
 
-// blame finds the subschema and its keyword that an error is about. sub is nil
+// failedKeyword finds the subschema and its keyword that an error is about. sub is nil
 // for the wrappers that the library puts around several errors.
-func (s *Schema) blame(e *jsonschema.ValidationError) (sub *jsonschema.Schema, keyword string) {
+func (s *Schema) failedKeyword(e *jsonschema.ValidationError) (sub *jsonschema.Schema, keyword string) {
 	at := e.AbsoluteKeywordLocation
 	if e.Message == "" {
 		return nil, ""
@@ -208,8 +208,8 @@ func cutLast(pointer string) (parent, token string) {
 	return pointer[:i], unescaper.Replace(pointer[i+1:])
 }
 
-// unescape undoes the percent-encoding that the library lays over JSON pointers.
-func unescape(location string) string {
+// decodeLocation undoes the percent-encoding that the library lays over JSON pointers.
+func decodeLocation(location string) string {
 	if plain, err := url.PathUnescape(location); err == nil {
 		return plain
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Schema) ApplyDefaults(v value.Value) value.Value { return s.withDefaults(s.doc, v) }
 
 func (s *Schema) withDefaults(schema, v value.Value) value.Value {
-	schema = s.follow(schema)
+	schema = s.resolveRef(schema)
 	switch v.Kind() {
 	case value.Object:
 		return s.memberDefaults(schema, v)
@@ -25,7 +25,7 @@ func (s *Schema) withDefaults(schema, v value.Value) value.Value {
 		}
 		var changed []value.Value
 		for i, item := range v.List() {
-			if filled := s.withDefaults(items, item); !same(filled, item) {
+			if filled := s.withDefaults(items, item); !isUnchanged(filled, item) {
 				if changed == nil {
 					changed = slices.Clone(v.List())
 				}
@@ -60,7 +60,7 @@ func (s *Schema) memberDefaults(schema, v value.Value) value.Value {
 			}
 			continue
 		}
-		if filled := s.withDefaults(property, member); !same(filled, member) {
+		if filled := s.withDefaults(property, member); !isUnchanged(filled, member) {
 			set(name, filled)
 		}
 	}
@@ -70,8 +70,8 @@ func (s *Schema) memberDefaults(schema, v value.Value) value.Value {
 	return value.OfMap(changed)
 }
 
-// follow goes after references inside the document to the schema they name.
-func (s *Schema) follow(schema value.Value) value.Value {
+// resolveRef goes after references inside the document to the schema they name.
+func (s *Schema) resolveRef(schema value.Value) value.Value {
 	for range 16 {
 		ref, ok := schema.Get("$ref")
 		if !ok {
@@ -79,15 +79,15 @@ func (s *Schema) follow(schema value.Value) value.Value {
 		}
 		text, _ := ref.Str()
 		fragment, local := strings.CutPrefix(text, "#")
-		if schema, ok = s.doc.At(unescape(fragment)); !ok || !local {
+		if schema, ok = s.doc.At(decodeLocation(fragment)); !ok || !local {
 			return value.Value{}
 		}
 	}
 	return value.Value{}
 }
 
-// same says whether withDefaults gave back what it got.
-func same(a, b value.Value) bool {
+// isUnchanged says whether withDefaults gave back what it got.
+func isUnchanged(a, b value.Value) bool {
 	if a.Map() != nil || b.Map() != nil {
 		return a.Map() == b.Map()
 	}

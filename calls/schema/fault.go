@@ -24,32 +24,32 @@ type Fault struct {
 func (s *Schema) Faults(v value.Value) []Fault {
 	s.compile()
 	if s.err != nil {
-		return []Fault{{Problem{Message: s.err.Error()}, object()}}
+		return []Fault{{Problem{Message: s.err.Error()}, objectOf()}}
 	}
 	var problems []problem
 	certain := false
 	if s.everyday {
-		problems, certain = lacking(s.compiled, v)
-		problems = sorted(problems)
+		problems, certain = missingProperties(s.compiled, v)
+		problems = sortByPointer(problems)
 	}
 	if !certain {
-		problems = s.ask(v)
+		problems = s.checkWithLibrary(v)
 	}
 	var faults []Fault
 	for _, p := range problems {
-		f := Fault{p.Problem, s.source(p.sub)}
+		f := Fault{p.Problem, s.sourceOf(p.sub)}
 		if p.Keyword == "required" {
-			f.Schema = s.wanted(p)
+			f.Schema = s.missingPropertySchema(p)
 		}
-		if !repeats(faults, f) {
+		if !hasFault(faults, f) {
 			faults = append(faults, f)
 		}
 	}
 	return faults
 }
 
-// repeats says whether the last of the faults, those of one pointer, have f.
-func repeats(faults []Fault, f Fault) bool {
+// hasFault says whether the last of the faults, those of one pointer, have f.
+func hasFault(faults []Fault, f Fault) bool {
 	for i := len(faults) - 1; i >= 0 && faults[i].Pointer == f.Pointer; i-- {
 		if faults[i].Problem == f.Problem && value.Equal(faults[i].Schema, f.Schema) {
 			return true
@@ -58,34 +58,34 @@ func repeats(faults []Fault, f Fault) bool {
 	return false
 }
 
-// wanted is the schema of a missing property. The subschema that requires it may
+// missingPropertySchema is the schema of a missing property. The subschema that requires it may
 // be another one than those that describe it, a branch of allOf for one.
-func (s *Schema) wanted(p problem) value.Value {
+func (s *Schema) missingPropertySchema(p problem) value.Value {
 	_, name := cutLast(p.Pointer)
 	if own, ok := p.sub.Properties[name]; ok {
-		return s.source(own)
+		return s.sourceOf(own)
 	}
 	place := s.Describe(p.Pointer)
 	switch len(place.Schemas) {
 	case 0:
-		return object()
+		return objectOf()
 	case 1:
 		return place.Schemas[0]
 	}
-	return object("allOf", place.Schemas)
+	return objectOf("allOf", place.Schemas)
 }
 
-// source is a subschema as it stands in the document.
-func (s *Schema) source(sub *jsonschema.Schema) value.Value {
+// sourceOf is a subschema as it stands in the document.
+func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	if sub == nil {
-		return object()
+		return objectOf()
 	}
 	base, pointer, _ := strings.Cut(sub.Location, "#")
 	id, _ := s.doc.Get("$id")
 	root, _ := id.Str()
-	doc, ok := s.doc.At(unescape(pointer))
+	doc, ok := s.doc.At(decodeLocation(pointer))
 	if !ok || base != location && base != strings.TrimSuffix(root, "#") {
-		return object() // inside a document of its own, by another $id
+		return objectOf() // inside a document of its own, by another $id
 	}
 	return doc
 }
@@ -114,22 +114,22 @@ func (s *Schema) Describe(pointer string) Place {
 	here, known := []*jsonschema.Schema{s.compiled}, true
 	if pointer != "" {
 		for token := range strings.SplitSeq(pointer[1:], "/") {
-			next, ok := descend(expand(here), unescaper.Replace(token))
+			next, ok := descendTo(withInPlace(here), unescaper.Replace(token))
 			here, known = next, known && ok
 		}
 	}
 	place := Place{Known: known}
 	for _, sub := range here {
-		place.Schemas = append(place.Schemas, s.source(sub))
+		place.Schemas = append(place.Schemas, s.sourceOf(sub))
 	}
-	for _, sub := range expand(here) {
-		place.All = append(place.All, s.source(sub))
+	for _, sub := range withInPlace(here) {
+		place.All = append(place.All, s.sourceOf(sub))
 	}
 	return place
 }
 
-// expand is the subschemas and those that look at the same value, each once.
-func expand(subs []*jsonschema.Schema) []*jsonschema.Schema {
+// withInPlace is the subschemas and those that look at the same value, each once.
+func withInPlace(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{}
 	var add func(*jsonschema.Schema)
@@ -139,7 +139,7 @@ func expand(subs []*jsonschema.Schema) []*jsonschema.Schema {
 		}
 		seen[sub] = true
 		all = append(all, sub)
-		for _, in := range inPlace(sub) {
+		for _, in := range inPlaceSubschemas(sub) {
 			if in != sub.Not && in != sub.If {
 				add(in)
 			}
@@ -151,9 +151,9 @@ func expand(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// descend goes from subschemas of an object or an array to those of a member. known
+// descendTo goes from subschemas of an object or an array to those of a member. known
 // is false where they name their members and this is none.
-func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
+func descendTo(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
 	add := func(sub *jsonschema.Schema) {
 		known = true
 		if !slices.Contains(next, sub) {
@@ -171,11 +171,11 @@ func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema
 			matched = true
 			add(property)
 		}
-		for _, property := range patterned(sub, token) {
+		for _, property := range matchingPatterns(sub, token) {
 			matched = true
 			add(property)
 		}
-		known = known || slices.Contains(sub.Required, token) || depended(sub, token)
+		known = known || slices.Contains(sub.Required, token) || isDependent(sub, token)
 		named = named || len(sub.Properties)+len(sub.PatternProperties) > 0
 		switch rest := sub.AdditionalProperties.(type) {
 		case *jsonschema.Schema:
@@ -196,8 +196,8 @@ func descend(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema
 	return next, known || !named
 }
 
-// depended says whether the presence of one member requires that of the name.
-func depended(sub *jsonschema.Schema, name string) bool {
+// isDependent says whether the presence of one member requires that of the name.
+func isDependent(sub *jsonschema.Schema, name string) bool {
 	for _, dependency := range sub.Dependencies {
 		if names, ok := dependency.([]string); ok && slices.Contains(names, name) {
 			return true
@@ -214,8 +214,8 @@ func depended(sub *jsonschema.Schema, name string) bool {
 // maxName is the longest name, in bytes, that is looked up by patterns.
 const maxName = 1000
 
-// patterned is the subschemas whose patterns match a name, in a stable order.
-func patterned(sub *jsonschema.Schema, name string) (all []*jsonschema.Schema) {
+// matchingPatterns is the subschemas whose patterns match a name, in a stable order.
+func matchingPatterns(sub *jsonschema.Schema, name string) (all []*jsonschema.Schema) {
 	if len(name) > maxName {
 		return nil
 	}

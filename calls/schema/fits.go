@@ -16,32 +16,32 @@ import (
 // as it is. Whatever does not certainly fit goes to the library, which decides
 // and says why.
 
-// everyday says whether fits knows all the keywords of a subschema. References
+// isEveryday says whether fits knows all the keywords of a subschema. References
 // and unions are not among them: they need a budget.
-func everyday(s *jsonschema.Schema) bool {
+func isEveryday(s *jsonschema.Schema) bool {
 	_, tuple := s.Items.([]*jsonschema.Schema)
-	return len(inPlace(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
+	return len(inPlaceSubschemas(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
 		s.PropertyNames == nil && s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
 		!tuple && len(s.PrefixItems) == 0 && s.Items2020 == nil && !s.UniqueItems &&
 		len(s.Constant) == 0 && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
-// fits says that v certainly fits s, all of whose subschemas are everyday ones.
-func fits(s *jsonschema.Schema, v value.Value) bool {
-	var w walker
+// certainlyFits says that v certainly fits s, all of whose subschemas are everyday ones.
+func certainlyFits(s *jsonschema.Schema, v value.Value) bool {
+	var w fitWalker
 	return w.fits(s, v) && len(w.missing) == 0
 }
 
-// lacking lists the properties that are required and missing, where v certainly
+// missingProperties lists the properties that are required and missing, where v certainly
 // fits s but for them. ok is false where that is not certain.
-func lacking(s *jsonschema.Schema, v value.Value) (missing []problem, ok bool) {
-	var w walker
+func missingProperties(s *jsonschema.Schema, v value.Value) (missing []problem, ok bool) {
+	var w fitWalker
 	ok = w.fits(s, v)
 	return w.missing, ok
 }
 
-// walker goes through a value and its schema.
-type walker struct {
+// fitWalker goes through a value and its schema.
+type fitWalker struct {
 	path    []step // from the root
 	missing []problem
 }
@@ -52,7 +52,7 @@ type step struct {
 	index int
 }
 
-func (w *walker) fits(s *jsonschema.Schema, v value.Value) bool {
+func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 	switch {
 	case s.Always != nil:
 		return *s.Always
@@ -68,17 +68,17 @@ func (w *walker) fits(s *jsonschema.Schema, v value.Value) bool {
 	}
 	switch v.Kind() {
 	case value.Int, value.Float:
-		return within(s, v)
+		return isWithinBounds(s, v)
 	case value.String:
 		text, _ := v.Str()
 		n := 0
 		if s.MinLength >= 0 || s.MaxLength >= 0 {
 			n = utf8.RuneCountInString(text)
 		}
-		return between(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || len(text) <= longText && s.Pattern.MatchString(text))
+		return isBetween(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || len(text) <= longText && s.Pattern.MatchString(text))
 	case value.List:
 		items, _ := s.Items.(*jsonschema.Schema)
-		if !between(len(v.List()), s.MinItems, s.MaxItems) {
+		if !isBetween(len(v.List()), s.MinItems, s.MaxItems) {
 			return false
 		}
 		for i, item := range v.List() {
@@ -92,7 +92,7 @@ func (w *walker) fits(s *jsonschema.Schema, v value.Value) bool {
 	return true
 }
 
-func (w *walker) below(s *jsonschema.Schema, v value.Value, at step) bool {
+func (w *fitWalker) below(s *jsonschema.Schema, v value.Value, at step) bool {
 	w.path = append(w.path, at)
 	ok := w.fits(s, v)
 	w.path = w.path[:len(w.path)-1]
@@ -100,7 +100,7 @@ func (w *walker) below(s *jsonschema.Schema, v value.Value, at step) bool {
 }
 
 // pointer is that of a property of the present object.
-func (w *walker) pointer(name string) string {
+func (w *fitWalker) pointer(name string) string {
 	var b strings.Builder
 	for _, at := range w.path {
 		b.WriteByte('/')
@@ -113,13 +113,13 @@ func (w *walker) pointer(name string) string {
 	return b.String() + "/" + value.Escape(name)
 }
 
-func (w *walker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
-	if !between(m.Len(), s.MinProperties, s.MaxProperties) {
+func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
+	if !isBetween(m.Len(), s.MinProperties, s.MaxProperties) {
 		return false
 	}
 	for _, name := range s.Required {
 		if _, has := m.Get(name); !has {
-			w.missing = append(w.missing, problem{missing(w.pointer(name), name), s})
+			w.missing = append(w.missing, problem{missingProblem(w.pointer(name), name), s})
 		}
 	}
 	for i := range m.Len() {
@@ -150,11 +150,11 @@ func isA(k value.Kind, name string) bool {
 	return k.String() == name || k == value.Int && name == "number"
 }
 
-// within compares an integer with bounds that are integers too.
-func within(s *jsonschema.Schema, v value.Value) bool {
+// isWithinBounds compares an integer with bounds that are integers too.
+func isWithinBounds(s *jsonschema.Schema, v value.Value) bool {
 	i, ok := v.Int()
 	if !ok {
-		return s.Minimum == nil && s.Maximum == nil && !wild(v.JSON())
+		return s.Minimum == nil && s.Maximum == nil && !isExtremeNumber(v.JSON())
 	}
 	if s.Minimum != nil && (!s.Minimum.IsInt() || !s.Minimum.Num().IsInt64() || i < s.Minimum.Num().Int64()) {
 		return false
@@ -162,7 +162,7 @@ func within(s *jsonschema.Schema, v value.Value) bool {
 	return s.Maximum == nil || s.Maximum.IsInt() && s.Maximum.Num().IsInt64() && i <= s.Maximum.Num().Int64()
 }
 
-// between says whether n is between bounds of which -1 is none.
-func between(n, least, most int) bool {
+// isBetween says whether n is between bounds of which -1 is none.
+func isBetween(n, least, most int) bool {
 	return n >= least && (most < 0 || n <= most)
 }

@@ -19,7 +19,7 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 			t.Skip("two equal values in an enum")
 		}
 		v := drawValue(t, 2)
-		quick := s.everyday && fits(s.compiled, v)
+		quick := s.everyday && certainlyFits(s.compiled, v)
 		problems := s.explain(v)
 		if quick && problems != nil {
 			t.Fatalf("%s\n%s was waved through, but: %v", doc, v, problems)
@@ -29,9 +29,9 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 		}
 		// What is said to be missing must be all that the library finds.
 		if s.everyday {
-			if found, certain := lacking(s.compiled, v); certain {
+			if found, certain := missingProperties(s.compiled, v); certain {
 				var quickly Problems
-				for _, f := range sorted(found) {
+				for _, f := range sortByPointer(found) {
 					quickly = append(quickly, f.Problem)
 				}
 				if diff := cmp.Diff(problems, quickly); diff != "" {

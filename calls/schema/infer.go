@@ -31,7 +31,7 @@ type Described interface{ JSONSchema() value.Value }
 //
 // enum and pattern of a slice of strings hold for its items.
 func MustFor[T any]() *Schema {
-	doc, err := infer(reflect.TypeFor[T](), nil)
+	doc, err := inferType(reflect.TypeFor[T](), nil)
 	if err != nil {
 		panic(fmt.Sprintf("inferring the schema of %s: %v", reflect.TypeFor[T](), err))
 	}
@@ -48,9 +48,9 @@ var (
 	describedType = reflect.TypeFor[Described]()
 )
 
-func object(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
+func objectOf(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
 
-func infer(t reflect.Type, outer []reflect.Type) (value.Value, error) {
+func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	if slices.Contains(outer, t) {
 		return value.Value{}, fmt.Errorf("%s contains itself", t)
 	}
@@ -59,47 +59,47 @@ func infer(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	}
 	switch t {
 	case valueType, rawType:
-		return object(), nil
+		return objectOf(), nil
 	case mapType:
-		return object("type", "object"), nil
+		return objectOf("type", "object"), nil
 	case numberType:
-		return object("type", "number"), nil
+		return objectOf("type", "number"), nil
 	case timeType:
-		return object("type", "string", "format", "date-time"), nil
+		return objectOf("type", "string", "format", "date-time"), nil
 	}
 	if t.Implements(textType) && t.Kind() != reflect.Pointer {
-		return object("type", "string"), nil
+		return objectOf("type", "string"), nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return infer(t.Elem(), outer)
+		return inferType(t.Elem(), outer)
 	case reflect.Interface:
-		return object(), nil
+		return objectOf(), nil
 	case reflect.Bool:
-		return object("type", "boolean"), nil
+		return objectOf("type", "boolean"), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return object("type", "integer"), nil
+		return objectOf("type", "integer"), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return object("type", "integer", "minimum", 0), nil
+		return objectOf("type", "integer", "minimum", 0), nil
 	case reflect.Float32, reflect.Float64:
-		return object("type", "number"), nil
+		return objectOf("type", "number"), nil
 	case reflect.String:
-		return object("type", "string"), nil
+		return objectOf("type", "string"), nil
 	case reflect.Slice, reflect.Array:
-		items, err := infer(t.Elem(), outer)
+		items, err := inferType(t.Elem(), outer)
 		if err != nil {
 			return value.Value{}, err
 		}
-		return object("type", "array", "items", items), nil
+		return objectOf("type", "array", "items", items), nil
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
 			return value.Value{}, fmt.Errorf("the keys of %s are no strings", t)
 		}
-		members, err := infer(t.Elem(), outer)
+		members, err := inferType(t.Elem(), outer)
 		if err != nil {
 			return value.Value{}, err
 		}
-		return object("type", "object", "additionalProperties", members), nil
+		return objectOf("type", "object", "additionalProperties", members), nil
 	case reflect.Struct:
 		return inferStruct(t, append(outer, t))
 	}
@@ -153,9 +153,9 @@ func (fs *fields) add(t reflect.Type, embedded bool) error {
 		if _, hidden := fs.properties.Get(name); hidden && embedded {
 			continue
 		}
-		s, err := infer(f.Type, fs.outer)
+		s, err := inferType(f.Type, fs.outer)
 		if err == nil {
-			s, err = annotate(s, f.Tag)
+			s, err = applyTags(s, f.Tag)
 		}
 		if err != nil {
 			return fmt.Errorf("field %s: %w", f.Name, err)
@@ -167,11 +167,11 @@ func (fs *fields) add(t reflect.Type, embedded bool) error {
 	return nil
 }
 
-// annotate lays the tags of a field over the schema of its type.
-func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
+// applyTags lays the tags of a field over the schema of its type.
+func applyTags(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	m := s.Map().Clone()
 	if types, ok := tag.Lookup("type"); ok {
-		if list := texts(types); len(list) == 1 {
+		if list := splitTexts(types); len(list) == 1 {
 			m.Set("type", list[0])
 		} else {
 			m.Set("type", value.OfList(list...))
@@ -190,7 +190,7 @@ func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
 		strs = items
 	}
 	if enum, ok := tag.Lookup("enum"); ok {
-		strs.Set("enum", value.OfList(texts(enum)...))
+		strs.Set("enum", value.OfList(splitTexts(enum)...))
 	}
 	if pattern, ok := tag.Lookup("pattern"); ok {
 		strs.Set("pattern", value.OfString(pattern))
@@ -227,8 +227,8 @@ func annotate(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-// texts is the parts of a|b.
-func texts(list string) (items []value.Value) {
+// splitTexts is the parts of a|b.
+func splitTexts(list string) (items []value.Value) {
 	for item := range strings.SplitSeq(list, "|") {
 		items = append(items, value.OfString(item))
 	}

@@ -39,12 +39,12 @@ const (
 	maxCount = 1 << 53
 )
 
-// bound refuses a schema that is no object, too big, or has wild numbers.
-func bound(doc value.Value) error {
+// checkLimits refuses a schema that is no object, too big, or has wild numbers.
+func checkLimits(doc value.Value) error {
 	if k := doc.Kind(); k != value.Object && k != value.Bool {
 		return fmt.Errorf("not a JSON Schema: want an object, got %s", k)
 	}
-	if d := depth(doc); d > maxDepth {
+	if d := depthOf(doc); d > maxDepth {
 		return fmt.Errorf("the schema is nested %d deep, more than %d", d, maxDepth)
 	}
 	if n := len(doc.AppendJSON(nil)); n > maxBytes {
@@ -59,13 +59,13 @@ func bound(doc value.Value) error {
 	return nil
 }
 
-func depth(v value.Value) int {
+func depthOf(v value.Value) int {
 	deepest := 0
 	for _, item := range v.List() {
-		deepest = max(deepest, depth(item))
+		deepest = max(deepest, depthOf(item))
 	}
 	for _, member := range v.Map().All() {
-		deepest = max(deepest, depth(member))
+		deepest = max(deepest, depthOf(member))
 	}
 	if v.Kind() == value.List || v.Kind() == value.Object {
 		deepest++
@@ -127,14 +127,14 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 		if i, ok := v.Int(); ok {
 			return i, nil
 		}
-		if text := v.JSON(); wild(text) {
-			return nil, &Problem{Keyword: "type", Message: "the number " + clip(text) + " is out of range"}
+		if text := v.JSON(); isExtremeNumber(text) {
+			return nil, &Problem{Keyword: "type", Message: "the number " + truncate(text) + " is out of range"}
 		}
 	}
 	return v.Any(), nil
 }
 
-func wild(number string) bool {
+func isExtremeNumber(number string) bool {
 	if len(number) > maxDigits {
 		return true
 	}
@@ -146,9 +146,9 @@ func wild(number string) bool {
 	return err != nil || exponent < -maxExponent || exponent > maxExponent
 }
 
-// multiplies says whether one value at one place would be checked more often than
+// unionsMultiply says whether one value at one place would be checked more often than
 // the budget of all allows: by unions of references to unions.
-func (s *Schema) multiplies() bool {
+func (s *Schema) unionsMultiply() bool {
 	checks := make(map[*jsonschema.Schema]int, len(s.at))
 	var count func(sub *jsonschema.Schema, frames int) int
 	count = func(sub *jsonschema.Schema, frames int) int {
@@ -157,7 +157,7 @@ func (s *Schema) multiplies() bool {
 		}
 		checks[sub] = baseBudget + 1 // for one that comes back to itself
 		n := 1 + frames
-		for _, in := range inPlace(sub) {
+		for _, in := range inPlaceSubschemas(sub) {
 			n = min(n+count(in, frames+1), baseBudget+1)
 		}
 		checks[sub] = n
@@ -171,27 +171,27 @@ func (s *Schema) multiplies() bool {
 	return false
 }
 
-// affordable says whether checking v, a value of that many nodes, stays within
+// isAffordable says whether checking v, a value of that many nodes, stays within
 // the budget. It goes the ways that the library would go at the most, without
 // comparing anything: unions that multiply, by themselves or with every level of
 // a recursive value, run out of budget instead of time.
-func (s *Schema) affordable(v value.Value, nodes int) bool {
-	m := meter{left: baseBudget + nodeBudget*nodes, matching: maxMatching, weights: s.weights}
+func (s *Schema) isAffordable(v value.Value, nodes int) bool {
+	m := checkMeter{left: baseBudget + nodeBudget*nodes, matching: maxMatching, weights: s.weights}
 	return m.visit(s.compiled, v, 0)
 }
 
-type meter struct {
+type checkMeter struct {
 	left, matching int
 	weights        map[*regexp.Regexp]int
 }
 
 // match pays for matching a text.
-func (m *meter) match(pattern *regexp.Regexp, text string) bool {
+func (m *checkMeter) match(pattern *regexp.Regexp, text string) bool {
 	m.matching -= m.weights[pattern] * (1 + len(text))
 	return m.matching >= 0
 }
 
-func (m *meter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
+func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
 	// The library spells out the way from the top for every error, a frame at a
 	// time: what is deep costs its square.
 	m.left -= 1 + len(v.List()) + v.Map().Len() + len(s.Enum) + frames*frames/256
@@ -201,7 +201,7 @@ func (m *meter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
 	if text, ok := v.Str(); ok && s.Pattern != nil && !m.match(s.Pattern, text) {
 		return false
 	}
-	for _, sub := range inPlace(s) {
+	for _, sub := range inPlaceSubschemas(s) {
 		if !m.visit(sub, v, frames+1) {
 			return false
 		}
@@ -229,7 +229,7 @@ func (m *meter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
 	return true
 }
 
-func (m *meter) member(s *jsonschema.Schema, name string, v value.Value, below func(any, value.Value) bool) bool {
+func (m *checkMeter) member(s *jsonschema.Schema, name string, v value.Value, below func(any, value.Value) bool) bool {
 	property, known := s.Properties[name]
 	if known && !below(property, v) {
 		return false

@@ -23,11 +23,11 @@ type failure struct {
 	have   value.Value // at the place of the error
 }
 
-// missing makes a problem for each property that is required and not there.
-func (f *failure) missing(pointer string) (all []problem) {
+// missingProblems makes a problem for each property that is required and not there.
+func (f *failure) missingProblems(pointer string) (all []problem) {
 	for _, name := range f.sub.Required {
 		if _, has := f.have.Get(name); !has {
-			all = append(all, problem{missing(pointer+"/"+value.Escape(name), name), f.sub})
+			all = append(all, problem{missingProblem(pointer+"/"+value.Escape(name), name), f.sub})
 		}
 	}
 	return all
@@ -36,15 +36,15 @@ func (f *failure) missing(pointer string) (all []problem) {
 // maxHints bounds the hints for one object: each compares with all names.
 const maxHints = 20
 
-func missing(pointer, name string) Problem {
+func missingProblem(pointer, name string) Problem {
 	return Problem{Pointer: pointer, Keyword: "required", Message: "the required property " + strconv.Quote(name) + " is missing"}
 }
 
-// unknown makes a problem for each property that a closed object does not have.
-func (f *failure) unknown(pointer string) (all []problem) {
+// unknownProblems makes a problem for each property that a closed object does not have.
+func (f *failure) unknownProblems(pointer string) (all []problem) {
 	names := slices.Sorted(maps.Keys(f.sub.Properties))
 	for name := range f.have.Map().All() {
-		if f.knows(name) {
+		if f.declares(name) {
 			continue
 		}
 		p := Problem{
@@ -61,7 +61,7 @@ func (f *failure) unknown(pointer string) (all []problem) {
 	return all
 }
 
-func (f *failure) knows(name string) bool {
+func (f *failure) declares(name string) bool {
 	if _, known := f.sub.Properties[name]; known {
 		return true
 	}
@@ -78,18 +78,18 @@ func (f *failure) message(keyword string) string {
 	if f.sub == nil {
 		return f.err.Message
 	}
-	have, sub := clip(f.have.JSON()), f.sub
+	have, sub := truncate(f.have.JSON()), f.sub
 	switch keyword {
 	case "false":
 		return "no value is allowed here"
 	case "type":
 		return fmt.Sprintf("want %s, got %s", strings.Join(sub.Types, " or "), f.have.Kind())
 	case "enum":
-		return fmt.Sprintf("%s is not one of %s", have, listing(sub.Enum))
+		return fmt.Sprintf("%s is not one of %s", have, listValues(sub.Enum))
 	case "const":
-		return fmt.Sprintf("%s is not %s", have, listing(sub.Constant))
+		return fmt.Sprintf("%s is not %s", have, listValues(sub.Constant))
 	case "anyOf", "oneOf":
-		return f.union(keyword)
+		return f.unionMessage(keyword)
 	case "not":
 		return have + " is what the schema excludes (not)"
 	case "contains":
@@ -97,29 +97,29 @@ func (f *failure) message(keyword string) string {
 	case "pattern":
 		return fmt.Sprintf("%s does not match the pattern %s", have, sub.Pattern)
 	case "minimum":
-		return fmt.Sprintf("%s is less than the minimum %s", have, number(sub.Minimum))
+		return fmt.Sprintf("%s is less than the minimum %s", have, formatBound(sub.Minimum))
 	case "maximum":
-		return fmt.Sprintf("%s is more than the maximum %s", have, number(sub.Maximum))
+		return fmt.Sprintf("%s is more than the maximum %s", have, formatBound(sub.Maximum))
 	case "exclusiveMinimum":
-		return fmt.Sprintf("%s is not more than %s", have, number(sub.ExclusiveMinimum))
+		return fmt.Sprintf("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
 	case "exclusiveMaximum":
-		return fmt.Sprintf("%s is not less than %s", have, number(sub.ExclusiveMaximum))
+		return fmt.Sprintf("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
 	case "multipleOf":
-		return fmt.Sprintf("%s is not a multiple of %s", have, number(sub.MultipleOf))
+		return fmt.Sprintf("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
 	case "minLength":
 		text, _ := f.have.Str()
-		return fmt.Sprintf("want at least %s, got %d", count(sub.MinLength, "character"), utf8.RuneCountInString(text))
+		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
 	case "maxLength":
 		text, _ := f.have.Str()
-		return fmt.Sprintf("want at most %s, got %d", count(sub.MaxLength, "character"), utf8.RuneCountInString(text))
+		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
 	case "minItems":
-		return fmt.Sprintf("want at least %s, got %d", count(sub.MinItems, "item"), len(f.have.List()))
+		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
 	case "maxItems":
-		return fmt.Sprintf("want at most %s, got %d", count(sub.MaxItems, "item"), len(f.have.List()))
+		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
 	case "minProperties":
-		return fmt.Sprintf("want at least %s, got %d", count(sub.MinProperties, "member"), f.have.Map().Len())
+		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
 	case "maxProperties":
-		return fmt.Sprintf("want at most %s, got %d", count(sub.MaxProperties, "member"), f.have.Map().Len())
+		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
 	}
 	return f.err.Message
 }
@@ -141,20 +141,20 @@ func (f *failure) hint(keyword string) string {
 	return ""
 }
 
-// union says why no branch fits: those that take another type of value are
+// unionMessage says why no branch fits: those that take another type of value are
 // passed over, unless there are no others.
-func (f *failure) union(keyword string) string {
+func (f *failure) unionMessage(keyword string) string {
 	if len(f.err.Causes) == 0 {
-		return fmt.Sprintf("%s fits more than one branch of %s", clip(f.have.JSON()), keyword)
+		return fmt.Sprintf("%s fits more than one branch of %s", truncate(f.have.JSON()), keyword)
 	}
 	var types, reasons []string
 	for i, cause := range f.err.Causes {
-		branch, failed := f.schema.blame(cause)
+		branch, failed := f.schema.failedKeyword(cause)
 		if branch != nil && failed == "type" && cause.InstanceLocation == f.err.InstanceLocation {
 			types = append(types, branch.Types...)
 			continue
 		}
-		reason := texted(f.schema.problems(cause, f.root))
+		reason := joinMessages(f.schema.flattenError(cause, f.root))
 		if len(reason) > 200 {
 			reason = strings.ToValidUTF8(reason[:197], "") + "..."
 		}
@@ -165,10 +165,10 @@ func (f *failure) union(keyword string) string {
 	if len(reasons) == 0 {
 		return fmt.Sprintf("want %s, got %s", strings.Join(types, " or "), f.have.Kind())
 	}
-	return fmt.Sprintf("%s fits no branch of %s: %s", clip(f.have.JSON()), keyword, strings.Join(reasons, "; "))
+	return fmt.Sprintf("%s fits no branch of %s: %s", truncate(f.have.JSON()), keyword, strings.Join(reasons, "; "))
 }
 
-func texted(all []problem) string {
+func joinMessages(all []problem) string {
 	plain := make(Problems, len(all))
 	for i := range all {
 		plain[i] = all[i].Problem
@@ -176,15 +176,15 @@ func texted(all []problem) string {
 	return plain.Error()
 }
 
-func count(n int, unit string) string {
+func countOf(n int, unit string) string {
 	if n == 1 {
 		return "1 " + unit
 	}
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// number is a bound as people write it.
-func number(r *big.Rat) string {
+// formatBound is a bound as people write it.
+func formatBound(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
 	}
@@ -192,8 +192,8 @@ func number(r *big.Rat) string {
 	return fmt.Sprint(f)
 }
 
-// listing names the values of an enum: text without quotes, at most 20.
-func listing(values []any) string {
+// listValues names the values of an enum: text without quotes, at most 20.
+func listValues(values []any) string {
 	var texts []string
 	for _, x := range values {
 		if len(texts) == 20 {
@@ -201,20 +201,20 @@ func listing(values []any) string {
 			break
 		}
 		if text, ok := x.(string); ok && text != "" {
-			texts = append(texts, clip(text))
+			texts = append(texts, truncate(text))
 			continue
 		}
 		v, err := value.Of(x)
 		if err != nil {
 			v = value.OfString(fmt.Sprint(x))
 		}
-		texts = append(texts, clip(v.JSON()))
+		texts = append(texts, truncate(v.JSON()))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// clip shortens text for a message.
-func clip(s string) string {
+// truncate shortens text for a message.
+func truncate(s string) string {
 	if len(s) <= 40 {
 		return s
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// goPatterns rewrites the regular expressions of a schema from the dialect of
+// rewritePatterns rewrites the regular expressions of a schema from the dialect of
 // JSON Schema to that of Go. names says that the keys of v are names that the
 // schema gives, not keywords.
-func goPatterns(v value.Value, names bool) value.Value {
+func rewritePatterns(v value.Value, names bool) value.Value {
 	if list := v.List(); len(list) > 0 {
 		items := make([]value.Value, len(list))
 		for i, item := range list {
-			items[i] = goPatterns(item, false)
+			items[i] = rewritePatterns(item, false)
 		}
 		return value.OfList(items...)
 	}
@@ -30,26 +30,26 @@ func goPatterns(v value.Value, names bool) value.Value {
 		text, isText := member.Str()
 		switch {
 		case names:
-			member = goPatterns(member, false)
+			member = rewritePatterns(member, false)
 		case k == "pattern" && isText:
-			member = value.OfString(goPattern(text))
+			member = value.OfString(rewritePattern(text))
 		case k == "patternProperties" && member.Kind() == value.Object:
 			patterns := value.NewMap(member.Map().Len())
 			for pattern, sub := range member.Map().All() {
-				patterns.Set(goPattern(pattern), goPatterns(sub, false))
+				patterns.Set(rewritePattern(pattern), rewritePatterns(sub, false))
 			}
 			member = value.OfMap(patterns)
 		case !isData(k):
-			member = goPatterns(member, isNaming(k))
+			member = rewritePatterns(member, isNaming(k))
 		}
 		m.Set(k, member)
 	}
 	return value.OfMap(m)
 }
 
-// goPattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not
+// rewritePattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not
 // know. Letters are put in as they are, so that messages show them.
-func goPattern(pattern string) string {
+func rewritePattern(pattern string) string {
 	if !strings.Contains(pattern, `\u`) {
 		return pattern
 	}
@@ -107,10 +107,10 @@ func weightOf(pattern string) int {
 	if err != nil {
 		return 0
 	}
-	return weight(re)
+	return weightOfNode(re)
 }
 
-func weight(re *syntax.Regexp) int {
+func weightOfNode(re *syntax.Regexp) int {
 	const classUnit = 16 // bounds of a class that count as one step
 	total := 1
 	if re.Op == syntax.OpLiteral {
@@ -120,7 +120,7 @@ func weight(re *syntax.Regexp) int {
 		return 1 + len(re.Rune)/classUnit
 	}
 	for _, sub := range re.Sub {
-		total += weight(sub)
+		total += weightOfNode(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		total *= max(1, re.Min, re.Max)
@@ -140,10 +140,10 @@ func patternWeight(v value.Value, names bool) (total int) {
 		case names:
 			total += patternWeight(member, false)
 		case k == "pattern" && isText:
-			total += weightOf(goPattern(text))
+			total += weightOf(rewritePattern(text))
 		case k == "patternProperties":
 			for pattern := range member.Map().All() {
-				total += weightOf(goPattern(pattern))
+				total += weightOf(rewritePattern(pattern))
 			}
 			total += patternWeight(member, true)
 		case !isData(k):

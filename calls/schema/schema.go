@@ -41,14 +41,14 @@ type Schema struct {
 
 // Parse takes a schema that a user wrote. The error says what is wrong with it.
 func Parse(doc value.Value) (*Schema, error) {
-	if err := bound(doc); err != nil {
+	if err := checkLimits(doc); err != nil {
 		return nil, err
 	}
 	s := &Schema{doc: doc}
 	if s.compile(); s.err != nil {
 		return nil, s.err
 	}
-	if s.branching && (s.multiplies() || !s.affordable(value.Value{}, 1)) {
+	if s.branching && (s.unionsMultiply() || !s.isAffordable(value.Value{}, 1)) {
 		return nil, fmt.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
 	}
 	return s, nil
@@ -74,7 +74,7 @@ func (s *Schema) compile() {
 		for name := range jsonschema.Formats {
 			c.Formats[name] = func(any) bool { return true }
 		}
-		text := goPatterns(s.doc, false).AppendJSON(nil)
+		text := rewritePatterns(s.doc, false).AppendJSON(nil)
 		if s.err = c.AddResource(location, bytes.NewReader(text)); s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}
@@ -93,7 +93,7 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 		return
 	}
 	s.at[sub.Location] = sub
-	s.everyday = s.everyday && everyday(sub)
+	s.everyday = s.everyday && isEveryday(sub)
 	if sub.Pattern != nil {
 		s.weights[sub.Pattern] = weightOf(sub.Pattern.String())
 		if s.weights[sub.Pattern] > lightPattern {
@@ -113,7 +113,7 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(sub.Enum) > 100 {
 		s.branching = true
 	}
-	for _, in := range inPlace(sub) {
+	for _, in := range inPlaceSubschemas(sub) {
 		s.branching = true
 		s.index(in)
 	}
@@ -142,8 +142,8 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	}
 }
 
-// inPlace are the subschemas that look at the same value as s does.
-func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+// inPlaceSubschemas are the subschemas that look at the same value as s does.
+func inPlaceSubschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
 		if one != nil {
@@ -167,13 +167,13 @@ func compileError(err error) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		lines := []string{}
-		for _, leaf := range leaves(invalid) {
+		for _, leaf := range leafErrors(invalid) {
 			text := leaf.Message
 			if strings.HasSuffix(text, "is not valid 'regex'") {
 				text = strings.TrimSuffix(text, "is not valid 'regex'") +
 					"is no regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
 			}
-			lines = append(lines, fmt.Sprintf("%q: %s", unescape(leaf.InstanceLocation), text))
+			lines = append(lines, fmt.Sprintf("%q: %s", decodeLocation(leaf.InstanceLocation), text))
 		}
 		slices.Sort(lines)
 		return fmt.Errorf("not a JSON Schema: %s", strings.Join(slices.Compact(lines), "; "))
@@ -186,7 +186,7 @@ func compileError(err error) error {
 	return fmt.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
 }
 
-func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}
 	}
@@ -196,7 +196,7 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 			otherType = append(otherType, c) // not the branch that was meant
 			continue
 		}
-		all = append(all, leaves(c)...)
+		all = append(all, leafErrors(c)...)
 	}
 	if len(all) == 0 {
 		return otherType

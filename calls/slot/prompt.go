@@ -18,8 +18,8 @@ import (
 //go:embed lang
 var builtIn embed.FS
 
-// texts are the prompts of the call.
-func texts() calls.Texts {
+// templateTexts are the prompts of the call.
+func templateTexts() calls.Texts {
 	return calls.Texts{Folder: "slot", BuiltIn: builtIn, Check: checkText}
 }
 
@@ -50,9 +50,9 @@ func checkText(name string, text []byte) []schema.Problem {
 	return problems
 }
 
-// template finds a template in the language of the run, and what it is called.
-func (w *Work) template(name string) (t *prompt.Template, called string, err error) {
-	own := texts()
+// loadTemplate finds a template in the language of the run, and what it is called.
+func (w *Work) loadTemplate(name string) (t *prompt.Template, called string, err error) {
+	own := templateTexts()
 	text, path, err := own.Read(w.Env.Languages, w.Env.Vars.Language, name)
 	if err != nil {
 		return nil, "", err
@@ -63,10 +63,10 @@ func (w *Work) template(name string) (t *prompt.Template, called string, err err
 	return t, own.Named(path, name), nil
 }
 
-// render gives the text of a template, and where its pieces come from, as parts of the
+// renderTemplate gives the text of a template, and where its pieces come from, as parts of the
 // first message.
-func (w *Work) render(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
-	t, called, err := w.template(name)
+func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
+	t, called, err := w.loadTemplate(name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -78,7 +78,7 @@ func (w *Work) render(ctx context.Context, name string, values *value.Map) (stri
 	begin := strings.Index(text, trimmed)
 	var parts []calls.Part
 	for _, p := range pieces {
-		part := calls.Part{Kind: kindOf(p), Message: new(int), Included: true, Start: max(p.Start-begin, 0), End: min(p.End-begin, len(trimmed))}
+		part := calls.Part{Kind: partKind(p), Message: new(int), Included: true, Start: max(p.Start-begin, 0), End: min(p.End-begin, len(trimmed))}
 		switch last := len(parts) - 1; {
 		case part.Start >= part.End:
 		case last >= 0 && parts[last].Kind == part.Kind && part.Kind == "text":
@@ -94,9 +94,9 @@ func (w *Work) render(ctx context.Context, name string, values *value.Map) (stri
 	return trimmed, parts, nil
 }
 
-// kindOf says what a piece of a prompt is: the name in the template that it comes
+// partKind says what a piece of a prompt is: the name in the template that it comes
 // from.
-func kindOf(p prompt.Piece) string {
+func partKind(p prompt.Piece) string {
 	if p.Expr == "tool.purpose" {
 		return "purpose" // of the schema, not of the step
 	}
@@ -110,17 +110,17 @@ func kindOf(p prompt.Piece) string {
 	return name
 }
 
-// ofMessage are the parts as those of another message.
-func ofMessage(index int, parts []calls.Part) []calls.Part {
+// moveToMessage are the parts as those of another message.
+func moveToMessage(index int, parts []calls.Part) []calls.Part {
 	for i := range parts {
 		parts[i].Message = &index
 	}
 	return parts
 }
 
-// prompt asks for what is missing by now. nullable says that what is not known is
+// renderPrompt asks for what is missing by now. nullable says that what is not known is
 // answered with null.
-func (w *Work) prompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
+func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
 	step := w.Env.Vars.Step
 	name := step.Name
 	if name == "" {
@@ -128,21 +128,21 @@ func (w *Work) prompt(ctx context.Context, nullable bool) (string, []calls.Part,
 	}
 	facts := make([]string, len(w.Input.Facts))
 	for i, fact := range w.Input.Facts {
-		facts[i] = line(fact)
+		facts[i] = singleLine(fact)
 	}
 	optional := ""
 	if flat := w.Filling.Optional(); flat.Map().Len() > 0 {
-		optional = guard(flat.JSON())
+		optional = escapeClosingTags(flat.JSON())
 	}
-	return w.render(ctx, "prompt.txt", value.Pairs(
+	return w.renderTemplate(ctx, "prompt.txt", value.Pairs(
 		"now", w.Env.Vars.Now.Format("2006-01-02 15:04 Monday"),
-		"question", guard(w.Input.Question),
-		"summary", guard(w.Input.Summary),
+		"question", escapeClosingTags(w.Input.Question),
+		"summary", escapeClosingTags(w.Input.Summary),
 		"facts", facts,
-		"history", w.history(),
-		"tool", value.Pairs("name", line(name), "description", line(step.Description), "purpose", w.purpose()),
-		"known", guard(w.known().JSON()),
-		"schema", guard(w.Filling.Remaining().JSON()),
+		"history", w.shownHistory(),
+		"tool", value.Pairs("name", singleLine(name), "description", singleLine(step.Description), "purpose", w.schemaPurpose()),
+		"known", escapeClosingTags(w.shownData().JSON()),
+		"schema", escapeClosingTags(w.Filling.Remaining().JSON()),
 		"optional", optional,
 		"nullable", nullable,
 	))
@@ -151,20 +151,20 @@ func (w *Work) prompt(ctx context.Context, nullable bool) (string, []calls.Part,
 // maxPurposeTokens is what the description of the schema may take of a prompt.
 const maxPurposeTokens = 500
 
-// purpose is what the schema says the values are for. Where they are parameters, these
+// schemaPurpose is what the schema says the values are for. Where they are parameters, these
 // are the words of the call.
-func (w *Work) purpose() string {
+func (w *Work) schemaPurpose() string {
 	description, _ := w.schema.Get("description")
 	text, _ := description.Str()
-	return guard(w.clip(strings.TrimSpace(text), maxPurposeTokens))
+	return escapeClosingTags(w.truncateTokens(strings.TrimSpace(text), maxPurposeTokens))
 }
 
 // maxKnownTokens is what one known argument may take of a prompt.
 const maxKnownTokens = 1000
 
-// known is the arguments that are known. Of one that is long, such as an OpenAPI
+// shownData is the arguments that are known. Of one that is long, such as an OpenAPI
 // document, the beginning is shown.
-func (w *Work) known() value.Value {
+func (w *Work) shownData() value.Value {
 	data := w.Filling.Data()
 	if data.Kind() != value.Object || w.Env.Tokens.Count(data.JSON()) <= maxKnownTokens {
 		return data
@@ -175,7 +175,7 @@ func (w *Work) known() value.Value {
 		if !ok {
 			text = v.JSON()
 		}
-		if clipped := w.clip(text, maxKnownTokens); clipped != text {
+		if clipped := w.truncateTokens(text, maxKnownTokens); clipped != text {
 			v = value.OfString(clipped)
 		}
 		shown.Set(name, v)
@@ -183,18 +183,18 @@ func (w *Work) known() value.Value {
 	return value.OfMap(shown)
 }
 
-// retry says what was wrong with an answer.
-func (w *Work) retry(ctx context.Context, rejected []processor.Rejection) (string, []calls.Part, error) {
+// renderRetry says what was wrong with an answer.
+func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) (string, []calls.Part, error) {
 	list := make([]*value.Map, len(rejected))
 	for i, r := range rejected {
-		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", line(r.Reason))
+		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", singleLine(r.Reason))
 	}
-	return w.render(ctx, "retry.txt", value.Pairs("rejected", list, "schema", guard(w.Filling.Remaining().JSON())))
+	return w.renderTemplate(ctx, "retry.txt", value.Pairs("rejected", list, "schema", escapeClosingTags(w.Filling.Remaining().JSON())))
 }
 
-// history is the upstream steps that fit into the tokens they may take, oldest
+// shownHistory is the upstream steps that fit into the tokens they may take, oldest
 // first. Of the newest, the beginning is shown where it is too long by itself.
-func (w *Work) history() []*value.Map {
+func (w *Work) shownHistory() []*value.Map {
 	left := w.historyTokens
 	var shown []*value.Map
 	for i := len(w.Input.History) - 1; i >= 0 && left > 0; i-- {
@@ -208,23 +208,23 @@ func (w *Work) history() []*value.Map {
 			if len(shown) > 0 {
 				break
 			}
-			output = w.clip(output, left)
+			output = w.truncateTokens(output, left)
 		}
 		left -= tokens
 		name := record.Name
 		if name == "" {
 			name = record.ID
 		}
-		shown = append([]*value.Map{value.Pairs("name", line(name), "description", line(record.Description), "output", guard(output))}, shown...)
+		shown = append([]*value.Map{value.Pairs("name", singleLine(name), "description", singleLine(record.Description), "output", escapeClosingTags(output))}, shown...)
 	}
 	return shown
 }
 
-// guard keeps text from closing a section of the prompt. In JSON it means the
+// escapeClosingTags keeps text from closing a section of the prompt. In JSON it means the
 // same.
-func guard(text string) string { return strings.ReplaceAll(text, "</", `<\/`) }
+func escapeClosingTags(text string) string { return strings.ReplaceAll(text, "</", `<\/`) }
 
-// line is guarded text on one line that can stand between quotes.
-func line(text string) string {
-	return strings.ReplaceAll(guard(strings.Join(strings.Fields(text), " ")), `"`, "'")
+// singleLine is guarded text on one line that can stand between quotes.
+func singleLine(text string) string {
+	return strings.ReplaceAll(escapeClosingTags(strings.Join(strings.Fields(text), " ")), `"`, "'")
 }

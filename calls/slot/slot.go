@@ -92,7 +92,7 @@ type Kit struct {
 // place of [Definition].
 func Extended(kit Kit) calls.Definition {
 	kit.Formats = append(slices.Clip(kit.Formats), processor.Formats()...)
-	named := strategies()
+	named := builtInStrategies()
 	maps.Copy(named, kit.Strategies)
 	kit.Strategies = named
 	def := calls.DefineWith[Params, Input, Output](calls.Info{
@@ -109,7 +109,7 @@ func Extended(kit Kit) calls.Definition {
 	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
 		return schema.TyposIn(params, "current_schema")
 	}
-	def.Texts = []calls.Texts{texts()}
+	def.Texts = []calls.Texts{templateTexts()}
 	return def
 }
 
@@ -126,11 +126,11 @@ func (p Params) Validate() error {
 		}
 		return err.WithHint("there are %s", strings.Join(names, " and "))
 	}
-	_, err := p.processor()
+	_, err := p.newProcessor()
 	return err
 }
 
-func (p Params) processor() (*processor.Processor, error) {
+func (p Params) newProcessor() (*processor.Processor, error) {
 	proc, err := processor.New(value.OfMap(p.CurrentSchema), p.kit.Formats...)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "current_schema: %w", err)
@@ -138,9 +138,9 @@ func (p Params) processor() (*processor.Processor, error) {
 	return proc, nil
 }
 
-// start is the filling with what is known and what somebody answered.
-func (p Params) start(now time.Time) (*processor.Filling, error) {
-	proc, err := p.processor()
+// newFilling is the filling with what is known and what somebody answered.
+func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
+	proc, err := p.newProcessor()
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (p Params) start(now time.Time) (*processor.Filling, error) {
 
 // Init finds what is missing, and what the model may know it from.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	filling, err := p.start(vars.Now)
+	filling, err := p.newFilling(vars.Now)
 	if err != nil {
 		return Input{}, err
 	}
@@ -185,7 +185,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec lets the stages fill in turn, until nothing is missing.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		filling, err := p.start(env.Vars.Now)
+		filling, err := p.newFilling(env.Vars.Now)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			if filling.Done() {
 				break
 			}
-			if err := w.run(ctx, stage, p.kit.Strategies[stage]); err != nil {
+			if err := w.runStage(ctx, stage, p.kit.Strategies[stage]); err != nil {
 				return nil, err
 			}
 		}

@@ -18,9 +18,9 @@ import (
 // the call.
 type Strategy func(ctx context.Context, w *Work) error
 
-// strategies are the built-in ways of filling, by the names that stages list. A new
+// builtInStrategies are the built-in ways of filling, by the names that stages list. A new
 // one adds its line here.
-func strategies() map[string]Strategy {
+func builtInStrategies() map[string]Strategy {
 	return map[string]Strategy{
 		"llm":      fillByText,
 		"function": fillBySchema,
@@ -57,9 +57,9 @@ func (w *Work) Warn(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
 }
 
-// run runs the strategy of a stage. A model that fails leaves the data as it was:
+// runStage runs the strategy of a stage. A model that fails leaves the data as it was:
 // what is missing remains. Only the end of the run or of its budget is an error.
-func (w *Work) run(ctx context.Context, stage string, fill Strategy) error {
+func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error {
 	err := fill(ctx, w)
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -88,11 +88,11 @@ type wanted struct {
 func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
 	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
 	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
-		return ask(ctx, env.LLM, req)
+		return askModel(ctx, env.LLM, req)
 	})
 }
 
-func ask(ctx context.Context, model llm.Provider, req *llm.Request) (string, error) {
+func askModel(ctx context.Context, model llm.Provider, req *llm.Request) (string, error) {
 	var joined llm.AnswerBuilder
 	size := 0
 	for d, err := range model.Chat(ctx, req) {
@@ -118,15 +118,15 @@ func ask(ctx context.Context, model llm.Provider, req *llm.Request) (string, err
 	return answer.Text, nil
 }
 
-// object gives the JSON object in a text; where the schema takes no objects, the
+// findObject gives the JSON object in a text; where the schema takes no objects, the
 // JSON value in it will do.
-func (w *Work) object(text string) (answer value.Value, ok bool) {
+func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	answer, _, ok = extract.Find(text)
 	return answer, ok && (answer.Kind() == value.Object || !w.Filling.TakesObjects())
 }
 
-// clip shortens a text to about n tokens.
-func (w *Work) clip(text string, n int) string {
+// truncateTokens shortens a text to about n tokens.
+func (w *Work) truncateTokens(text string, n int) string {
 	have := w.Env.Tokens.Count(text)
 	if have <= n {
 		return text

@@ -59,36 +59,36 @@ type format struct {
 	sent bool
 }
 
-func read[T any](f func(r *bytes.Reader) (T, error)) func([]byte) (T, error) {
+func withReader[T any](f func(r *bytes.Reader) (T, error)) func([]byte) (T, error) {
 	return func(data []byte) (T, error) { return f(bytes.NewReader(data)) }
 }
 
-// sniff tells the format by the first bytes.
-func sniff(data []byte) (format, bool) {
+// sniffFormat tells the format by the first bytes.
+func sniffFormat(data []byte) (format, bool) {
 	has := func(at int, magic string) bool {
 		return len(data) >= at+len(magic) && string(data[at:at+len(magic)]) == magic
 	}
 	switch {
 	case has(0, "\x89PNG\r\n\x1a\n"):
 		return format{"image/png",
-			read(func(r *bytes.Reader) (image.Config, error) { return png.DecodeConfig(r) }),
-			read(func(r *bytes.Reader) (image.Image, error) { return png.Decode(r) }), true}, true
+			withReader(func(r *bytes.Reader) (image.Config, error) { return png.DecodeConfig(r) }),
+			withReader(func(r *bytes.Reader) (image.Image, error) { return png.Decode(r) }), true}, true
 	case has(0, "\xff\xd8\xff"):
 		return format{"image/jpeg",
-			read(func(r *bytes.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }),
-			read(func(r *bytes.Reader) (image.Image, error) { return jpeg.Decode(r) }), true}, true
+			withReader(func(r *bytes.Reader) (image.Config, error) { return jpeg.DecodeConfig(r) }),
+			withReader(func(r *bytes.Reader) (image.Image, error) { return jpeg.Decode(r) }), true}, true
 	case has(0, "GIF87a"), has(0, "GIF89a"):
 		return format{"image/gif",
-			read(func(r *bytes.Reader) (image.Config, error) { return gif.DecodeConfig(r) }),
-			read(func(r *bytes.Reader) (image.Image, error) { return gif.Decode(r) }), true}, true
+			withReader(func(r *bytes.Reader) (image.Config, error) { return gif.DecodeConfig(r) }),
+			withReader(func(r *bytes.Reader) (image.Image, error) { return gif.Decode(r) }), true}, true
 	case has(0, "RIFF") && has(8, "WEBP"):
 		return format{"image/webp",
-			read(func(r *bytes.Reader) (image.Config, error) { return webp.DecodeConfig(r) }),
-			read(func(r *bytes.Reader) (image.Image, error) { return webp.Decode(r) }), true}, true
+			withReader(func(r *bytes.Reader) (image.Config, error) { return webp.DecodeConfig(r) }),
+			withReader(func(r *bytes.Reader) (image.Image, error) { return webp.Decode(r) }), true}, true
 	case has(0, "BM") && has(6, "\x00\x00\x00\x00"):
 		return format{"image/bmp",
-			read(func(r *bytes.Reader) (image.Config, error) { return bmp.DecodeConfig(r) }),
-			read(func(r *bytes.Reader) (image.Image, error) { return bmp.Decode(r) }), false}, true
+			withReader(func(r *bytes.Reader) (image.Config, error) { return bmp.DecodeConfig(r) }),
+			withReader(func(r *bytes.Reader) (image.Image, error) { return bmp.Decode(r) }), false}, true
 	}
 	return format{}, false
 }
@@ -130,11 +130,11 @@ func mimeByName(name string) string {
 // JPEG where it is opaque and as PNG otherwise. The error says why the file cannot
 // be used.
 func Prepare(name string, data []byte) (*Image, error) {
-	f, known := sniff(data)
+	f, known := sniffFormat(data)
 	if !known {
 		return byName(name, data)
 	}
-	config, err := guard(func() (image.Config, error) { return f.config(data) })
+	config, err := recoverPanic(func() (image.Config, error) { return f.config(data) })
 	if err != nil {
 		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
 	}
@@ -147,18 +147,18 @@ func Prepare(name string, data []byte) (*Image, error) {
 	if f.sent && max(config.Width, config.Height) <= MaxEdge && len(data) <= MaxSent {
 		return &Image{MIME: f.mime, Data: data, Width: config.Width, Height: config.Height}, nil
 	}
-	decoded, err := guard(func() (image.Image, error) { return f.decode(data) })
+	decoded, err := recoverPanic(func() (image.Image, error) { return f.decode(data) })
 	if err != nil {
 		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
 	}
-	m, err := encode(orient(shrink(decoded, MaxEdge), orientation(f.mime, data)))
+	m, err := encodeImage(applyOrientation(shrinkToEdge(decoded, MaxEdge), readOrientation(f.mime, data)))
 	if err != nil {
 		return nil, err
 	}
 	m.Note = fmt.Sprintf("%s %d x %d, sent as %s %d x %d", f.mime, config.Width, config.Height, m.MIME, m.Width, m.Height)
 	if f.mime == "image/gif" {
 		m.Doubt = "only the first frame of the animation is sent, because the file is large"
-		if frames(data) < 2 {
+		if countFrames(data) < 2 {
 			m.Doubt = ""
 		}
 	}
@@ -177,8 +177,8 @@ func byName(name string, data []byte) (*Image, error) {
 		Doubt: "the content is of no format that is known here; it is sent as " + mime + ", after its name"}, nil
 }
 
-// frames counts the frames of a GIF, 1 where it cannot be told.
-func frames(data []byte) int {
+// countFrames counts the frames of a GIF, 1 where it cannot be told.
+func countFrames(data []byte) int {
 	const extension, separator = 0x21, 0x2c
 	if len(data) < 13 {
 		return 1
@@ -214,9 +214,9 @@ func frames(data []byte) int {
 	return max(n, 1)
 }
 
-// guard makes an error of a panic: decoders have panicked on hostile files
+// recoverPanic makes an error of a panic: decoders have panicked on hostile files
 // before, and one bad file must not cost the prompt.
-func guard[T any](f func() (T, error)) (result T, err error) {
+func recoverPanic[T any](f func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("decoding failed: %v", p)
@@ -225,7 +225,7 @@ func guard[T any](f func() (T, error)) (result T, err error) {
 	return f()
 }
 
-func encode(img *image.RGBA) (*Image, error) {
+func encodeImage(img *image.RGBA) (*Image, error) {
 	var b bytes.Buffer
 	m := &Image{MIME: "image/jpeg", Width: img.Bounds().Dx(), Height: img.Bounds().Dy()}
 	var err error

@@ -6,10 +6,10 @@ import (
 	"image"
 )
 
-// orientation is the EXIF orientation of a JPEG, 1 to 8; 1, as it lies, for
+// readOrientation is the EXIF orientation of a JPEG, 1 to 8; 1, as it lies, for
 // everything else. Cameras store photos as the sensor lies and note how to turn
 // them; encoding anew drops the note, so that the pixels must be turned.
-func orientation(mime string, data []byte) int {
+func readOrientation(mime string, data []byte) int {
 	if mime != "image/jpeg" {
 		return 1
 	}
@@ -57,8 +57,8 @@ func exifOrientation(tiff []byte) int {
 	return 1
 }
 
-// orient turns and mirrors the image as the EXIF orientation says.
-func orient(img *image.RGBA, orientation int) *image.RGBA {
+// applyOrientation turns and mirrors the image as the EXIF orientation says.
+func applyOrientation(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation < 2 || orientation > 8 {
 		return img
 	}

@@ -7,17 +7,17 @@ import (
 	scale "golang.org/x/image/draw"
 )
 
-// shrink gives the image with its longer edge at most edge. It halves with a box
+// shrinkToEdge gives the image with its longer edge at most edge. It halves with a box
 // filter as long as the result stays large enough, then interpolates: the
 // interpolation alone would skip pixels beyond a factor of two.
-func shrink(img image.Image, edge int) *image.RGBA {
+func shrinkToEdge(img image.Image, edge int) *image.RGBA {
 	w, h := img.Bounds().Dx(), img.Bounds().Dy()
 	for max(w, h)/2 >= edge && min(w, h) > 1 {
-		img = halve(img)
+		img = halveSize(img)
 		w, h = img.Bounds().Dx(), img.Bounds().Dy()
 	}
 	if max(w, h) > edge {
-		w, h = fit(w, h, edge)
+		w, h = fitEdge(w, h, edge)
 		out := image.NewRGBA(image.Rect(0, 0, w, h))
 		scale.ApproxBiLinear.Scale(out, out.Bounds(), img, img.Bounds(), scale.Src, nil)
 		return out
@@ -30,18 +30,18 @@ func shrink(img image.Image, edge int) *image.RGBA {
 	return out
 }
 
-// fit is the size with the same proportions whose longer edge is edge.
-func fit(w, h, edge int) (int, int) {
+// fitEdge is the size with the same proportions whose longer edge is edge.
+func fitEdge(w, h, edge int) (int, int) {
 	if w >= h {
 		return edge, max(1, (h*edge+w/2)/w)
 	}
 	return max(1, (w*edge+h/2)/h), edge
 }
 
-// halve averages squares of two by two pixels; an odd last row or column is left
+// halveSize averages squares of two by two pixels; an odd last row or column is left
 // out. Two rows at a time are converted, so that the whole image is never held
 // twice at full size.
-func halve(img image.Image) *image.RGBA {
+func halveSize(img image.Image) *image.RGBA {
 	b := img.Bounds()
 	w, h := b.Dx()/2, b.Dy()/2
 	out := image.NewRGBA(image.Rect(0, 0, w, h))

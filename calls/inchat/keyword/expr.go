@@ -62,18 +62,18 @@ func Parse(param string) (*Expr, error) {
 		mode = strings.ToLower(strings.TrimSpace(mode))
 		if mode == "expr" {
 			param = rest
-		} else if known, err := e.list(mode, rest); err != nil {
+		} else if known, err := e.parseMode(mode, rest); err != nil {
 			return nil, err
 		} else if known {
 			return e, nil
 		} else {
-			e.warn("%q is no mode of keywords; the whole is taken as an expression", mode)
+			e.addWarning("%q is no mode of keywords; the whole is taken as an expression", mode)
 		}
 	}
 	p := &parser{expr: e, text: param}
-	e.root = p.or(0)
-	if p.err == nil && p.rest() != "" {
-		p.fail("unexpected %q", p.next())
+	e.root = p.parseOr(0)
+	if p.err == nil && p.skipBlanks() != "" {
+		p.fail("unexpected %q", p.peek())
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -81,7 +81,7 @@ func Parse(param string) (*Expr, error) {
 	return e, nil
 }
 
-func (e *Expr) warn(format string, args ...any) {
+func (e *Expr) addWarning(format string, args ...any) {
 	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
 }
 

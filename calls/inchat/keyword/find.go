@@ -28,7 +28,7 @@ func Find(text string, words []string) map[string]bool {
 	}
 	slices.Sort(sorted)
 	t := newTrie(sorted)
-	seen := t.scan(text)
+	seen := t.scanText(text)
 	for n, w := range t.word {
 		if w >= 0 {
 			found[sorted[w]] = seen[n]
@@ -83,16 +83,16 @@ func newTrie(words []string) *trie {
 				t.fail = append(t.fail, 0)
 				continue
 			}
-			t.fail = append(t.fail, t.step(t.fail[n], b))
+			t.fail = append(t.fail, t.nextNode(t.fail[n], b))
 		}
 	}
 	t.first = append(t.first, int32(len(spans)))
 	return t
 }
 
-// step is the node after n when b follows. It asks only for children of n and of
+// nextNode is the node after n when b follows. It asks only for children of n and of
 // its suffixes, which are shorter: they exist already while the trie grows.
-func (t *trie) step(n int32, b byte) int32 {
+func (t *trie) nextNode(n int32, b byte) int32 {
 	for n != 0 {
 		lo, hi := t.first[n], t.first[n+1]
 		if hi-lo == 1 {
@@ -107,12 +107,12 @@ func (t *trie) step(n int32, b byte) int32 {
 	return t.root[b]
 }
 
-// scan tells which nodes stand for a piece of text.
-func (t *trie) scan(text string) []bool {
+// scanText tells which nodes stand for a piece of text.
+func (t *trie) scanText(text string) []bool {
 	seen := make([]bool, len(t.word))
 	n := int32(0)
 	for i := range len(text) {
-		n = t.step(n, text[i])
+		n = t.nextNode(n, text[i])
 		seen[n] = true
 	}
 	for n := len(seen) - 1; n > 0; n-- { // a suffix has a smaller number

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// list reads the modes that take lists; known is false for any other mode.
-func (e *Expr) list(mode, rest string) (known bool, err error) {
+// parseMode reads the modes that take lists; known is false for any other mode.
+func (e *Expr) parseMode(mode, rest string) (known bool, err error) {
 	switch mode {
 	case "any", "some":
-		e.root, err = e.items(mode, rest, opOr)
+		e.root, err = e.parseItems(mode, rest, opOr)
 	case "all":
-		e.root, err = e.items(mode, rest, opAnd)
+		e.root, err = e.parseItems(mode, rest, opAnd)
 	case "xor":
-		e.root, err = e.items(mode, rest, opOne)
+		e.root, err = e.parseItems(mode, rest, opOne)
 	case "none":
 		var any node
-		any, err = e.items(mode, rest, opOr)
+		any, err = e.parseItems(mode, rest, opOr)
 		e.root = node{op: opNot, kids: []node{any}}
 	case "include", "exclude":
 		e.root, err = e.includeExclude(mode, rest)
@@ -35,15 +35,15 @@ func (e *Expr) includeExclude(mode, rest string) (node, error) {
 		list, more, again := strings.Cut(rest, "::")
 		switch {
 		case mode == "include":
-			kid, err := e.items(mode, list, opAnd)
+			kid, err := e.parseItems(mode, list, opAnd)
 			if err != nil {
 				return root, err
 			}
 			root.kids = append(root.kids, kid)
 		case strings.TrimSpace(list) == "":
-			e.warn("exclude has no words; nothing is excluded")
+			e.addWarning("exclude has no words; nothing is excluded")
 		default:
-			kid, err := e.items(mode, list, opOr)
+			kid, err := e.parseItems(mode, list, opOr)
 			if err != nil {
 				return root, err
 			}
@@ -61,17 +61,17 @@ func (e *Expr) includeExclude(mode, rest string) (node, error) {
 	}
 }
 
-// items reads a list of words. A list without any word matches every text.
-func (e *Expr) items(mode, list string, how op) (node, error) {
+// parseItems reads a list of words. A list without any word matches every text.
+func (e *Expr) parseItems(mode, list string, how op) (node, error) {
 	n := node{op: how}
 	if strings.TrimSpace(list) == "" {
-		e.warn("%s has no words; it is taken to match every text", mode)
+		e.addWarning("%s has no words; it is taken to match every text", mode)
 		return node{op: opTrue}, nil
 	}
 	p := &parser{expr: e, text: list}
 	for p.err == nil {
-		comma, _ := p.separated(len(n.kids) == 0)
-		switch c := p.next(); {
+		comma, _ := p.skipCommas(len(n.kids) == 0)
+		switch c := p.peek(); {
 		case c == "" && len(n.kids) == 0:
 			return node{op: opTrue}, nil
 		case c == "":
@@ -79,14 +79,14 @@ func (e *Expr) items(mode, list string, how op) (node, error) {
 		case len(n.kids) > 0 && !comma:
 			p.fail("unexpected %q after a quoted keyword", c)
 		}
-		n.kids = append(n.kids, p.word(commas))
+		n.kids = append(n.kids, p.parseWord(commas))
 	}
 	return n, p.err
 }
 
-// ends says whether a character ends a keyword that is not quoted; only the
+// endsKeyword says whether a character ends a keyword that is not quoted; only the
 // characters of end can.
-func ends(r rune, end string) bool {
+func endsKeyword(r rune, end string) bool {
 	switch r {
 	case ',', '，', '、':
 		return true
@@ -116,16 +116,16 @@ func (p *parser) fail(format string, args ...any) {
 	}
 }
 
-// rest skips blanks and gives what is left.
-func (p *parser) rest() string {
+// skipBlanks skips blanks and gives what is left.
+func (p *parser) skipBlanks() string {
 	left := strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace)
 	p.at = len(p.text) - len(left)
 	return left
 }
 
-// next is the next character after blanks, without taking it; "" at the end.
-func (p *parser) next() string {
-	left := p.rest()
+// peek is the next character after blanks, without taking it; "" at the end.
+func (p *parser) peek() string {
+	left := p.skipBlanks()
 	_, size := utf8.DecodeRuneInString(left)
 	return left[:size]
 }
@@ -133,7 +133,7 @@ func (p *parser) next() string {
 // accept takes the operator if one of its forms comes next; a doubled && or ||
 // counts once.
 func (p *parser) accept(forms string) bool {
-	c := p.next()
+	c := p.peek()
 	if p.err != nil || c == "" || !strings.Contains(forms, c) {
 		return false
 	}
@@ -144,85 +144,85 @@ func (p *parser) accept(forms string) bool {
 	return true
 }
 
-// separated takes the commas before an item, and says whether there were any and
+// skipCommas takes the commas before an item, and says whether there were any and
 // whether no item follows. Commas with nothing between them, or beside the end,
 // are told once.
-func (p *parser) separated(first bool) (comma, end bool) {
+func (p *parser) skipCommas(first bool) (comma, end bool) {
 	count := 0
-	for c := p.next(); c != "" && strings.Contains(commas, c); c = p.next() {
+	for c := p.peek(); c != "" && strings.Contains(commas, c); c = p.peek() {
 		p.at += len(c)
 		count++
 	}
-	c := p.next()
+	c := p.peek()
 	end = c == "" || strings.Contains(")）", c)
 	if count > 1 || count == 1 && (first || end) {
-		p.expr.warn("a comma without a word beside it is ignored")
+		p.expr.addWarning("a comma without a word beside it is ignored")
 	}
 	return count > 0, end
 }
 
-func (p *parser) or(depth int) node {
+func (p *parser) parseOr(depth int) node {
 	n := node{op: opOr}
 	for p.err == nil {
 		first := len(n.kids) == 0
-		comma, end := p.separated(first)
+		comma, end := p.skipCommas(first)
 		if !first && (end || !comma && !p.accept("|｜")) {
 			break
 		}
-		n.kids = append(n.kids, p.and(depth))
+		n.kids = append(n.kids, p.parseAnd(depth))
 	}
-	return n.lone()
+	return n.unwrapSingle()
 }
 
-// lone replaces a node of one kid by the kid.
-func (n node) lone() node {
+// unwrapSingle replaces a node of one kid by the kid.
+func (n node) unwrapSingle() node {
 	if len(n.kids) == 1 {
 		return n.kids[0]
 	}
 	return n
 }
 
-func (p *parser) and(depth int) node {
-	n := node{op: opAnd, kids: []node{p.not(depth)}}
+func (p *parser) parseAnd(depth int) node {
+	n := node{op: opAnd, kids: []node{p.parseNot(depth)}}
 	for p.accept("&＆") {
-		n.kids = append(n.kids, p.not(depth))
+		n.kids = append(n.kids, p.parseNot(depth))
 	}
-	return n.lone()
+	return n.unwrapSingle()
 }
 
-func (p *parser) not(depth int) node {
+func (p *parser) parseNot(depth int) node {
 	negate := false
 	for p.accept("!！") {
 		negate = !negate
 	}
-	n := p.xor(depth)
+	n := p.parseXor(depth)
 	if negate {
 		return node{op: opNot, kids: []node{n}}
 	}
 	return n
 }
 
-func (p *parser) xor(depth int) node {
-	n := node{op: opXor, kids: []node{p.atom(depth)}}
+func (p *parser) parseXor(depth int) node {
+	n := node{op: opXor, kids: []node{p.parseAtom(depth)}}
 	for p.accept("^＾") {
-		n.kids = append(n.kids, p.atom(depth))
+		n.kids = append(n.kids, p.parseAtom(depth))
 	}
-	return n.lone()
+	return n.unwrapSingle()
 }
 
-func (p *parser) atom(depth int) node {
+func (p *parser) parseAtom(depth int) node {
 	if depth > maxDepth {
 		p.fail("the parentheses are nested deeper than %d", maxDepth)
 		return node{}
 	}
 	if p.accept("(（") {
-		n := p.or(depth + 1)
+		n := p.parseOr(depth + 1)
 		if !p.accept(")）") {
 			p.fail("a closing parenthesis is missing")
 		}
 		return n
 	}
-	switch c := p.next(); {
+	switch c := p.peek(); {
 	case c == "":
 		p.fail("a keyword is missing at the end")
 		return node{}
@@ -230,16 +230,16 @@ func (p *parser) atom(depth int) node {
 		p.fail("a keyword is missing before %q (put a keyword that contains %q in quotes)", c, c)
 		return node{}
 	}
-	return p.word(operators)
+	return p.parseWord(operators)
 }
 
 var errQuote = errors.New("a quotation mark is not closed")
 
-// word reads a keyword, quoted or up to one of the characters of end.
-func (p *parser) word(end string) node {
-	rest := p.rest()
+// parseWord reads a keyword, quoted or up to one of the characters of end.
+func (p *parser) parseWord(end string) node {
+	rest := p.skipBlanks()
 	var word string
-	if c := p.next(); c == `"` || c == `'` || c == "“" {
+	if c := p.peek(); c == `"` || c == `'` || c == "“" {
 		closing := c
 		if c == "“" {
 			closing = "”"
@@ -252,7 +252,7 @@ func (p *parser) word(end string) node {
 		p.at += len(c) + len(inner) + len(closing)
 		word = inner
 	} else {
-		stop := strings.IndexFunc(rest, func(r rune) bool { return ends(r, end) })
+		stop := strings.IndexFunc(rest, func(r rune) bool { return endsKeyword(r, end) })
 		if stop < 0 {
 			stop = len(rest)
 		}

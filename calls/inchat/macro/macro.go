@@ -70,16 +70,16 @@ type call struct {
 func Parse(text string) *Text {
 	t := &Text{}
 	if len(text) > maxText {
-		t.nodes = []node{{call: &call{expand: t.fail("the text has %d bytes, more than %d", len(text), maxText)}}}
+		t.nodes = []node{{call: &call{expand: t.addError("the text has %d bytes, more than %d", len(text), maxText)}}}
 		return t
 	}
 	p := parser{out: t}
-	t.nodes = p.parse(text)
+	t.nodes = p.parseText(text)
 	return t
 }
 
-// fail notes an error and gives the macro that has it when it is expanded.
-func (t *Text) fail(format string, args ...any) func(*run, *call, string) string {
+// addError notes an error and gives the macro that has it when it is expanded.
+func (t *Text) addError(format string, args ...any) func(*run, *call, string) string {
 	message := fmt.Sprintf(format, args...)
 	t.errors = append(t.errors, message)
 	return func(r *run, _ *call, _ string) string {
@@ -88,7 +88,7 @@ func (t *Text) fail(format string, args ...any) func(*run, *call, string) string
 	}
 }
 
-func (t *Text) warn(format string, args ...any) {
+func (t *Text) addWarning(format string, args ...any) {
 	if len(t.warnings) == maxWarnings {
 		return
 	}
@@ -151,7 +151,7 @@ type run struct {
 	size   int
 }
 
-func (r *run) fail(format string, args ...any) {
+func (r *run) addError(format string, args ...any) {
 	r.result.Errors = append(r.result.Errors, fmt.Sprintf(format, args...))
 }
 
@@ -159,11 +159,11 @@ func (r *run) fail(format string, args ...any) {
 // The only errors are those of ctx.
 func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, error) {
 	r := &run{Machine: m, ctx: ctx, vars: vars}
-	r.result.Text = r.expand(t.nodes)
+	r.result.Text = r.expandNodes(t.nodes)
 	return r.result, ctx.Err()
 }
 
-func (r *run) expand(nodes []node) string {
+func (r *run) expandNodes(nodes []node) string {
 	switch {
 	case len(nodes) == 0 || r.ctx.Err() != nil:
 		return ""
@@ -174,11 +174,11 @@ func (r *run) expand(nodes []node) string {
 	for _, n := range nodes {
 		s := n.text
 		if n.call != nil {
-			s = r.call(n.call)
+			s = r.expandCall(n.call)
 		}
 		if r.size += len(s); r.size > maxOutput {
 			if r.size-len(s) <= maxOutput {
-				r.fail("the text grows beyond %d bytes; the rest is dropped", maxOutput)
+				r.addError("the text grows beyond %d bytes; the rest is dropped", maxOutput)
 			}
 			break
 		}
@@ -187,39 +187,39 @@ func (r *run) expand(nodes []node) string {
 	return b.String()
 }
 
-func (r *run) call(c *call) string {
+func (r *run) expandCall(c *call) string {
 	if c.dynamic {
-		return r.pythonOf(c.param)
+		return r.expandPythonOf(c.param)
 	}
-	return c.expand(r, c, r.expand(c.param))
+	return c.expand(r, c, r.expandNodes(c.param))
 }
 
-// keywords is 'true' or 'false', or nothing where the condition cannot be read.
-func (r *run) keywords(c *call, param string) string {
+// expandKeywords is 'true' or 'false', or nothing where the condition cannot be read.
+func (r *run) expandKeywords(c *call, param string) string {
 	e := c.expr
 	if e == nil {
 		var err error
 		if e, err = keyword.Parse(param); err != nil {
-			r.fail("keywords %q: %v", clip(param), err)
+			r.addError("keywords %q: %v", truncate(param), err)
 			return ""
 		}
 	}
-	if e.Eval(r.contains) {
+	if e.Eval(r.historyContains) {
 		return "true"
 	}
 	return "false"
 }
 
-// importance is 'true' or 'false', as an importance function says of the entry.
-func (r *run) importance(_ *call, param string) string {
+// expandImportance is 'true' or 'false', as an importance function says of the entry.
+func (r *run) expandImportance(_ *call, param string) string {
 	name := functionName(param)
 	if r.Judge == nil {
-		r.fail("importance %q: there are no importance functions here", clip(name))
+		r.addError("importance %q: there are no importance functions here", truncate(name))
 		return ""
 	}
 	include, reason, err := r.Judge(r.ctx, name)
 	if err != nil {
-		r.fail("importance %q: %v", clip(name), err)
+		r.addError("importance %q: %v", truncate(name), err)
 		return ""
 	}
 	if reason != "" && len(r.result.Verdicts) < 10 {
@@ -231,10 +231,10 @@ func (r *run) importance(_ *call, param string) string {
 // functionName is the parameter of an importance macro, after one colon or two.
 func functionName(param string) string { return strings.TrimSpace(strings.TrimPrefix(param, ":")) }
 
-// contains searches the history. Its usual text has been searched before.
-func (r *run) contains(word string) bool {
+// historyContains searches the history. Its usual text has been searched before.
+func (r *run) historyContains(word string) bool {
 	v, _ := r.vars.Get(HistoryVar)
-	history := text(v)
+	history := varText(v)
 	var hit bool
 	if history != r.History {
 		hit = strings.Contains(history, word)
@@ -253,12 +253,12 @@ func (r *run) contains(word string) bool {
 	return hit
 }
 
-// get prints a variable, or says that there is none.
-func (r *run) get(path string) string { return text(r.lookup(path)) }
+// getText prints a variable, or says that there is none.
+func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 
-// lookup is a variable. One that is not there gives a text that says so: cards
+// lookupVar is a variable. One that is not there gives a text that says so: cards
 // compare with it.
-func (r *run) lookup(path string) value.Value {
+func (r *run) lookupVar(path string) value.Value {
 	if v, ok := r.vars.Get(path); ok {
 		return v
 	}
@@ -267,14 +267,14 @@ func (r *run) lookup(path string) value.Value {
 
 const undefinedPrefix = "[UndefinedVar:"
 
-func (r *run) set(path string, v value.Value) {
+func (r *run) setVar(path string, v value.Value) {
 	if !r.vars.Set(path, v) {
-		r.fail("the variable %q cannot be set", clip(path))
+		r.addError("the variable %q cannot be set", truncate(path))
 	}
 }
 
-// clip shortens text for messages.
-func clip(s string) string {
+// truncate shortens text for messages.
+func truncate(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:57]) + "..."
 	}

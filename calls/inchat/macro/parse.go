@@ -31,29 +31,29 @@ type piece struct {
 	call       *call
 }
 
-func (p *parser) parse(text string) []node {
+func (p *parser) parseText(text string) []node {
 	p.source, p.frames, p.open = text, []frame{{}}, map[byte]int{}
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != text[i+1] || strings.IndexByte("{}<>", text[i]) < 0 {
 			continue
 		}
-		p.text(start, i)
+		p.addText(start, i)
 		if text[i] == '{' || text[i] == '<' {
 			p.frames = append(p.frames, frame{opener: i})
 			p.open[text[i]]++
-		} else if !p.close(text[i]-2, i) { // in ASCII, } is two behind { and > behind <
-			p.text(i, i+2)
+		} else if !p.closeMacro(text[i]-2, i) { // in ASCII, } is two behind { and > behind <
+			p.addText(i, i+2)
 		}
 		i++
 		start = i + 1
 	}
-	p.text(start, len(text))
-	p.collapse(0)
-	return p.nodes(p.frames[0].pieces)
+	p.addText(start, len(text))
+	p.collapseFrames(0)
+	return p.toNodes(p.frames[0].pieces)
 }
 
-func (p *parser) text(start, end int) {
+func (p *parser) addText(start, end int) {
 	if start == end {
 		return
 	}
@@ -65,16 +65,16 @@ func (p *parser) text(start, end int) {
 	top.pieces = append(top.pieces, piece{start: start, end: end})
 }
 
-// collapse makes the openers above frame at plain text.
-func (p *parser) collapse(at int) {
+// collapseFrames makes the openers above frame at plain text.
+func (p *parser) collapseFrames(at int) {
 	above := p.frames[at+1:]
 	p.frames = p.frames[:at+1]
 	for _, f := range above {
 		p.open[p.source[f.opener]]--
-		p.text(f.opener, f.opener+2)
+		p.addText(f.opener, f.opener+2)
 		for _, x := range f.pieces {
 			if x.call == nil {
-				p.text(x.start, x.end)
+				p.addText(x.start, x.end)
 				continue
 			}
 			p.frames[at].pieces = append(p.frames[at].pieces, x)
@@ -83,7 +83,7 @@ func (p *parser) collapse(at int) {
 	}
 }
 
-func (p *parser) nodes(pieces []piece) []node {
+func (p *parser) toNodes(pieces []piece) []node {
 	nodes := make([]node, len(pieces))
 	for i, x := range pieces {
 		nodes[i] = node{text: p.source[x.start:x.end], call: x.call}
@@ -91,9 +91,9 @@ func (p *parser) nodes(pieces []piece) []node {
 	return nodes
 }
 
-// close ends the nearest opener of that kind. It is false where there is none,
+// closeMacro ends the nearest opener of that kind. It is false where there is none,
 // or where the macro is not known and so stays text.
-func (p *parser) close(opener byte, end int) bool {
+func (p *parser) closeMacro(opener byte, end int) bool {
 	if p.open[opener] == 0 {
 		return false
 	}
@@ -101,11 +101,11 @@ func (p *parser) close(opener byte, end int) bool {
 	for p.source[p.frames[at].opener] != opener {
 		at--
 	}
-	p.collapse(at)
+	p.collapseFrames(at)
 	inner := p.frames[at]
-	c := p.call(p.nodes(inner.pieces), inner.depth)
+	c := p.newCall(p.toNodes(inner.pieces), inner.depth)
 	if c == nil {
-		p.collapse(at - 1)
+		p.collapseFrames(at - 1)
 		return false
 	}
 	p.frames = p.frames[:at]
@@ -121,9 +121,9 @@ const (
 	maxName = 40 // bytes of a macro's name, more than the longest has
 )
 
-// call makes a macro of what stands between its delimiters; nil where it is not
+// newCall makes a macro of what stands between its delimiters; nil where it is not
 // known. A name never comes from another macro.
-func (p *parser) call(nodes []node, depth int) *call {
+func (p *parser) newCall(nodes []node, depth int) *call {
 	if len(nodes) == 0 || nodes[0].call != nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (p *parser) call(nodes []node, depth int) *call {
 	c := &call{}
 	rest := head
 	if strings.HasPrefix(head, "//") {
-		c.name, c.expand, c.hasParam = "//", comment, true
+		c.name, c.expand, c.hasParam = "//", expandNothing, true
 	} else {
 		colon := strings.IndexByte(head[:min(len(head), maxName)], ':')
 		if c.hasParam = colon >= 0; c.hasParam {
@@ -143,13 +143,13 @@ func (p *parser) call(nodes []node, depth int) *call {
 			return nil
 		}
 		c.name = strings.ToLower(strings.TrimSpace(c.name))
-		if c.expand = builtin(c.name); c.expand == nil || !c.hasParam && len(nodes) > 1 {
-			p.unknown(c.name, c.hasParam || len(nodes) == 1)
+		if c.expand = findBuiltin(c.name); c.expand == nil || !c.hasParam && len(nodes) > 1 {
+			p.warnUnknown(c.name, c.hasParam || len(nodes) == 1)
 			return nil
 		}
 	}
 	if depth >= maxNested || p.macros >= maxMacros {
-		p.out.warn("too many macros, or too many inside each other; %q stays as it is", clip(head))
+		p.out.addWarning("too many macros, or too many inside each other; %q stays as it is", truncate(head))
 		return nil
 	}
 	p.macros++
@@ -160,25 +160,25 @@ func (p *parser) call(nodes []node, depth int) *call {
 	if n := len(c.param); n > 0 && c.param[n-1].call == nil {
 		c.param[n-1].text = strings.TrimRight(c.param[n-1].text, blanks)
 	}
-	p.compile(c, len(nodes) == 1, rest)
+	p.compileCall(c, len(nodes) == 1, rest)
 	return c
 }
 
-// unknown notes a macro that people may have mistyped.
-func (p *parser) unknown(name string, whole bool) {
-	if len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || builtin(name) != nil {
+// warnUnknown notes a macro that people may have mistyped.
+func (p *parser) warnUnknown(name string, whole bool) {
+	if len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || findBuiltin(name) != nil {
 		return
 	}
 	message := "unknown macro %q stays as it is"
 	if near := value.Nearest(name, names()); near != "" {
-		p.out.warn(message+"; did you mean %q?", clip(name), near)
+		p.out.addWarning(message+"; did you mean %q?", truncate(name), near)
 		return
 	}
-	p.out.warn(message, clip(name))
+	p.out.addWarning(message, truncate(name))
 }
 
-// compile prepares what can be read before the text is expanded.
-func (p *parser) compile(c *call, static bool, param string) {
+// compileCall prepares what can be read before the text is expanded.
+func (p *parser) compileCall(c *call, static bool, param string) {
 	switch c.name {
 	case "random", "pick", "roll":
 		p.out.volatile = true
@@ -195,13 +195,13 @@ func (p *parser) compile(c *call, static bool, param string) {
 		}
 		e, err := keyword.Parse(param)
 		if err != nil {
-			c.expand = p.out.fail("keywords %q: %v", clip(param), err)
+			c.expand = p.out.addError("keywords %q: %v", truncate(param), err)
 			return
 		}
 		c.expr = e
 		p.out.words = append(p.out.words, e.Words()...)
 		for _, w := range e.Warnings() {
-			p.out.warn("keywords %q: %s", clip(param), w)
+			p.out.addWarning("keywords %q: %s", truncate(param), w)
 		}
 	case "python":
 		if !static {
@@ -209,9 +209,9 @@ func (p *parser) compile(c *call, static bool, param string) {
 			c.dynamic = true
 			return
 		}
-		program, err := compile(param, nil)
+		program, err := compilePython(param, nil)
 		if err != nil {
-			c.expand = p.out.fail("python %q: %v", clip(param), err)
+			c.expand = p.out.addError("python %q: %v", truncate(param), err)
 			return
 		}
 		c.program = program

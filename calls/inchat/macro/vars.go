@@ -30,7 +30,7 @@ func (v *Vars) All() *value.Map {
 	return all
 }
 
-func (v *Vars) root(name string) (value.Value, bool) {
+func (v *Vars) rootVar(name string) (value.Value, bool) {
 	if x, ok := v.set.Get(name); ok {
 		return x, true
 	}
@@ -44,7 +44,7 @@ func (v *Vars) Get(path string) (x value.Value, ok bool) {
 	if len(steps) == 0 {
 		return value.Value{}, false
 	}
-	x, ok = v.root(steps[0].key)
+	x, ok = v.rootVar(steps[0].key)
 	for _, s := range steps[1:] {
 		if !ok {
 			return value.Value{}, false
@@ -74,16 +74,16 @@ func (v *Vars) Set(path string, x value.Value) (ok bool) {
 			return false
 		}
 	}
-	old, _ := v.root(steps[0].key)
+	old, _ := v.rootVar(steps[0].key)
 	if v.set == nil {
 		v.set = value.NewMap(4)
 	}
-	v.set.Set(steps[0].key, put(old, steps[1:], x))
+	v.set.Set(steps[0].key, setPath(old, steps[1:], x))
 	return true
 }
 
-// put is old with x at the path below it.
-func put(old value.Value, steps []step, x value.Value) value.Value {
+// setPath is old with x at the path below it.
+func setPath(old value.Value, steps []step, x value.Value) value.Value {
 	if len(steps) == 0 {
 		return x
 	}
@@ -91,12 +91,12 @@ func put(old value.Value, steps []step, x value.Value) value.Value {
 	if s.isIndex && old.Kind() != value.Object {
 		items := make([]value.Value, max(len(old.List()), s.index+1))
 		copy(items, old.List())
-		items[s.index] = put(items[s.index], steps[1:], x)
+		items[s.index] = setPath(items[s.index], steps[1:], x)
 		return value.OfList(items...)
 	}
 	m := old.Map().Clone()
 	member, _ := m.Get(s.key)
-	m.Set(s.key, put(member, steps[1:], x))
+	m.Set(s.key, setPath(member, steps[1:], x))
 	return value.OfMap(m)
 }
 
@@ -119,7 +119,7 @@ func splitPath(path string) []step {
 		if len(steps) == maxSteps {
 			return nil
 		}
-		if inner, after, ok := subscript(rest); ok && len(steps) > 0 {
+		if inner, after, ok := cutSubscript(rest); ok && len(steps) > 0 {
 			s := step{key: strings.Trim(inner, `'"`)}
 			if i, err := strconv.Atoi(inner); err == nil {
 				s = step{key: inner, index: i, isIndex: true}
@@ -143,8 +143,8 @@ func splitPath(path string) []step {
 	return steps
 }
 
-// subscript reads [2], ['a.b'] or ["a.b"] at the start of s.
-func subscript(s string) (inner, after string, ok bool) {
+// cutSubscript reads [2], ['a.b'] or ["a.b"] at the start of s.
+func cutSubscript(s string) (inner, after string, ok bool) {
 	if s[0] != '[' {
 		return "", "", false
 	}

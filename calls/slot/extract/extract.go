@@ -33,35 +33,35 @@ func Find(text string) (v value.Value, repaired, ok bool) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[len(text)-maxText:], "")
 	}
-	text = trimmed(text)
+	text = trimText(text)
 	if v, err := value.ParseJSON([]byte(text)); err == nil {
 		return v, false, true // whatever its strings say of thoughts and fences
 	}
-	text = trimmed(answer(text))
+	text = trimText(withoutThoughts(text))
 	if v, err := value.ParseJSON([]byte(text)); err == nil {
 		return v, false, true
 	}
-	blocks := fences(text)
+	blocks := codeBlocks(text)
 	for i := len(blocks) - 1; i >= 0; i-- {
 		if v, err := value.ParseJSON([]byte(blocks[i])); err == nil {
 			return v, false, true
 		}
-		if v, repaired, ok = last(blocks[i]); ok {
+		if v, repaired, ok = lastDocument(blocks[i]); ok {
 			return v, repaired, true
 		}
 	}
-	return last(text)
+	return lastDocument(text)
 }
 
-func trimmed(text string) string {
+func trimText(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "\ufeff"))
 }
 
 var thought = regexp.MustCompile(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
 
-// answer is a text without what the model thought aloud. A thought whose
+// withoutThoughts is a text without what the model thought aloud. A thought whose
 // beginning is not there reaches from the start; one without an end to the end.
-func answer(text string) string {
+func withoutThoughts(text string) string {
 	text = thought.ReplaceAllString(text, " ")
 	for _, tag := range []string{"think", "thinking", "thought", "reasoning", "reflection"} {
 		if i := strings.LastIndex(text, "</"+tag+">"); i >= 0 {
@@ -85,9 +85,9 @@ var (
 	fenceEnd = regexp.MustCompile("(?m)(?:^|[}\\]])[ \\t]*(```)")
 )
 
-// fences are the contents of the code blocks of a text. A block ends on the line on
+// codeBlocks are the contents of the code blocks of a text. A block ends on the line on
 // which it begins, or else at the first fence after a bracket or the beginning of a line.
-func fences(text string) (blocks []string) {
+func codeBlocks(text string) (blocks []string) {
 	for {
 		begin := fence.FindStringIndex(text)
 		if begin == nil {
@@ -106,15 +106,15 @@ func fences(text string) (blocks []string) {
 	}
 }
 
-// last is the last document that stands in a text.
-func last(text string) (v value.Value, repaired, ok bool) {
+// lastDocument is the last document that stands in a text.
+func lastDocument(text string) (v value.Value, repaired, ok bool) {
 	for range maxStarts {
 		i := strings.IndexAny(text, "{[")
 		if i < 0 {
 			return v, repaired, ok
 		}
 		text = text[i:]
-		doc, mended, n := document(text)
+		doc, mended, n := leadingDocument(text)
 		switch {
 		case n < 0:
 			return value.Value{}, false, false // cut off: what stands in it is not the answer
@@ -132,10 +132,10 @@ func last(text string) (v value.Value, repaired, ok bool) {
 	return v, repaired, ok
 }
 
-// document reads the document that text begins with; n is its length, 0 where
+// leadingDocument reads the document that text begins with; n is its length, 0 where
 // none begins, -1 where one begins and does not end. Null is one that cannot be
 // read.
-func document(text string) (v value.Value, repaired bool, n int) {
+func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var raw json.RawMessage
 	if dec.Decode(&raw) == nil {
@@ -146,14 +146,14 @@ func document(text string) (v value.Value, repaired bool, n int) {
 	if !plausible.MatchString(text[:min(len(text), maxOpening)]) {
 		return v, false, 0
 	}
-	end, sound := balance(text)
+	end, sound := findEnd(text)
 	if end < 0 {
 		return v, false, -1
 	}
 	if !sound || end > maxRepair {
 		return v, false, end
 	}
-	v, ok := repair(text[:end])
+	v, ok := repairJSON(text[:end])
 	if !ok {
 		return v, false, end
 	}
@@ -169,17 +169,17 @@ var (
 	leftOut   = regexp.MustCompile(`^(?:\.\.\.|…|<)`)
 )
 
-// balance finds the end of the brackets that text begins with; -1 where they do
+// findEnd finds the end of the brackets that text begins with; -1 where they do
 // not end. sound says that nothing outside the strings forbids a repair: the
 // library makes something of a missing value and of what is no value.
-func balance(text string) (end int, sound bool) {
+func findEnd(text string) (end int, sound bool) {
 	depth, sound := 0, true
 	previous := byte(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch c {
 		case '"', '\'':
-			n := quoted(text[i:], c)
+			n := closingQuote(text[i:], c)
 			if n < 0 {
 				return -1, false
 			}
@@ -195,7 +195,7 @@ func balance(text string) (end int, sound bool) {
 		case ';':
 			sound = false
 		case '/':
-			if n := comment(text[i:]); n > 0 && (text[i-1] != ':' || text[i+1] == '*') { // http://
+			if n := commentLength(text[i:]); n > 0 && (text[i-1] != ':' || text[i+1] == '*') { // http://
 				i += n - 1
 				continue
 			}
@@ -214,8 +214,8 @@ func balance(text string) (end int, sound bool) {
 	return -1, false
 }
 
-// comment is the length of the comment that text begins with, 0 where none does.
-func comment(text string) int {
+// commentLength is the length of the comment that text begins with, 0 where none does.
+func commentLength(text string) int {
 	end := ""
 	switch {
 	case strings.HasPrefix(text, "//"):
@@ -231,8 +231,8 @@ func comment(text string) int {
 	return len(text)
 }
 
-// quoted is the index of the quote that ends a string; -1 where it does not end.
-func quoted(text string, quote byte) int {
+// closingQuote is the index of the quote that ends a string; -1 where it does not end.
+func closingQuote(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -244,15 +244,15 @@ func quoted(text string, quote byte) int {
 	return -1
 }
 
-// repair makes JSON of what is nearly JSON: other quotes, trailing commas,
+// repairJSON makes JSON of what is nearly JSON: other quotes, trailing commas,
 // comments, words of Python.
-func repair(text string) (v value.Value, ok bool) {
+func repairJSON(text string) (v value.Value, ok bool) {
 	defer func() {
 		if recover() != nil { // a fault of the library is no answer
 			v, ok = value.Value{}, false
 		}
 	}()
-	fixed, err := strict(text)
+	fixed, err := rewriteStrict(text)
 	if err == nil {
 		if v, err = value.ParseJSON([]byte(fixed)); err == nil {
 			return v, true

@@ -31,10 +31,10 @@ var (
 
 var errBeyond = errors.New("more than another notation of JSON")
 
-// strict writes JSON in the notation of the standard: strings in double quotes, names
+// rewriteStrict writes JSON in the notation of the standard: strings in double quotes, names
 // too, the words of Python, no comments, no commas after the last. What is in the
 // strings stays. It adds nothing that is missing: the result may be no JSON.
-func strict(text string) (string, error) {
+func rewriteStrict(text string) (string, error) {
 	var b strings.Builder
 	comma := false // one is pending: none is written before a bracket that closes
 	for len(text) > 0 {
@@ -43,7 +43,7 @@ func strict(text string) (string, error) {
 			text = text[n:]
 			continue
 		}
-		if n := comment(text); n > 0 {
+		if n := commentLength(text); n > 0 {
 			text = text[n:]
 			continue
 		}
@@ -58,7 +58,7 @@ func strict(text string) (string, error) {
 			b.WriteByte(mark)
 		case closing[r] != 0:
 			rest, err := text[n:], error(nil)
-			if n, err = quote(&b, rest, closing[r]); err != nil {
+			if n, err = writeString(&b, rest, closing[r]); err != nil {
 				return "", err
 			}
 			text = rest
@@ -84,9 +84,9 @@ func strict(text string) (string, error) {
 	return b.String(), nil
 }
 
-// quote writes the string that text goes on with, to the end of it, and tells its
+// writeString writes the string that text goes on with, to the end of it, and tells its
 // length with the quote.
-func quote(b *strings.Builder, text string, end rune) (n int, err error) {
+func writeString(b *strings.Builder, text string, end rune) (n int, err error) {
 	b.WriteByte('"')
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -96,7 +96,7 @@ func quote(b *strings.Builder, text string, end rune) (n int, err error) {
 			b.WriteByte('"')
 			return i, nil
 		case r == '\\':
-			i += escape(b, text[i:])
+			i += writeEscape(b, text[i:])
 		case r == '"':
 			b.WriteString(`\"`)
 		case r < ' ':
@@ -108,9 +108,9 @@ func quote(b *strings.Builder, text string, end rune) (n int, err error) {
 	return 0, errBeyond
 }
 
-// escape writes what follows a backslash, and tells how much of text that is. A
+// writeEscape writes what follows a backslash, and tells how much of text that is. A
 // backslash that escapes nothing stands for itself.
-func escape(b *strings.Builder, text string) (n int) {
+func writeEscape(b *strings.Builder, text string) (n int) {
 	switch {
 	case text == "":
 		return 0

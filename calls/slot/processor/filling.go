@@ -42,7 +42,7 @@ type Filling struct {
 func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 	f := &Filling{p: p, now: now, sources: map[string]Source{}}
 	data, rejected := p.Convert(known)
-	if tooDeep(data, maxDepth) {
+	if isTooDeep(data, maxDepth) {
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	if err := schema.Checkable(data); err != nil && data.Kind() != value.Object && data.Kind() != value.List {
@@ -51,9 +51,9 @@ func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 	for _, r := range rejected {
 		f.reject(r.Pointer, r.Value, r.Reason)
 	}
-	f.data = p.formatted(copied(data), nil, now)
+	f.data = p.convertFormats(deepCopy(data), nil, now)
 	f.faults = p.schema.Faults(f.data)
-	if why := unchecked(f.faults); why != nil {
+	if why := uncheckedReason(f.faults); why != nil {
 		return nil, why
 	}
 	return f, nil
@@ -62,8 +62,8 @@ func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 // maxDepth bounds the nesting of data, so that what wraps it can be nested as well.
 const maxDepth = 900
 
-func tooDeep(v value.Value, left int) bool {
-	below := func(v value.Value) bool { return tooDeep(v, left-1) }
+func isTooDeep(v value.Value, left int) bool {
+	below := func(v value.Value) bool { return isTooDeep(v, left-1) }
 	if left < 0 || slices.ContainsFunc(v.List(), below) {
 		return true
 	}
@@ -75,8 +75,8 @@ func tooDeep(v value.Value, left int) bool {
 	return false
 }
 
-// unchecked says why a value could not be checked, if it could not.
-func unchecked(faults []schema.Fault) error {
+// uncheckedReason says why a value could not be checked, if it could not.
+func uncheckedReason(faults []schema.Fault) error {
 	for _, f := range faults {
 		if f.Keyword == "" {
 			return f.Problem
@@ -97,10 +97,10 @@ func (f *Filling) From(sources *value.Map) {
 }
 
 // Data is what is there by now.
-func (f *Filling) Data() value.Value { return copied(f.data) }
+func (f *Filling) Data() value.Value { return deepCopy(f.data) }
 
 // Remaining is the flat schema of what is still missing or wrong.
-func (f *Filling) Remaining() value.Value { return f.p.remaining(f.faults) }
+func (f *Filling) Remaining() value.Value { return f.p.flatSchema(f.faults) }
 
 // TakesObjects is that of the processor.
 func (f *Filling) TakesObjects() bool { return f.p.TakesObjects() }
@@ -116,18 +116,18 @@ func (f *Filling) Rejected() []Rejection { return f.rejected }
 func (f *Filling) Sources() *value.Map {
 	m, above := value.NewMap(0), map[string]bool{}
 	for pointer := range f.sources {
-		addAbove(above, pointer)
+		addAncestors(above, pointer)
 	}
 	if f.data.Kind() == value.Object {
 		above[""] = true
 	}
-	f.collect(f.data, "", Known, above, m)
+	f.collectSources(f.data, "", Known, above, m)
 	return m
 }
 
-// collect enters the sources at and below a place; above are the places that have
+// collectSources enters the sources at and below a place; above are the places that have
 // some below.
-func (f *Filling) collect(v value.Value, pointer string, inherited Source, above map[string]bool, m *value.Map) {
+func (f *Filling) collectSources(v value.Value, pointer string, inherited Source, above map[string]bool, m *value.Map) {
 	if own, ok := f.sources[pointer]; ok {
 		inherited = own
 	}
@@ -136,15 +136,15 @@ func (f *Filling) collect(v value.Value, pointer string, inherited Source, above
 		return
 	}
 	for i, item := range v.List() {
-		f.collect(item, pointer+"/"+strconv.Itoa(i), inherited, above, m)
+		f.collectSources(item, pointer+"/"+strconv.Itoa(i), inherited, above, m)
 	}
 	for name, member := range v.Map().All() {
-		f.collect(member, pointer+"/"+value.Escape(name), inherited, above, m)
+		f.collectSources(member, pointer+"/"+value.Escape(name), inherited, above, m)
 	}
 }
 
-// addAbove enters the places above a pointer.
-func addAbove(above map[string]bool, pointer string) {
+// addAncestors enters the places above a pointer.
+func addAncestors(above map[string]bool, pointer string) {
 	for i := strings.LastIndexByte(pointer, '/'); i >= 0; i = strings.LastIndexByte(pointer[:i], '/') {
 		above[pointer[:i]] = true
 	}
@@ -166,9 +166,9 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 		f.reject("", answer, "the answer is no object")
 		return 0
 	}
-	t := f.newTake(source)
+	t := f.newMerge(source)
 	for key, member := range answer.Map().All() {
-		tokens, err := f.p.tokens(key)
+		tokens, err := f.p.parseKey(key)
 		if err != nil {
 			f.reject(key, member, err.Error())
 			continue
@@ -176,9 +176,9 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 		if key == "" && len(t.open[""]) > 0 && member.Kind() == value.Object {
 			tokens = nil // the root was asked for, by its pointer
 		}
-		t.offer(tokens, member, strings.HasPrefix(key, "/") || len(tokens) == 0)
+		t.offerValue(tokens, member, strings.HasPrefix(key, "/") || len(tokens) == 0)
 	}
-	return t.settle()
+	return t.finish()
 }
 
 // ApplyDefaults gives missing properties the defaults that the schema has for
@@ -186,26 +186,26 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 // property's own: that of another branch of a union.
 func (f *Filling) ApplyDefaults() {
 	for range maxRounds {
-		t, found := f.newTake(Default), false
+		t, found := f.newMerge(Default), false
 		before, borrowed := len(f.rejected), map[string]bool{}
 		for _, fault := range f.faults {
 			if fault.Keyword != "required" {
 				continue
 			}
 			def, ok := f.defaultOf(fault)
-			tokens, err := split(fault.Pointer)
+			tokens, err := parsePointer(fault.Pointer)
 			if _, has := f.data.At(fault.Pointer); ok && err == nil && !has {
 				found = true
 				if _, own := fault.Schema.Get("default"); !own {
 					borrowed[fault.Pointer] = true
 				}
-				t.place(tokens, copied(def), true)
+				t.setValue(tokens, deepCopy(def), true)
 			}
 		}
 		if !found {
 			return
 		}
-		taken := t.settle()
+		taken := t.finish()
 		said := slices.DeleteFunc(f.rejected[before:], func(r Rejection) bool { return borrowed[r.Pointer] })
 		if f.rejected = f.rejected[:before+len(said)]; taken == 0 {
 			return
@@ -226,7 +226,7 @@ func (f *Filling) defaultOf(fault schema.Fault) (value.Value, bool) {
 }
 
 func (f *Filling) reject(pointer string, v value.Value, reason string) {
-	r := Rejection{clip(pointer), brief(v), reason}
+	r := Rejection{truncate(pointer), recordedValue(v), reason}
 	same := func(other Rejection) bool {
 		return other.Pointer == r.Pointer && other.Reason == r.Reason && value.Equal(other.Value, r.Value)
 	}
@@ -242,16 +242,16 @@ const (
 	maxRecorded   = 200
 )
 
-// brief is a value as a rejection records it: the beginning of its JSON as text
+// recordedValue is a value as a rejection records it: the beginning of its JSON as text
 // where it is long, or cannot be checked by any schema.
-func brief(v value.Value) value.Value {
+func recordedValue(v value.Value) value.Value {
 	if text := v.JSON(); len(text) > maxRecorded || schema.Checkable(v) != nil {
-		return value.OfString(clip(text))
+		return value.OfString(truncate(text))
 	}
 	return v
 }
 
-func clip(text string) string {
+func truncate(text string) string {
 	if len(text) <= maxRecorded {
 		return text
 	}
@@ -266,7 +266,7 @@ const maxOptional = 50
 func (f *Filling) Optional() value.Value {
 	taken := map[string]bool{}
 	for _, fault := range f.faults {
-		taken[placeOf(fault)] = true
+		taken[placeOfFault(fault)] = true
 	}
 	var absent []schema.Fault
 	var walk func(v value.Value, pointer string)
@@ -290,7 +290,7 @@ func (f *Filling) Optional() value.Value {
 		}
 	}
 	walk(f.data, "")
-	flat := f.p.remaining(absent)
+	flat := f.p.flatSchema(absent)
 	flat.Map().Delete("required")
 	return flat
 }

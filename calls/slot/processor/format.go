@@ -44,25 +44,25 @@ func Formats() []Format {
 		{
 			Name:    "date",
 			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2}$`)),
-			Check:   layout(dateLayout),
-			Convert: moment(dateLayout, date.Day),
+			Check:   matchesLayout(dateLayout),
+			Convert: timeConverter(dateLayout, date.Day),
 		},
 		{
 			Name:    "timestamp",
 			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$`)),
-			Check:   layout(timestampLayout),
-			Convert: moment(timestampLayout, date.Parse),
+			Check:   matchesLayout(timestampLayout),
+			Convert: timeConverter(timestampLayout, date.Parse),
 		},
 		{
 			Name:    "date-time",
 			Type:    value.OfMap(value.Pairs("type", "string", "pattern", `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)),
-			Check:   layout(time.RFC3339),
-			Convert: moment(time.RFC3339, date.Parse),
+			Check:   matchesLayout(time.RFC3339),
+			Convert: timeConverter(time.RFC3339, date.Parse),
 		},
 	}
 }
 
-func layout(layout string) func(value.Value) bool {
+func matchesLayout(layout string) func(value.Value) bool {
 	return func(v value.Value) bool {
 		text, ok := v.Str()
 		if !ok {
@@ -73,9 +73,9 @@ func layout(layout string) func(value.Value) bool {
 	}
 }
 
-// moment converts a point in time that read understands. Schemas that take numbers
+// timeConverter converts a point in time that read understands. Schemas that take numbers
 // but no text get seconds since 1970.
-func moment(layout string, read func(string, time.Time) (time.Time, bool)) func(value.Value, []string, time.Time) (value.Value, bool) {
+func timeConverter(layout string, read func(string, time.Time) (time.Time, bool)) func(value.Value, []string, time.Time) (value.Value, bool) {
 	return func(v value.Value, types []string, now time.Time) (value.Value, bool) {
 		numeric := !slices.Contains(types, "string") && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
 		if k := v.Kind(); numeric && (k == value.Int || k == value.Float) {

@@ -35,19 +35,19 @@ func New(doc value.Value, formats ...Format) (*Processor, error) {
 		formats = Formats()
 	}
 	p := &Processor{formats: formats}
-	p.doc = p.plain(doc, false)
+	p.doc = p.expandFormats(doc, false)
 	var err error
 	p.schema, err = schema.Parse(p.doc)
 	return p, err
 }
 
-// plain is the schema with the types that only we know spelt out. names says that
+// expandFormats is the schema with the types that only we know spelt out. names says that
 // the keys of v are names that the schema gives, not keywords.
-func (p *Processor) plain(v value.Value, names bool) value.Value {
+func (p *Processor) expandFormats(v value.Value, names bool) value.Value {
 	if list := v.List(); len(list) > 0 {
 		items := make([]value.Value, len(list))
 		for i, item := range list {
-			items[i] = p.plain(item, false)
+			items[i] = p.expandFormats(item, false)
 		}
 		return value.OfList(items...)
 	}
@@ -60,20 +60,20 @@ func (p *Processor) plain(v value.Value, names bool) value.Value {
 		switch key {
 		case "const", "enum", "default", "examples":
 			if names {
-				member = p.plain(member, false)
+				member = p.expandFormats(member, false)
 			}
 		case "type":
-			if format, ok := p.format(member); ok && !names {
+			if format, ok := p.findFormat(member); ok && !names {
 				stands = value.OfMap(format.Type.Map().Clone())
 				stands.Map().Set("format", member)
 				continue
 			}
-			member = p.plain(member, false)
+			member = p.expandFormats(member, false)
 		default:
-			if _, ok := p.format(member); ok && key == "format" {
+			if _, ok := p.findFormat(member); ok && key == "format" {
 				p.hasFormats = true
 			}
-			member = p.plain(member, !names && slices.Contains(nameKeywords, key))
+			member = p.expandFormats(member, !names && slices.Contains(nameKeywords, key))
 		}
 		m.Set(key, member)
 	}
@@ -91,7 +91,7 @@ var nameKeywords = []string{
 	"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas",
 }
 
-func (p *Processor) format(name value.Value) (Format, bool) {
+func (p *Processor) findFormat(name value.Value) (Format, bool) {
 	text, _ := name.Str()
 	for _, f := range p.formats {
 		if f.Name == text {
@@ -105,7 +105,7 @@ func (p *Processor) format(name value.Value) (Format, bool) {
 // object where the data is valid. Properties stand in the order of the source
 // schema.
 func (p *Processor) Check(data value.Value) value.Value {
-	return p.remaining(p.schema.Faults(data))
+	return p.flatSchema(p.schema.Faults(data))
 }
 
 // Rejection is a piece of an answer that was not taken.
@@ -127,17 +127,17 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	data := value.OfMap(nil)
 	var rejected []Rejection
 	for key, member := range answer.Map().All() {
-		tokens, err := p.tokens(key)
+		tokens, err := p.parseKey(key)
 		switch {
 		case err != nil:
 		case len(tokens) > 0:
-			data, err = p.put(data, nil, tokens, copied(member), nil)
+			data, err = p.setAt(data, nil, tokens, deepCopy(member), nil)
 		case member.Kind() == value.Object:
 			for name, inner := range member.Map().All() {
-				data.Map().Set(name, copied(inner))
+				data.Map().Set(name, deepCopy(inner))
 			}
 		case answer.Map().Len() == 1:
-			return copied(member), nil
+			return deepCopy(member), nil
 		default:
 			err = errors.New("the whole is no object, and there are members beside it")
 		}
@@ -148,23 +148,23 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	return data, rejected
 }
 
-// tokens reads a key of an answer. A key that does not begin with / names a
+// parseKey reads a key of an answer. A key that does not begin with / names a
 // member of the root; so does one that the schema has a property for. / is the
 // root, as many write it, where there is no property without a name.
-func (p *Processor) tokens(key string) ([]string, error) {
+func (p *Processor) parseKey(key string) ([]string, error) {
 	if !strings.HasPrefix(key, "/") {
-		if key == "" && !p.declares("") {
+		if key == "" && !p.declaresAtRoot("") {
 			return nil, nil
 		}
 		return []string{key}, nil
 	}
-	if key == "/" && !p.declares("") {
+	if key == "/" && !p.declaresAtRoot("") {
 		return nil, nil
 	}
-	if p.declares(key) {
+	if p.declaresAtRoot(key) {
 		return []string{key}, nil
 	}
-	return split(key)
+	return parsePointer(key)
 }
 
 // TakesObjects says whether the data may be an object, as far as the types and the
@@ -193,8 +193,8 @@ func (p *Processor) Nothing() value.Value {
 	return value.Value{}
 }
 
-// declares says whether the root has a property of that name, or requires one.
-func (p *Processor) declares(name string) bool {
+// declaresAtRoot says whether the root has a property of that name, or requires one.
+func (p *Processor) declaresAtRoot(name string) bool {
 	for _, sub := range p.schema.Describe("").All {
 		properties, _ := sub.Get("properties")
 		required, _ := sub.Get("required")
@@ -209,8 +209,8 @@ func (p *Processor) declares(name string) bool {
 // unescaper undoes the escapes of RFC 6901.
 var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
-// split reads an RFC 6901 pointer.
-func split(pointer string) ([]string, error) {
+// parsePointer reads an RFC 6901 pointer.
+func parsePointer(pointer string) ([]string, error) {
 	if pointer == "" {
 		return nil, nil
 	}
@@ -240,8 +240,8 @@ func split(pointer string) ([]string, error) {
 // maxTokens bounds the depth of what a pointer may make.
 const maxTokens = 200
 
-// join is the pointer of tokens.
-func join(tokens []string) string {
+// formatPointer is the pointer of tokens.
+func formatPointer(tokens []string) string {
 	var b strings.Builder
 	for _, token := range tokens {
 		b.WriteByte('/')

@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// placeOf is where an answer can mend a fault: an unknown property is the fault of
+// placeOfFault is where an answer can mend a fault: an unknown property is the fault of
 // the object that has it.
-func placeOf(f schema.Fault) string {
+func placeOfFault(f schema.Fault) string {
 	if f.Keyword == "additionalProperties" {
 		return f.Pointer[:strings.LastIndexByte(f.Pointer, '/')]
 	}
@@ -25,25 +25,25 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// remaining is the flat schema of the faults.
-func (p *Processor) remaining(faults []schema.Fault) value.Value {
+// flatSchema is the flat schema of the faults.
+func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	if len(faults) == 0 {
 		return value.OfMap(nil)
 	}
 	wanted := map[string][]value.Value{}
 	var pointers []string
 	for _, f := range faults {
-		place := placeOf(f)
+		place := placeOfFault(f)
 		subs, seen := wanted[place]
 		if !seen {
 			pointers = append(pointers, place)
 		}
-		want := wants(f)
+		want := wantedSchema(f)
 		if !slices.ContainsFunc(subs, func(sub value.Value) bool { return value.Equal(sub, want) }) {
 			wanted[place] = append(subs, want)
 		}
 	}
-	p.sort(pointers)
+	p.sortPointers(pointers)
 
 	carry := carrier{root: p.doc, definitions: value.NewMap(0)}
 	properties, required, size := value.NewMap(0), []value.Value{}, 0
@@ -55,7 +55,7 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 		if all := wanted[pointer]; len(all) > 1 {
 			sub = value.OfMap(value.Pairs("allOf", all))
 		}
-		sub = carry.schema(object(sub), false)
+		sub = carry.rewriteRefs(asObject(sub), false)
 		size += len(sub.AppendJSON(nil))
 		properties.Set(pointer, sub)
 		required = append(required, value.OfString(pointer))
@@ -77,10 +77,10 @@ func (p *Processor) remaining(faults []schema.Fault) value.Value {
 	return value.OfMap(flat)
 }
 
-// wants is what the value at the place of a fault has to be. What names have to be is
+// wantedSchema is what the value at the place of a fault has to be. What names have to be is
 // no schema of the object that has them; a pattern or a length, which objects do not
 // know, may stand for it as it is.
-func wants(f schema.Fault) value.Value {
+func wantedSchema(f schema.Fault) value.Value {
 	if f.Keyword != "propertyNames" {
 		return f.Schema
 	}
@@ -94,8 +94,8 @@ func wants(f schema.Fault) value.Value {
 	return value.OfMap(value.Pairs("propertyNames", f.Schema))
 }
 
-// object is a schema as an object: true and false are written out.
-func object(sub value.Value) value.Value {
+// asObject is a schema as an object: true and false are written out.
+func asObject(sub value.Value) value.Value {
 	if yes, isBool := sub.Bool(); isBool {
 		if yes {
 			return value.OfMap(nil)
@@ -105,11 +105,11 @@ func object(sub value.Value) value.Value {
 	return sub
 }
 
-// sort puts pointers in the order in which the schema names the places.
-func (p *Processor) sort(pointers []string) {
+// sortPointers puts pointers in the order in which the schema names the places.
+func (p *Processor) sortPointers(pointers []string) {
 	ranks := make(map[string][]int, len(pointers))
 	for _, pointer := range pointers {
-		ranks[pointer] = p.rank(pointer)
+		ranks[pointer] = p.pointerRank(pointer)
 	}
 	slices.SortFunc(pointers, func(a, b string) int {
 		if c := slices.Compare(ranks[a], ranks[b]); c != 0 {
@@ -119,8 +119,8 @@ func (p *Processor) sort(pointers []string) {
 	})
 }
 
-// rank is the position of every token among the properties of its object.
-func (p *Processor) rank(pointer string) (rank []int) {
+// pointerRank is the position of every token among the properties of its object.
+func (p *Processor) pointerRank(pointer string) (rank []int) {
 	at := ""
 	for i := 1; i <= len(pointer); {
 		end := len(pointer)
@@ -153,14 +153,14 @@ type carrier struct {
 	keys        []string   // further keywords of the root that references need
 }
 
-// schema is a piece of the source with its references turned to where their
+// rewriteRefs is a piece of the source with its references turned to where their
 // targets are carried. names says that the keys of v are names, not keywords.
-func (c *carrier) schema(v value.Value, names bool) value.Value {
+func (c *carrier) rewriteRefs(v value.Value, names bool) value.Value {
 	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
-			items[i] = c.schema(item, false)
+			items[i] = c.rewriteRefs(item, false)
 		}
 		return value.OfList(items...)
 	case value.Object:
@@ -169,13 +169,13 @@ func (c *carrier) schema(v value.Value, names bool) value.Value {
 			text, isText := member.Str()
 			switch {
 			case names:
-				member = c.schema(member, false)
+				member = c.rewriteRefs(member, false)
 			case key == "$ref" && isText:
-				member = value.OfString(c.carry(text))
+				member = value.OfString(c.carryTarget(text))
 			case key == "const" || key == "enum" || key == "default" || key == "examples":
 				// data, not schemas
 			default:
-				member = c.schema(member, slices.Contains(nameKeywords, key))
+				member = c.rewriteRefs(member, slices.Contains(nameKeywords, key))
 			}
 			m.Set(key, member)
 		}
@@ -184,28 +184,28 @@ func (c *carrier) schema(v value.Value, names bool) value.Value {
 	return v
 }
 
-// carry makes sure that the target of a reference is there, and gives the
+// carryTarget makes sure that the target of a reference is there, and gives the
 // reference to it.
-func (c *carrier) carry(ref string) string {
+func (c *carrier) carryTarget(ref string) string {
 	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
 	target, ok := c.root.At(pointer)
 	if !strings.HasPrefix(ref, "#") || err != nil || !ok {
-		c.everything()
+		c.carryAll()
 		return ref
 	}
 	keyword, name := "definitions", ""
-	tokens, _ := split(pointer)
+	tokens, _ := parsePointer(pointer)
 	if len(tokens) == 2 && (tokens[0] == "definitions" || tokens[0] == "$defs") {
 		keyword, name = tokens[0], tokens[1]
 	} else {
 		name = "root" + strings.NewReplacer("/", ".", "~", "-", "%", "-").Replace(pointer)
 	}
-	if !c.has(keyword, name) {
-		c.set(keyword, name, value.OfBool(true)) // recursion ends here
+	if !c.hasDefinition(keyword, name) {
+		c.setDefinition(keyword, name, value.OfBool(true)) // recursion ends here
 		if pointer == "" {
 			target = rootOnly(target)
 		}
-		c.set(keyword, name, c.schema(target, false))
+		c.setDefinition(keyword, name, c.rewriteRefs(target, false))
 	}
 	return "#/" + keyword + "/" + url.PathEscape(value.Escape(name))
 }
@@ -219,14 +219,14 @@ func rootOnly(root value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// everything is carried where a reference is no plain pointer: all definitions and
+// carryAll is carried where a reference is no plain pointer: all definitions and
 // the base of their addresses.
-func (c *carrier) everything() {
+func (c *carrier) carryAll() {
 	for _, keyword := range []string{"definitions", "$defs"} {
 		all, _ := c.root.Get(keyword)
 		for name, target := range all.Map().All() {
-			if !c.has(keyword, name) {
-				c.set(keyword, name, target)
+			if !c.hasDefinition(keyword, name) {
+				c.setDefinition(keyword, name, target)
 			}
 		}
 	}
@@ -235,13 +235,13 @@ func (c *carrier) everything() {
 	}
 }
 
-func (c *carrier) has(keyword, name string) bool {
+func (c *carrier) hasDefinition(keyword, name string) bool {
 	all, _ := c.definitions.Get(keyword)
 	_, ok := all.Get(name)
 	return ok
 }
 
-func (c *carrier) set(keyword, name string, target value.Value) {
+func (c *carrier) setDefinition(keyword, name string, target value.Value) {
 	all, ok := c.definitions.Get(keyword)
 	if !ok {
 		all = value.OfMap(nil)

@@ -12,22 +12,22 @@ import (
 // something back.
 const maxRounds = 20
 
-// take is one answer being taken.
-type take struct {
+// answerMerge is one answer being taken.
+type answerMerge struct {
 	*Filling
 	source  Source
 	open    map[string][]schema.Fault // the faults before, by place
 	above   map[string]bool           // the places above those
 	changes []change
 	whole   map[string]value.Value // answers to faulty objects as a whole
-	instead []piece                // answers that would replace members of a faulty root
+	instead []answerPart           // answers that would replace members of a faulty root
 	pieces  int
 	removed int // members that were taken out
 	before  value.Value
 }
 
-// piece is a part of an answer and its place.
-type piece struct {
+// answerPart is a part of an answer and its place.
+type answerPart struct {
 	tokens []string
 	v      value.Value
 }
@@ -40,23 +40,23 @@ type change struct {
 	asked   bool // it was missing or wrong
 }
 
-func (f *Filling) newTake(source Source) *take {
-	t := &take{
-		Filling: f, source: source, before: copied(f.data),
+func (f *Filling) newMerge(source Source) *answerMerge {
+	t := &answerMerge{
+		Filling: f, source: source, before: deepCopy(f.data),
 		open: map[string][]schema.Fault{}, above: map[string]bool{}, whole: map[string]value.Value{},
 	}
 	for _, fault := range f.faults {
-		place := placeOf(fault)
+		place := placeOfFault(fault)
 		t.open[place] = append(t.open[place], fault)
-		addAbove(t.above, place)
+		addAncestors(t.above, place)
 	}
 	return t
 }
 
-// offer takes v at a place, or the parts of it that are wanted. exact says that
+// offerValue takes v at a place, or the parts of it that are wanted. exact says that
 // the answer names the place itself.
-func (t *take) offer(tokens []string, v value.Value, exact bool) {
-	pointer := join(tokens)
+func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
+	pointer := formatPointer(tokens)
 	if t.pieces++; t.pieces > maxPieces {
 		t.reject(pointer, v, "the answer has too many pieces")
 		return
@@ -73,28 +73,28 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 	if has && value.Equal(have, v) && len(t.open[pointer]) == 0 {
 		return
 	}
-	faulty, replaceable := t.status(pointer, tokens)
+	faulty, replaceable := t.placeStatus(pointer, tokens)
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
-	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mends(v):
+	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mendsWhole(v):
 		t.reject(pointer, v, "the answer is no object")
 	case t.source == User && exact && pointer != "":
-		t.assign(tokens, v, faulty)
+		t.assignCleaned(tokens, v, faulty)
 	case bothObjects:
 		if exact && len(t.open[pointer]) > 0 {
-			t.mend(tokens, pointer, v)
+			t.offerWhole(tokens, pointer, v)
 		}
 		for name, member := range v.Map().All() {
-			t.offer(append(slices.Clip(tokens), name), member, false)
+			t.offerValue(append(slices.Clip(tokens), name), member, false)
 		}
 	case !has || replaceable || t.source == User:
-		t.assign(tokens, v, faulty)
+		t.assignCleaned(tokens, v, faulty)
 	case have.Kind() == value.List && v.Kind() == value.List && t.above[pointer]:
 		for i, item := range v.List()[:min(len(v.List()), len(have.List()))] {
-			t.offer(append(slices.Clip(tokens), strconv.Itoa(i)), item, false)
+			t.offerValue(append(slices.Clip(tokens), strconv.Itoa(i)), item, false)
 		}
-	case blamed(t.open[""]):
-		t.instead = append(t.instead, piece{tokens, v})
+	case failsAsWhole(t.open[""]):
+		t.instead = append(t.instead, answerPart{tokens, v})
 	default:
 		t.reject(pointer, v, knownValid)
 	}
@@ -102,94 +102,96 @@ func (t *take) offer(tokens []string, v value.Value, exact bool) {
 
 const knownValid = "another value is known and valid"
 
-// mends says whether v, which is no object, is right in the place of all data that is
+// mendsWhole says whether v, which is no object, is right in the place of all data that is
 // faulty as a whole.
-func (t *take) mends(v value.Value) bool {
-	if !blamed(t.open[""]) {
+func (t *answerMerge) mendsWhole(v value.Value) bool {
+	if !failsAsWhole(t.open[""]) {
 		return false
 	}
-	cleaned, ok := t.clean(nil, v)
+	cleaned, ok := t.cleanAnswer(nil, v)
 	return ok && len(t.p.schema.Faults(cleaned)) == 0
 }
 
-// blamed says whether one of the faults of a place is of the value as a whole: which
+// failsAsWhole says whether one of the faults of a place is of the value as a whole: which
 // of its members are right cannot be told.
-func blamed(faults []schema.Fault) bool {
+func failsAsWhole(faults []schema.Fault) bool {
 	return slices.ContainsFunc(faults, func(f schema.Fault) bool {
 		return slices.Contains([]string{"anyOf", "oneOf", "not", "const", "enum"}, f.Keyword)
 	})
 }
 
-// status says whether a place is at or below a fault, and whether what stands
+// placeStatus says whether a place is at or below a fault, and whether what stands
 // there may go for an answer.
-func (t *take) status(pointer string, tokens []string) (faulty, replaceable bool) {
+func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, replaceable bool) {
 	if len(t.open[pointer]) > 0 {
 		return true, true
 	}
 	for i := len(tokens) - 1; i >= 0; i-- {
-		above := join(tokens[:i])
+		above := formatPointer(tokens[:i])
 		faults := t.open[above]
 		if len(faults) == 0 {
 			continue
 		}
 		faulty = true
 		have, _ := t.before.At(above)
-		if have.Kind() != value.Object || blamed(faults) && above != "" {
+		if have.Kind() != value.Object || failsAsWhole(faults) && above != "" {
 			return true, true
 		}
 	}
 	return faulty, false
 }
 
-// mend answers a faulty object as a whole: members that must not be there go, but for
+// offerWhole answers a faulty object as a whole: members that must not be there go, but for
 // those of the answer that may be there in another branch.
-func (t *take) mend(tokens []string, pointer string, v value.Value) {
+func (t *answerMerge) offerWhole(tokens []string, pointer string, v value.Value) {
 	t.whole[pointer] = v
 	for _, fault := range t.open[pointer] {
-		unknown, err := split(fault.Pointer)
+		unknown, err := parsePointer(fault.Pointer)
 		if fault.Keyword != "additionalProperties" || err != nil {
 			continue
 		}
 		name := unknown[len(unknown)-1]
 		if _, kept := v.Get(name); !kept || !t.p.schema.Describe(fault.Pointer).Known {
-			t.data = remove(t.data, append(slices.Clip(tokens), name))
+			t.data = removeAt(t.data, append(slices.Clip(tokens), name))
 			t.removed++
 		}
 	}
 }
 
-// assign puts v, without what the schema does not know, at a place.
-func (t *take) assign(tokens []string, v value.Value, asked bool) {
-	if cleaned, ok := t.clean(tokens, v); ok {
-		t.place(tokens, cleaned, asked)
+// assignCleaned puts v, without what the schema does not know, at a place.
+func (t *answerMerge) assignCleaned(tokens []string, v value.Value, asked bool) {
+	if cleaned, ok := t.cleanAnswer(tokens, v); ok {
+		t.setValue(tokens, cleaned, asked)
 	}
 }
 
-// place puts v at a place as it is.
-func (t *take) place(tokens []string, v value.Value, asked bool) {
-	tokens, made := t.resolve(tokens)
-	pointer := join(tokens[:made])
+// setValue puts v at a place as it is.
+func (t *answerMerge) setValue(tokens []string, v value.Value, asked bool) {
+	tokens, made := t.resolveTokens(tokens)
+	pointer := formatPointer(tokens[:made])
 	old, had := t.data.At(pointer)
-	data, err := t.p.put(t.data, nil, tokens, v, t.mayGo)
+	data, err := t.p.setAt(t.data, nil, tokens, v, t.isReplaceable)
 	if err != nil {
-		t.reject(join(tokens), v, err.Error())
+		t.reject(formatPointer(tokens), v, err.Error())
 		return
 	}
 	t.data = data
 	t.changes = append(t.changes, change{pointer, old, had, asked})
 }
 
-// mayGo says whether what stands at a place may be replaced for an answer below it.
-func (t *take) mayGo(pointer string) bool { return len(t.open[pointer]) > 0 || t.source == User }
+// isReplaceable says whether what stands at a place may be replaced for an answer below it.
+func (t *answerMerge) isReplaceable(pointer string) bool {
+	return len(t.open[pointer]) > 0 || t.source == User
+}
 
-// resolve writes the index for every -, and tells how many tokens lead to the
+// resolveTokens writes the index for every -, and tells how many tokens lead to the
 // topmost value that changes when something is put there: one that is new, or one
 // that is misplaced and goes.
-func (t *take) resolve(tokens []string) (resolved []string, made int) {
+func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made int) {
 	resolved = slices.Clone(tokens)
 	at, exists := t.data, true
 	for i, token := range resolved {
-		if exists && t.mayGo(join(resolved[:i])) && t.p.misplaced(at, resolved[:i]) {
+		if exists && t.isReplaceable(formatPointer(resolved[:i])) && t.p.isMisplaced(at, resolved[:i]) {
 			at, exists = value.Value{}, false
 		}
 		if token == "-" && (!exists || at.Kind() == value.List) {

@@ -10,28 +10,28 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// settle checks what the answer made of the data, takes back what does not fit,
+// finish checks what the answer made of the data, takes back what does not fit,
 // and says how many pieces stay.
-func (t *take) settle() int {
+func (t *answerMerge) finish() int {
 	faults := t.faults
 	t.faults = t.p.schema.Faults(t.data)
-	t.override()
-	t.replace()
-	t.keep()
+	t.tryReplacingMembers()
+	t.tryAnswerAlone()
+	t.rejectReplacements()
 	reason := "the answer does not fit the schema"
 	for range maxRounds {
-		if why := unchecked(t.faults); why != nil {
+		if why := uncheckedReason(t.faults); why != nil {
 			reason = why.Error()
 			break
 		}
-		spoilt := t.spoilt()
+		spoilt := t.findMisfits()
 		if len(spoilt) == 0 {
-			return t.finish()
+			return t.recordSources()
 		}
 		// From the last to the first, so that the places of the others stay.
-		slices.SortFunc(spoilt, func(a, b undo) int { return before(b.tokens, a.tokens) })
+		slices.SortFunc(spoilt, func(a, b misfit) int { return comparePlaces(b.tokens, a.tokens) })
 		for _, u := range spoilt {
-			t.undo(u)
+			t.removeMisfit(u)
 		}
 		t.faults = t.p.schema.Faults(t.data)
 	}
@@ -40,60 +40,60 @@ func (t *take) settle() int {
 	return 0
 }
 
-// wrongRoot says whether the data is still faulty as a whole.
-func (t *take) wrongRoot() bool {
-	return slices.ContainsFunc(t.faults, func(f schema.Fault) bool { return placeOf(f) == "" })
+// isRootWrong says whether the data is still faulty as a whole.
+func (t *answerMerge) isRootWrong() bool {
+	return slices.ContainsFunc(t.faults, func(f schema.Fault) bool { return placeOfFault(f) == "" })
 }
 
-// override tries, for a root that is still faulty with what was added to it, the
+// tryReplacingMembers tries, for a root that is still faulty with what was added to it, the
 // answers in the place of its members: the kind that another branch of a union wants.
-func (t *take) override() {
-	if len(t.instead) == 0 || !t.wrongRoot() {
+func (t *answerMerge) tryReplacingMembers() {
+	if len(t.instead) == 0 || !t.isRootWrong() {
 		return
 	}
-	data, changes, faults := copied(t.data), t.changes, t.faults
+	data, changes, faults := deepCopy(t.data), t.changes, t.faults
 	for _, p := range t.instead {
-		t.assign(p.tokens, p.v, true)
+		t.assignCleaned(p.tokens, p.v, true)
 	}
-	if t.faults = t.p.schema.Faults(t.data); !t.wrongRoot() {
+	if t.faults = t.p.schema.Faults(t.data); !t.isRootWrong() {
 		t.instead = nil
 		return
 	}
 	t.data, t.changes, t.faults = data, changes, faults
 }
 
-// keep rejects what was not taken in the place of members of the root.
-func (t *take) keep() {
+// rejectReplacements rejects what was not taken in the place of members of the root.
+func (t *answerMerge) rejectReplacements() {
 	for _, p := range t.instead {
-		if have, _ := t.data.At(join(p.tokens)); !value.Equal(have, p.v) {
-			t.reject(join(p.tokens), p.v, knownValid)
+		if have, _ := t.data.At(formatPointer(p.tokens)); !value.Equal(have, p.v) {
+			t.reject(formatPointer(p.tokens), p.v, knownValid)
 		}
 	}
 }
 
-// replace tries, for a faulty object that was answered as a whole and is still
+// tryAnswerAlone tries, for a faulty object that was answered as a whole and is still
 // faulty with both together, the answer alone: another branch of a union.
-func (t *take) replace() {
+func (t *answerMerge) tryAnswerAlone() {
 	for _, pointer := range slices.Sorted(maps.Keys(t.whole)) {
 		v := t.whole[pointer]
 		wrong := func() bool {
 			for _, f := range t.faults {
-				if within(f.Pointer, pointer) {
+				if isWithin(f.Pointer, pointer) {
 					return true
 				}
 			}
 			return false
 		}
-		tokens, err := split(pointer)
-		if err != nil || !wrong() || pointer == "" && !t.wrongRoot() {
+		tokens, err := parsePointer(pointer)
+		if err != nil || !wrong() || pointer == "" && !t.isRootWrong() {
 			continue
 		}
-		alone, ok := t.clean(tokens, v)
+		alone, ok := t.cleanAnswer(tokens, v)
 		if !ok {
 			continue
 		}
-		data, changes, faults := copied(t.data), t.changes, t.faults
-		t.place(tokens, alone, true)
+		data, changes, faults := deepCopy(t.data), t.changes, t.faults
+		t.setValue(tokens, alone, true)
 		t.faults = t.p.schema.Faults(t.data)
 		if wrong() {
 			t.data, t.changes, t.faults = data, changes, faults
@@ -101,23 +101,23 @@ func (t *take) replace() {
 	}
 }
 
-// undo is something to take back: what stands at tokens, put there by the change
+// misfit is something to take back: what stands at tokens, put there by the change
 // of that index.
-type undo struct {
+type misfit struct {
 	tokens []string
 	change int
 	reason string
 }
 
-// spoilt finds what of the answer does not fit. Something that is merely missing
+// findMisfits finds what of the answer does not fit. Something that is merely missing
 // is not among it: an answer may be a part.
-func (t *take) spoilt() (all []undo) {
+func (t *answerMerge) findMisfits() (all []misfit) {
 	seen := map[string]bool{}
 	add := func(pointer string, change int, reason string) {
-		tokens, err := split(pointer)
+		tokens, err := parsePointer(pointer)
 		if err == nil && !seen[pointer] {
 			seen[pointer] = true
-			all = append(all, undo{tokens, change, reason})
+			all = append(all, misfit{tokens, change, reason})
 		}
 	}
 	for _, fault := range t.faults {
@@ -126,7 +126,7 @@ func (t *take) spoilt() (all []undo) {
 		}
 		inner := -1
 		for i, c := range t.changes {
-			if within(fault.Pointer, c.pointer) && (inner < 0 || len(c.pointer) >= len(t.changes[inner].pointer)) {
+			if isWithin(fault.Pointer, c.pointer) && (inner < 0 || len(c.pointer) >= len(t.changes[inner].pointer)) {
 				inner = i
 			}
 		}
@@ -135,11 +135,11 @@ func (t *take) spoilt() (all []undo) {
 			continue
 		}
 		known := false
-		for _, old := range t.open[placeOf(fault)] {
+		for _, old := range t.open[placeOfFault(fault)] {
 			known = known || old.Keyword == fault.Keyword
 		}
 		for i, c := range t.changes {
-			if !known && !c.asked && within(c.pointer, placeOf(fault)) {
+			if !known && !c.asked && isWithin(c.pointer, placeOfFault(fault)) {
 				add(c.pointer, i, fault.Message)
 			}
 		}
@@ -147,41 +147,41 @@ func (t *take) spoilt() (all []undo) {
 	return all
 }
 
-// undo takes something back, and the containers that become empty by that.
-func (t *take) undo(u undo) {
-	pointer := join(u.tokens)
+// removeMisfit takes something back, and the containers that become empty by that.
+func (t *answerMerge) removeMisfit(u misfit) {
+	pointer := formatPointer(u.tokens)
 	v, has := t.data.At(pointer)
 	if !has {
 		return // it went with something else
 	}
-	t.reject(pointer, copied(v), u.reason)
+	t.reject(pointer, deepCopy(v), u.reason)
 	c := t.changes[u.change]
-	for within(pointer, c.pointer) {
+	for isWithin(pointer, c.pointer) {
 		if pointer == c.pointer {
-			t.revert(u.change, u.tokens)
+			t.revertChange(u.change, u.tokens)
 			return
 		}
-		t.drop(u.tokens)
+		t.removeValue(u.tokens)
 		u.tokens = u.tokens[:len(u.tokens)-1]
-		pointer = join(u.tokens)
+		pointer = formatPointer(u.tokens)
 		if v, _ := t.data.At(pointer); v.Map().Len()+len(v.List()) > 0 {
 			return
 		}
 	}
 }
 
-// revert brings back what was there before a change.
-func (t *take) revert(i int, tokens []string) {
+// revertChange brings back what was there before a change.
+func (t *answerMerge) revertChange(i int, tokens []string) {
 	c := t.changes[i]
 	switch {
 	case len(tokens) == 0:
 		t.data = c.old
 	case c.had:
-		if data, err := t.p.put(t.data, nil, tokens, c.old, nil); err == nil {
+		if data, err := t.p.setAt(t.data, nil, tokens, c.old, nil); err == nil {
 			t.data = data
 		}
 	default:
-		t.drop(tokens)
+		t.removeValue(tokens)
 	}
 	t.changes[i].pointer = gone
 }
@@ -189,29 +189,29 @@ func (t *take) revert(i int, tokens []string) {
 // gone is the pointer of a change that was taken back: no pointer at all.
 const gone = "gone"
 
-// drop removes what is at tokens; changes further on in an array move up.
-func (t *take) drop(tokens []string) {
+// removeValue removes what is at tokens; changes further on in an array move up.
+func (t *answerMerge) removeValue(tokens []string) {
 	last := len(tokens) - 1
-	list, _ := t.data.At(join(tokens[:last]))
-	t.data = remove(t.data, tokens)
+	list, _ := t.data.At(formatPointer(tokens[:last]))
+	t.data = removeAt(t.data, tokens)
 	if list.Kind() != value.List {
 		return
 	}
 	index, _ := strconv.Atoi(tokens[last])
 	for i, c := range t.changes {
-		other, err := split(c.pointer)
+		other, err := parsePointer(c.pointer)
 		if err != nil || len(other) <= last || !slices.Equal(other[:last], tokens[:last]) {
 			continue
 		}
 		if n, err := strconv.Atoi(other[last]); err == nil && n > index {
 			other[last] = strconv.Itoa(n - 1)
-			t.changes[i].pointer = join(other)
+			t.changes[i].pointer = formatPointer(other)
 		}
 	}
 }
 
-// finish records where the new values come from.
-func (t *take) finish() int {
+// recordSources records where the new values come from.
+func (t *answerMerge) recordSources() int {
 	taken := t.removed
 	for _, c := range t.changes {
 		if _, there := t.data.At(c.pointer); c.pointer == gone || !there {
@@ -219,7 +219,7 @@ func (t *take) finish() int {
 		}
 		taken++
 		for other := range t.sources {
-			if within(other, c.pointer) {
+			if isWithin(other, c.pointer) {
 				delete(t.sources, other)
 			}
 		}

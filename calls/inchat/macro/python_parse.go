@@ -16,10 +16,10 @@ const (
 	maxPyNested = 40
 )
 
-// compile translates python code to expressions of templates: the precedence of
+// compilePython translates python code to expressions of templates: the precedence of
 // Python becomes parentheses, constants become names, functions and variables get
 // names of their own. What is not in the subset is an error.
-func compile(code string, holes []string) (*program, error) {
+func compilePython(code string, holes []string) (*program, error) {
 	if len(code) > maxCode {
 		return nil, fmt.Errorf("the code has %d bytes, more than %d", len(code), maxCode)
 	}
@@ -31,9 +31,9 @@ func compile(code string, holes []string) (*program, error) {
 		return nil, err
 	}
 	t := &translator{tokens: tokens, out: &program{consts: value.NewMap(8)}, locals: map[string]bool{}}
-	t.out.stmts = t.block(0)
+	t.out.stmts = t.parseBlock(0)
 	if t.err == nil && t.peek().kind != 0 {
-		t.unexpected()
+		t.failUnexpected()
 	}
 	if t.err == nil && len(t.out.stmts) == 0 {
 		t.err = errors.New("there is no code")
@@ -60,12 +60,12 @@ func (t *translator) fail(format string, args ...any) string {
 	return ""
 }
 
-func (t *translator) unexpected() string {
+func (t *translator) failUnexpected() string {
 	switch tok := t.peek(); tok.kind {
 	case 0:
 		return t.fail("the code ends too early")
 	case 'k':
-		return t.fail("unexpected %s", clip(tok.val.JSON()))
+		return t.fail("unexpected %s", truncate(tok.val.JSON()))
 	case 'l':
 		return t.fail("unexpected end of a line; %w", errCode)
 	default:
@@ -80,14 +80,14 @@ func (t *translator) peek() token {
 	return token{}
 }
 
-// is says whether the next token is that operator or word.
-func (t *translator) is(text string) bool {
+// nextIs says whether the next token is that operator or word.
+func (t *translator) nextIs(text string) bool {
 	tok := t.peek()
 	return (tok.kind == 'o' || tok.kind == 'n') && tok.text == text
 }
 
 func (t *translator) accept(text string) bool {
-	if t.is(text) {
+	if t.nextIs(text) {
 		t.at++
 		return true
 	}
@@ -96,13 +96,13 @@ func (t *translator) accept(text string) bool {
 
 func (t *translator) expect(text string) {
 	if !t.accept(text) {
-		t.unexpected()
+		t.failUnexpected()
 	}
 }
 
-// compiled reads an expression and compiles it.
-func (t *translator) compiled() *prompt.Expr {
-	source := t.ternary()
+// compileExpr reads an expression and compiles it.
+func (t *translator) compileExpr() *prompt.Expr {
+	source := t.parseTernary()
 	if t.err != nil {
 		return nil
 	}
@@ -120,23 +120,23 @@ func (t *translator) compiled() *prompt.Expr {
 // The methods below follow Python's grammar from the loosest operator to the
 // tightest. Each gives the text of an expression.
 
-func (t *translator) ternary() string {
+func (t *translator) parseTernary() string {
 	if t.depth++; t.depth > maxPyNested {
 		return t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()
-	x := t.or()
+	x := t.parseOr()
 	if t.accept("if") {
-		cond := t.or()
+		cond := t.parseOr()
 		t.expect("else")
-		return "(" + x + " if " + cond + " else " + t.ternary() + ")"
+		return "(" + x + " if " + cond + " else " + t.parseTernary() + ")"
 	}
 	return x
 }
 
-// chain reads operands with operators of one level between them, from left to
+// parseChain reads operands with operators of one level between them, from left to
 // right.
-func (t *translator) chain(operand func() string, operators ...string) string {
+func (t *translator) parseChain(operand func() string, operators ...string) string {
 	x := operand()
 	for t.err == nil {
 		op := ""
@@ -158,15 +158,15 @@ func (t *translator) chain(operand func() string, operators ...string) string {
 	return x
 }
 
-func (t *translator) or() string  { return t.chain(t.and, "or") }
-func (t *translator) and() string { return t.chain(t.not, "and") }
+func (t *translator) parseOr() string  { return t.parseChain(t.parseAnd, "or") }
+func (t *translator) parseAnd() string { return t.parseChain(t.parseNot, "and") }
 
-func (t *translator) not() string {
+func (t *translator) parseNot() string {
 	negate, many := false, false
 	for t.accept("not") {
 		negate, many = !negate, true
 	}
-	x := t.comparison()
+	x := t.parseComparison()
 	switch {
 	case negate:
 		return "(not " + x + ")"
@@ -176,8 +176,8 @@ func (t *translator) not() string {
 	return x
 }
 
-func (t *translator) comparison() string {
-	x := t.xor()
+func (t *translator) parseComparison() string {
+	x := t.parseXor()
 	count := 0
 	for ; t.err == nil; count++ {
 		op := ""
@@ -191,13 +191,13 @@ func (t *translator) comparison() string {
 			t.expect("in")
 			op = "not in"
 		}
-		if op == "" && t.is("is") && count == 0 {
-			return t.identity(x)
+		if op == "" && t.nextIs("is") && count == 0 {
+			return t.parseIs(x)
 		}
 		if op == "" {
 			break
 		}
-		x += " " + op + " " + t.xor()
+		x += " " + op + " " + t.parseXor()
 	}
 	if count > 0 {
 		return "(" + x + ")"
@@ -205,39 +205,39 @@ func (t *translator) comparison() string {
 	return x
 }
 
-// identity reads what follows a first operand: is, or is not.
-func (t *translator) identity(x string) string {
+// parseIs reads what follows a first operand: is, or is not.
+func (t *translator) parseIs(x string) string {
 	t.at++
 	negate := t.accept("not")
-	y := "py_is(" + x + ", " + t.xor() + ")"
+	y := "py_is(" + x + ", " + t.parseXor() + ")"
 	if negate {
 		return "(not " + y + ")"
 	}
 	return y
 }
 
-func (t *translator) xor() string  { return t.chain(t.sum, "^") }
-func (t *translator) sum() string  { return t.chain(t.term, "+", "-") }
-func (t *translator) term() string { return t.chain(t.factor, "*", "//", "/", "%") }
+func (t *translator) parseXor() string  { return t.parseChain(t.parseSum, "^") }
+func (t *translator) parseSum() string  { return t.parseChain(t.parseTerm, "+", "-") }
+func (t *translator) parseTerm() string { return t.parseChain(t.parseFactor, "*", "//", "/", "%") }
 
-func (t *translator) factor() string {
+func (t *translator) parseFactor() string {
 	if t.depth++; t.depth > maxPyNested {
 		return t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()
 	for _, sign := range []string{"+", "-"} {
 		if t.accept(sign) {
-			return "(" + sign + t.factor() + ")"
+			return "(" + sign + t.parseFactor() + ")"
 		}
 	}
-	x := t.atom()
+	x := t.parseAtom()
 	if t.accept("**") {
-		return "(" + x + " ** " + t.factor() + ")"
+		return "(" + x + " ** " + t.parseFactor() + ")"
 	}
 	return x
 }
 
-func (t *translator) atom() string {
+func (t *translator) parseAtom() string {
 	switch tok := t.peek(); {
 	case tok.kind == 'k':
 		t.at++
@@ -248,31 +248,31 @@ func (t *translator) atom() string {
 			v = value.OfString(s + more)
 			t.at++
 		}
-		return t.constant(v)
+		return t.addConstant(v)
 	case tok.kind == 'n':
-		return t.name()
+		return t.parseName()
 	case t.accept("("):
-		return t.parens()
+		return t.parseParens()
 	case t.accept("["):
-		list, _, _ := t.items("]")
+		list, _, _ := t.parseItems("]")
 		return "[" + list + "]"
 	case t.accept("{"):
-		return t.dict()
+		return t.parseDict()
 	}
-	return t.unexpected()
+	return t.failUnexpected()
 }
 
-func (t *translator) constant(v value.Value) string {
+func (t *translator) addConstant(v value.Value) string {
 	name := "k" + strconv.Itoa(t.out.consts.Len())
 	t.out.consts.Set(name, v)
 	return name
 }
 
-// items reads what is separated by commas, up to the closing bracket.
-func (t *translator) items(closing string) (list string, count int, comma bool) {
+// parseItems reads what is separated by commas, up to the closing bracket.
+func (t *translator) parseItems(closing string) (list string, count int, comma bool) {
 	var items []string
-	for t.err == nil && !t.is(closing) {
-		items = append(items, t.ternary())
+	for t.err == nil && !t.nextIs(closing) {
+		items = append(items, t.parseTernary())
 		if !t.accept(",") {
 			break
 		}
@@ -282,9 +282,9 @@ func (t *translator) items(closing string) (list string, count int, comma bool) 
 	return strings.Join(items, ", "), len(items), comma
 }
 
-// parens reads (x), which is x, or a tuple.
-func (t *translator) parens() string {
-	list, count, comma := t.items(")")
+// parseParens reads (x), which is x, or a tuple.
+func (t *translator) parseParens() string {
+	list, count, comma := t.parseItems(")")
 	switch {
 	case count == 1 && comma:
 		return "(" + list + ",)"
@@ -294,12 +294,12 @@ func (t *translator) parens() string {
 	return "(" + list + ")"
 }
 
-func (t *translator) dict() string {
+func (t *translator) parseDict() string {
 	var items []string
-	for t.err == nil && !t.is("}") {
-		key := t.ternary()
+	for t.err == nil && !t.nextIs("}") {
+		key := t.parseTernary()
 		t.expect(":")
-		items = append(items, key+": "+t.ternary())
+		items = append(items, key+": "+t.parseTernary())
 		if !t.accept(",") {
 			break
 		}
@@ -308,9 +308,9 @@ func (t *translator) dict() string {
 	return "{" + strings.Join(items, ", ") + "}"
 }
 
-// name reads a constant, a variable, a function call, vars[path] or a member of
+// parseName reads a constant, a variable, a function call, vars[path] or a member of
 // a module.
-func (t *translator) name() string {
+func (t *translator) parseName() string {
 	name := t.peek().text
 	t.at++
 	switch name {
@@ -322,28 +322,28 @@ func (t *translator) name() string {
 		return "none"
 	case "vars":
 		t.expect("[")
-		path := t.ternary()
+		path := t.parseTernary()
 		t.expect("]")
 		return "py_getvar(" + path + ")"
 	}
-	if t.is(".") && (name == "math" || name == "random") {
+	if t.nextIs(".") && (name == "math" || name == "random") {
 		t.at++
 		name += "_" + t.peek().text
 		t.at++
 		if v, ok := constants[name]; ok {
-			return t.constant(value.OfFloat(v))
+			return t.addConstant(value.OfFloat(v))
 		}
 	}
 	if t.accept("(") {
 		if functions["py_"+name] == nil {
-			return t.fail("there is no function %s", clip(name))
+			return t.fail("there is no function %s", truncate(name))
 		}
 		t.out.volatile = t.out.volatile || strings.HasPrefix(name, "random_") || name == "legacy_roll"
-		args, _, _ := t.items(")")
+		args, _, _ := t.parseItems(")")
 		return "py_" + name + "(" + args + ")"
 	}
 	if t.locals[name] {
 		return "v_" + name
 	}
-	return t.fail("there is no variable %s (chat variables are read with getvar)", clip(name))
+	return t.fail("there is no variable %s (chat variables are read with getvar)", truncate(name))
 }

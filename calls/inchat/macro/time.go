@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func weekday(t time.Time) string {
+func chineseWeekday(t time.Time) string {
 	return [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[t.Weekday()]
 }
 

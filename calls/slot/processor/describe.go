@@ -16,7 +16,7 @@ func AddNullToBasicTypes(schema value.Value) value.Value {
 		return schema
 	}
 	m := schema.Map().Clone()
-	if types := typesOf(schema); slices.ContainsFunc(types, basic) && !slices.Contains(types, "null") {
+	if types := typesOf(schema); slices.ContainsFunc(types, isBasicType) && !slices.Contains(types, "null") {
 		m.Set("type", value.Must(append(slices.Clip(types), "null")))
 	}
 	if properties, ok := m.Get("properties"); ok && properties.Kind() == value.Object {
@@ -43,7 +43,7 @@ func AddNullToBasicTypes(schema value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-func basic(typeName string) bool {
+func isBasicType(typeName string) bool {
 	return slices.Contains([]string{"boolean", "number", "string", "integer"}, typeName)
 }
 
@@ -64,7 +64,7 @@ func EmptySlot(schema value.Value) value.Value {
 		}
 	}
 	if branches, ok := schema.Get("allOf"); ok {
-		return emptyAll(branches.List())
+		return emptySlotOfAll(branches.List())
 	}
 	types := typesOf(schema)
 	if len(types) == 0 {
@@ -91,10 +91,10 @@ func EmptySlot(schema value.Value) value.Value {
 	return value.Value{}
 }
 
-func emptyAll(branches []value.Value) value.Value {
+func emptySlotOfAll(branches []value.Value) value.Value {
 	var all value.Value
 	for _, branch := range branches {
-		example := copied(EmptySlot(branch))
+		example := deepCopy(EmptySlot(branch))
 		switch {
 		case all.IsNull():
 			all = example
@@ -175,9 +175,9 @@ func TypeDescription(schema value.Value) value.Value {
 // separated by slashes; the type is string, number, bool, list or dict; subParams
 // are the properties of a dict, else null. Properties without a single type are
 // not in it; null is a schema that has none itself.
-func ParamsNode(schema value.Value, name string) value.Value { return paramsNode(schema, name, name) }
+func ParamsNode(schema value.Value, name string) value.Value { return paramsNodeAt(schema, name, name) }
 
-func paramsNode(schema value.Value, name, path string) value.Value {
+func paramsNodeAt(schema value.Value, name, path string) value.Value {
 	var kind string
 	switch typeName, _ := schema.Get("type"); typeName.JSON() {
 	case `"string"`:
@@ -197,7 +197,7 @@ func paramsNode(schema value.Value, name, path string) value.Value {
 	if properties, has := schema.Get("properties"); has && kind == "dict" {
 		children := []value.Value{}
 		for property, schema := range properties.Map().All() {
-			if child := paramsNode(schema, property, path+"/"+property); !child.IsNull() {
+			if child := paramsNodeAt(schema, property, path+"/"+property); !child.IsNull() {
 				children = append(children, child)
 			}
 		}

@@ -31,33 +31,33 @@ var aliases = map[string]string{
 // builtins are the macros by their lower-case names, but for aliases, comments
 // and time_utc.
 var builtins = map[string]func(r *run, c *call, param string) string{
-	"python":       (*run).python,
-	"keywords":     (*run).keywords,
-	"importance":   (*run).importance,
+	"python":       (*run).expandPython,
+	"keywords":     (*run).expandKeywords,
+	"importance":   (*run).expandImportance,
 	"setvar":       (*run).setvar,
 	"setglobalvar": (*run).setvar,
 	"getvar":       (*run).getvar,
 	"getglobalvar": (*run).getvar,
 	"addvar":       (*run).addvar,
 	"addglobalvar": (*run).addvar,
-	"incvar":       func(r *run, _ *call, param string) string { return r.increase(param, 1) },
-	"incglobalvar": func(r *run, _ *call, param string) string { return r.increase(param, 1) },
-	"decvar":       func(r *run, _ *call, param string) string { return r.increase(param, -1) },
-	"decglobalvar": func(r *run, _ *call, param string) string { return r.increase(param, -1) },
+	"incvar":       func(r *run, _ *call, param string) string { return r.incrementVar(param, 1) },
+	"incglobalvar": func(r *run, _ *call, param string) string { return r.incrementVar(param, 1) },
+	"decvar":       func(r *run, _ *call, param string) string { return r.incrementVar(param, -1) },
+	"decglobalvar": func(r *run, _ *call, param string) string { return r.incrementVar(param, -1) },
 	"newline":      func(*run, *call, string) string { return "\n" },
-	"noop":         comment,
-	"trim":         comment,
-	"timediff":     comment, // presets name it, and it has never given anything
+	"noop":         expandNothing,
+	"trim":         expandNothing,
+	"timediff":     expandNothing, // presets name it, and it has never given anything
 	"enable":       func(*run, *call, string) string { return "True" },
-	"random":       (*run).choice,
-	"pick":         (*run).choice,
-	"roll":         func(r *run, _ *call, param string) string { return strconv.Itoa(r.roll(param)) },
-	"add":          arithmetic(func(a, b float64) float64 { return a + b }),
-	"sub":          arithmetic(func(a, b float64) float64 { return a - b }),
-	"mul":          arithmetic(func(a, b float64) float64 { return a * b }),
-	"max":          arithmetic(func(a, b float64) float64 { return max(a, b) }),
-	"min":          arithmetic(func(a, b float64) float64 { return min(a, b) }),
-	"div": arithmetic(func(a, b float64) float64 {
+	"random":       (*run).pickOne,
+	"pick":         (*run).pickOne,
+	"roll":         func(r *run, _ *call, param string) string { return strconv.Itoa(r.rollDice(param)) },
+	"add":          arithmeticMacro(func(a, b float64) float64 { return a + b }),
+	"sub":          arithmeticMacro(func(a, b float64) float64 { return a - b }),
+	"mul":          arithmeticMacro(func(a, b float64) float64 { return a * b }),
+	"max":          arithmeticMacro(func(a, b float64) float64 { return max(a, b) }),
+	"min":          arithmeticMacro(func(a, b float64) float64 { return min(a, b) }),
+	"div": arithmeticMacro(func(a, b float64) float64 {
 		if b == 0 {
 			return 0
 		}
@@ -65,23 +65,23 @@ var builtins = map[string]func(r *run, c *call, param string) string{
 	}),
 	"upper":          func(_ *run, _ *call, param string) string { return strings.ToUpper(param) },
 	"lower":          func(_ *run, _ *call, param string) string { return strings.ToLower(param) },
-	"reverse":        func(_ *run, _ *call, param string) string { return reverse(param) },
+	"reverse":        func(_ *run, _ *call, param string) string { return reverseRunes(param) },
 	"length":         func(_ *run, _ *call, param string) string { return strconv.Itoa(utf8.RuneCountInString(param)) },
 	"time":           func(r *run, _ *call, _ string) string { return r.Now.Format("15:04:05") },
 	"isotime":        func(r *run, _ *call, _ string) string { return r.Now.Format("15:04:05") },
 	"date":           func(r *run, _ *call, _ string) string { return r.Now.Format("2006-01-02") },
 	"isodate":        func(r *run, _ *call, _ string) string { return r.Now.Format("2006-01-02") },
-	"weekday":        func(r *run, _ *call, _ string) string { return weekday(r.Now) },
+	"weekday":        func(r *run, _ *call, _ string) string { return chineseWeekday(r.Now) },
 	"datetimeformat": (*run).datetimeformat,
 }
 
-// builtin finds a macro by its lower-case name; nil where there is none.
-func builtin(name string) func(*run, *call, string) string {
+// findBuiltin finds a macro by its lower-case name; nil where there is none.
+func findBuiltin(name string) func(*run, *call, string) string {
 	if f := builtins[name]; f != nil {
 		return f
 	}
 	if variable := aliases[name]; variable != "" {
-		return func(r *run, _ *call, _ string) string { return r.get(variable) }
+		return func(r *run, _ *call, _ string) string { return r.getText(variable) }
 	}
 	if zone, ok := strings.CutPrefix(name, "time_utc"); ok {
 		return func(r *run, _ *call, _ string) string { return r.timeUTC(zone) }
@@ -96,13 +96,13 @@ var names = sync.OnceValue(func() []string {
 	return all
 })
 
-// comment is nothing.
-func comment(*run, *call, string) string { return "" }
+// expandNothing is nothing.
+func expandNothing(*run, *call, string) string { return "" }
 
-func (r *run) python(c *call, _ string) string { return r.exec(c.program) }
+func (r *run) expandPython(c *call, _ string) string { return r.execProgram(c.program) }
 
-// params splits at :: where there is one, else at commas.
-func params(param string) []string {
+// splitParams splits at :: where there is one, else at commas.
+func splitParams(param string) []string {
 	if strings.TrimSpace(param) == "" {
 		return nil
 	}
@@ -117,8 +117,8 @@ func params(param string) []string {
 	return parts
 }
 
-// assignment splits name::value or name:value; the double colon wins.
-func assignment(param string) (name, val string) {
+// splitAssignment splits name::value or name:value; the double colon wins.
+func splitAssignment(param string) (name, val string) {
 	param = strings.TrimPrefix(param, ":")
 	name, val, ok := strings.Cut(param, "::")
 	if !ok {
@@ -128,63 +128,63 @@ func assignment(param string) (name, val string) {
 }
 
 func (r *run) setvar(_ *call, param string) string {
-	name, val := assignment(param)
-	r.set(name, value.OfString(val))
+	name, val := splitAssignment(param)
+	r.setVar(name, value.OfString(val))
 	return ""
 }
 
 func (r *run) getvar(_ *call, param string) string {
-	return r.get(strings.TrimSpace(strings.TrimLeft(param, ":")))
+	return r.getText(strings.TrimSpace(strings.TrimLeft(param, ":")))
 }
 
 func (r *run) addvar(_ *call, param string) string {
-	parts := params(param)
+	parts := splitParams(param)
 	switch len(parts) {
 	case 0:
-		r.fail("addvar wants name::value")
+		r.addError("addvar wants name::value")
 		return ""
 	case 1:
 		parts = append(parts, "0")
 	}
-	r.add(parts[0], value.OfString(parts[1]))
+	r.addToVar(parts[0], value.OfString(parts[1]))
 	return ""
 }
 
-// add adds numbers, and joins everything else.
-func (r *run) add(name string, by value.Value) {
-	old := r.lookup(name)
+// addToVar adds numbers, and joins everything else.
+func (r *run) addToVar(name string, by value.Value) {
+	old := r.lookupVar(name)
 	a, aok := toFloat(old)
 	b, bok := toFloat(by)
 	if aok && bok {
-		r.set(name, value.OfString(floatText(a+b)))
+		r.setVar(name, value.OfString(floatText(a+b)))
 		return
 	}
-	joined := text(old) + text(by)
+	joined := varText(old) + varText(by)
 	if r.size += len(joined); r.size > maxOutput {
-		r.fail("the variable %q grows beyond %d bytes", clip(name), maxOutput)
+		r.addError("the variable %q grows beyond %d bytes", truncate(name), maxOutput)
 		return
 	}
-	r.set(name, value.OfString(joined))
+	r.setVar(name, value.OfString(joined))
 }
 
-// increase counts from 0 where there is no number yet.
-func (r *run) increase(param string, by float64) string {
+// incrementVar counts from 0 where there is no number yet.
+func (r *run) incrementVar(param string, by float64) string {
 	name := strings.TrimSpace(strings.TrimLeft(param, ":"))
-	old, _ := toFloat(r.lookup(name))
-	r.set(name, value.OfString(floatText(old+by)))
+	old, _ := toFloat(r.lookupVar(name))
+	r.setVar(name, value.OfString(floatText(old+by)))
 	return ""
 }
 
-func (r *run) choice(_ *call, param string) string {
-	parts := params(param)
+func (r *run) pickOne(_ *call, param string) string {
+	parts := splitParams(param)
 	if len(parts) == 0 {
 		return ""
 	}
 	return parts[r.Rand.IntN(len(parts))]
 }
 
-// roll throws NdM: 1 to 50 dice with 2 to 1000 sides. What is no dice is 1.
-func (r *run) roll(dice string) int {
+// rollDice throws NdM: 1 to 50 dice with 2 to 1000 sides. What is no dice is 1.
+func (r *run) rollDice(dice string) int {
 	count, sides, ok := strings.Cut(strings.ToLower(strings.TrimSpace(dice)), "d")
 	if count = strings.TrimSpace(count); count == "" {
 		count = "1"
@@ -202,11 +202,11 @@ func (r *run) roll(dice string) int {
 	return sum
 }
 
-// arithmetic works on the first two parameters; what is no number is 0.
-func arithmetic(f func(a, b float64) float64) func(*run, *call, string) string {
+// arithmeticMacro works on the first two parameters; what is no number is 0.
+func arithmeticMacro(f func(a, b float64) float64) func(*run, *call, string) string {
 	return func(_ *run, _ *call, param string) string {
 		var operands [2]float64
-		for i, p := range params(param) {
+		for i, p := range splitParams(param) {
 			if i < len(operands) {
 				operands[i], _ = parseFloat(p)
 			}
@@ -215,7 +215,7 @@ func arithmetic(f func(a, b float64) float64) func(*run, *call, string) string {
 	}
 }
 
-func reverse(s string) string {
+func reverseRunes(s string) string {
 	r := []rune(s)
 	slices.Reverse(r)
 	return string(r)

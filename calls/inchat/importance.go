@@ -14,9 +14,9 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// judge asks importance functions for conditions. A function is asked once, about all
+// importanceJudge asks importance functions for conditions. A function is asked once, about all
 // entries whose conditions may want to know.
-type judge struct {
+type importanceJudge struct {
 	*builder
 	env *calls.Env
 	in  Input
@@ -33,12 +33,12 @@ type answer struct {
 	err      error
 }
 
-// ask is [macro.Machine.Judge].
-func (j *judge) ask(ctx context.Context, name string) (include bool, reason string, err error) {
+// askFunction is [macro.Machine.Judge].
+func (j *importanceJudge) askFunction(ctx context.Context, name string) (include bool, reason string, err error) {
 	a := j.answers[name]
 	if a == nil {
 		a = &answer{}
-		a.verdicts, a.err = j.request(ctx, name)
+		a.verdicts, a.err = j.requestVerdicts(ctx, name)
 		if j.answers == nil {
 			j.answers = map[string]*answer{}
 		}
@@ -51,9 +51,9 @@ func (j *judge) ask(ctx context.Context, name string) (include bool, reason stri
 	return verdict.Include, verdict.Reason, nil
 }
 
-// late is the end of the step, over: as the function says it that was asked then, for
+// causeOfEnd is the end of the step, over: as the function says it that was asked then, for
 // it says who took the time.
-func (j *judge) late(over error) error {
+func (j *importanceJudge) causeOfEnd(over error) error {
 	for _, a := range j.answers {
 		if errors.Is(a.err, over) {
 			return a.err
@@ -62,9 +62,9 @@ func (j *judge) late(over error) error {
 	return over
 }
 
-// request asks a function about all candidates that may want its verdict.
-func (j *judge) request(ctx context.Context, name string) (map[int]plugins.Verdict, error) {
-	if err := unknownFunction(j.env.Functions, name); err != nil {
+// requestVerdicts asks a function about all candidates that may want its verdict.
+func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map[int]plugins.Verdict, error) {
+	if err := functionError(j.env.Functions, name); err != nil {
 		return nil, err
 	}
 	function, _ := j.env.Functions.Importance(name)
@@ -81,7 +81,7 @@ func (j *judge) request(ctx context.Context, name string) (map[int]plugins.Verdi
 		wanting = append(wanting, i)
 		items = append(items, plugins.Item{Name: c.name, Text: c.content, Data: value.OfMap(c.entry).AppendJSON(nil)})
 	}
-	verdicts, err := function.Judge(ctx, j.state(ctx), items)
+	verdicts, err := function.Judge(ctx, j.functionState(ctx), items)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func (j *judge) request(ctx context.Context, name string) (map[int]plugins.Verdi
 	return found, nil
 }
 
-// unknownFunction says why an importance function cannot be asked; nil where it can.
-func unknownFunction(functions calls.Functions, name string) error {
+// functionError says why an importance function cannot be asked; nil where it can.
+func functionError(functions calls.Functions, name string) error {
 	if err := calls.Unusable(functions, name); err != nil {
 		return calls.Errorf(calls.KindOf(err), "the importance function %q cannot be used: %w", name, err)
 	}
@@ -113,9 +113,9 @@ func unknownFunction(functions calls.Functions, name string) error {
 // maxRetrieved is how many memories a function sees.
 const maxRetrieved = 10
 
-// state is what functions may know: the chat, the variables, and the memories that
+// functionState is what functions may know: the chat, the variables, and the memories that
 // are found for the user's words, which are looked for once.
-func (j *judge) state(ctx context.Context) plugins.State {
+func (j *importanceJudge) functionState(ctx context.Context) plugins.State {
 	if j.known != nil {
 		return *j.known
 	}

@@ -21,55 +21,55 @@ var constants = map[string]float64{"math_pi": math.Pi, "math_e": math.E, "math_t
 // functions are what python code may call, by the names that translated code
 // uses.
 var functions = map[string]prompt.Func{
-	"py_xor":             fixed(2, xor),
-	"py_is":              fixed(2, identical),
-	"py_len":             fixed(1, length),
-	"py_abs":             fixed(1, abs),
-	"py_max":             extreme(1),
-	"py_min":             extreme(-1),
-	"py_sum":             fixed(1, sum),
-	"py_str":             fixed(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfString(prompt.Text(a[0])), nil }),
-	"py_int":             fixed(1, integer),
-	"py_float":           fixed(1, float),
-	"py_bool":            fixed(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfBool(prompt.Truthy(a[0])), nil }),
-	"py_round":           round,
-	"py_sorted":          fixed(1, sorted),
-	"py_getvar":          fixed(1, func(r *run, a []value.Value) (value.Value, error) { return r.lookup(text(a[0])), nil }),
-	"py_setvar":          fixed(2, func(r *run, a []value.Value) (value.Value, error) { r.set(text(a[0]), a[1]); return empty, nil }),
-	"py_legacy_num":      num,
-	"py_legacy_upper":    ofText(func(_ *run, s string) string { return strings.ToUpper(s) }),
-	"py_legacy_lower":    ofText(func(_ *run, s string) string { return strings.ToLower(s) }),
-	"py_legacy_reverse":  ofText(func(_ *run, s string) string { return reverse(s) }),
-	"py_legacy_roll":     ofText(func(r *run, s string) string { return strconv.Itoa(r.roll(s)) }),
-	"py_legacy_time_utc": ofText(func(r *run, s string) string { return r.timeUTC(s) }),
-	"py_legacy_inc":      ofText(func(r *run, s string) string { return r.increase(s, 1) }),
-	"py_legacy_dec":      ofText(func(r *run, s string) string { return r.increase(s, -1) }),
-	"py_legacy_timediff": fixed(2, func(*run, []value.Value) (value.Value, error) { return empty, nil }),
-	"py_legacy_addvar":   fixed(2, func(r *run, a []value.Value) (value.Value, error) { r.add(text(a[0]), a[1]); return empty, nil }),
-	"py_legacy_time": fixed(0, func(r *run, _ []value.Value) (value.Value, error) {
+	"py_xor":             withArgs(2, pyXor),
+	"py_is":              withArgs(2, pyIs),
+	"py_len":             withArgs(1, pyLen),
+	"py_abs":             withArgs(1, pyAbs),
+	"py_max":             pyExtreme(1),
+	"py_min":             pyExtreme(-1),
+	"py_sum":             withArgs(1, pySum),
+	"py_str":             withArgs(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfString(prompt.Text(a[0])), nil }),
+	"py_int":             withArgs(1, pyInt),
+	"py_float":           withArgs(1, pyFloat),
+	"py_bool":            withArgs(1, func(_ *run, a []value.Value) (value.Value, error) { return value.OfBool(prompt.Truthy(a[0])), nil }),
+	"py_round":           pyRound,
+	"py_sorted":          withArgs(1, pySorted),
+	"py_getvar":          withArgs(1, func(r *run, a []value.Value) (value.Value, error) { return r.lookupVar(varText(a[0])), nil }),
+	"py_setvar":          withArgs(2, func(r *run, a []value.Value) (value.Value, error) { r.setVar(varText(a[0]), a[1]); return empty, nil }),
+	"py_legacy_num":      pyLegacyNum,
+	"py_legacy_upper":    textFunc(func(_ *run, s string) string { return strings.ToUpper(s) }),
+	"py_legacy_lower":    textFunc(func(_ *run, s string) string { return strings.ToLower(s) }),
+	"py_legacy_reverse":  textFunc(func(_ *run, s string) string { return reverseRunes(s) }),
+	"py_legacy_roll":     textFunc(func(r *run, s string) string { return strconv.Itoa(r.rollDice(s)) }),
+	"py_legacy_time_utc": textFunc(func(r *run, s string) string { return r.timeUTC(s) }),
+	"py_legacy_inc":      textFunc(func(r *run, s string) string { return r.incrementVar(s, 1) }),
+	"py_legacy_dec":      textFunc(func(r *run, s string) string { return r.incrementVar(s, -1) }),
+	"py_legacy_timediff": withArgs(2, func(*run, []value.Value) (value.Value, error) { return empty, nil }),
+	"py_legacy_addvar":   withArgs(2, func(r *run, a []value.Value) (value.Value, error) { r.addToVar(varText(a[0]), a[1]); return empty, nil }),
+	"py_legacy_time": withArgs(0, func(r *run, _ []value.Value) (value.Value, error) {
 		return value.OfString(r.Now.Format("15:04:05")), nil
 	}),
-	"py_legacy_weekday_cn": fixed(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfString(weekday(r.Now)), nil }),
-	"py_math_floor":        whole(math.Floor),
-	"py_math_ceil":         whole(math.Ceil),
-	"py_math_trunc":        whole(math.Trunc),
-	"py_math_sqrt":         ofFloat(math.Sqrt),
-	"py_math_fabs":         ofFloat(math.Abs),
-	"py_math_exp":          ofFloat(math.Exp),
-	"py_math_log":          ofFloat(math.Log),
-	"py_math_log2":         ofFloat(math.Log2),
-	"py_math_log10":        ofFloat(math.Log10),
-	"py_math_sin":          ofFloat(math.Sin),
-	"py_math_cos":          ofFloat(math.Cos),
-	"py_random_random":     fixed(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfFloat(r.Rand.Float64()), nil }),
-	"py_random_randint":    fixed(2, randint),
-	"py_random_choice":     fixed(1, choose),
+	"py_legacy_weekday_cn": withArgs(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfString(chineseWeekday(r.Now)), nil }),
+	"py_math_floor":        roundingFunc(math.Floor),
+	"py_math_ceil":         roundingFunc(math.Ceil),
+	"py_math_trunc":        roundingFunc(math.Trunc),
+	"py_math_sqrt":         floatFunc(math.Sqrt),
+	"py_math_fabs":         floatFunc(math.Abs),
+	"py_math_exp":          floatFunc(math.Exp),
+	"py_math_log":          floatFunc(math.Log),
+	"py_math_log2":         floatFunc(math.Log2),
+	"py_math_log10":        floatFunc(math.Log10),
+	"py_math_sin":          floatFunc(math.Sin),
+	"py_math_cos":          floatFunc(math.Cos),
+	"py_random_random":     withArgs(0, func(r *run, _ []value.Value) (value.Value, error) { return value.OfFloat(r.Rand.Float64()), nil }),
+	"py_random_randint":    withArgs(2, pyRandint),
+	"py_random_choice":     withArgs(1, pyChoice),
 }
 
 var empty = value.OfString("")
 
-// fixed makes a function of a fixed number of arguments.
-func fixed(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func {
+// withArgs makes a function of a fixed number of arguments.
+func withArgs(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func {
 	return func(ctx context.Context, args []value.Value) (value.Value, error) {
 		if len(args) != n {
 			return value.Value{}, fmt.Errorf("want %d arguments, got %d", n, len(args))
@@ -78,24 +78,24 @@ func fixed(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func 
 	}
 }
 
-func ofText(f func(*run, string) string) prompt.Func {
-	return fixed(1, func(r *run, a []value.Value) (value.Value, error) { return value.OfString(f(r, text(a[0]))), nil })
+func textFunc(f func(*run, string) string) prompt.Func {
+	return withArgs(1, func(r *run, a []value.Value) (value.Value, error) { return value.OfString(f(r, varText(a[0]))), nil })
 }
 
-func ofFloat(f func(float64) float64) prompt.Func {
-	return fixed(1, func(_ *run, a []value.Value) (value.Value, error) {
+func floatFunc(f func(float64) float64) prompt.Func {
+	return withArgs(1, func(_ *run, a []value.Value) (value.Value, error) {
 		x, ok := toFloat(a[0])
 		y := f(x)
 		if !ok || a[0].Kind() == value.String || math.IsNaN(y) || math.IsInf(y, 0) {
-			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", clip(a[0].JSON()))
+			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", truncate(a[0].JSON()))
 		}
 		return value.OfFloat(y), nil
 	})
 }
 
-// whole makes an integer by rounding.
-func whole(f func(float64) float64) prompt.Func {
-	return fixed(1, func(_ *run, a []value.Value) (value.Value, error) {
+// roundingFunc makes an integer by rounding.
+func roundingFunc(f func(float64) float64) prompt.Func {
+	return withArgs(1, func(_ *run, a []value.Value) (value.Value, error) {
 		if i, ok := bigOf(a[0]); ok {
 			return value.OfBig(i), nil
 		}
@@ -103,11 +103,11 @@ func whole(f func(float64) float64) prompt.Func {
 			return value.Value{}, errors.New("a number is wanted")
 		}
 		x, _ := a[0].Float()
-		return ofWhole(f(x))
+		return wholeValue(f(x))
 	})
 }
 
-func ofWhole(f float64) (value.Value, error) {
+func wholeValue(f float64) (value.Value, error) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return value.Value{}, errors.New("an infinite number has no integer")
 	}
@@ -115,7 +115,7 @@ func ofWhole(f float64) (value.Value, error) {
 	return value.OfBig(i), nil
 }
 
-func xor(_ *run, a []value.Value) (value.Value, error) {
+func pyXor(_ *run, a []value.Value) (value.Value, error) {
 	x, xIsBool := a[0].Bool()
 	y, yIsBool := a[1].Bool()
 	if xIsBool && yIsBool {
@@ -129,13 +129,13 @@ func xor(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfBig(new(big.Int).Xor(i, j)), nil
 }
 
-// identical is Python's is, as far as values tell: None and the booleans are
+// pyIs is Python's is, as far as values tell: None and the booleans are
 // themselves, other values are the same when they are of one type and equal.
-func identical(_ *run, a []value.Value) (value.Value, error) {
+func pyIs(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfBool(a[0].Kind() == a[1].Kind() && value.Equal(a[0], a[1])), nil
 }
 
-func length(_ *run, a []value.Value) (value.Value, error) {
+func pyLen(_ *run, a []value.Value) (value.Value, error) {
 	switch v := a[0]; v.Kind() {
 	case value.String:
 		s, _ := v.Str()
@@ -149,7 +149,7 @@ func length(_ *run, a []value.Value) (value.Value, error) {
 	}
 }
 
-func abs(_ *run, a []value.Value) (value.Value, error) {
+func pyAbs(_ *run, a []value.Value) (value.Value, error) {
 	if i, ok := bigOf(a[0]); ok {
 		return value.OfBig(new(big.Int).Abs(i)), nil
 	}
@@ -160,8 +160,8 @@ func abs(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfFloat(math.Abs(f)), nil
 }
 
-// compare orders numbers and strings; anything else, or a mixture, is an error.
-func compare(a, b value.Value) (int, error) {
+// comparePython orders numbers and strings; anything else, or a mixture, is an error.
+func comparePython(a, b value.Value) (int, error) {
 	_, aok := a.Float()
 	_, bok := b.Float()
 	if aok && bok || a.Kind() == b.Kind() && a.Kind() == value.String {
@@ -170,8 +170,8 @@ func compare(a, b value.Value) (int, error) {
 	return 0, fmt.Errorf("a %s and a %s have no order", a.Kind(), b.Kind())
 }
 
-// extreme is max (sign 1) or min (sign -1), of its arguments or of one list.
-func extreme(sign int) prompt.Func {
+// pyExtreme is max (sign 1) or min (sign -1), of its arguments or of one list.
+func pyExtreme(sign int) prompt.Func {
 	return func(_ context.Context, args []value.Value) (value.Value, error) {
 		if len(args) == 1 {
 			args = args[0].List()
@@ -181,7 +181,7 @@ func extreme(sign int) prompt.Func {
 		}
 		best := args[0]
 		for _, x := range args[1:] {
-			c, err := compare(x, best)
+			c, err := comparePython(x, best)
 			if err != nil {
 				return value.Value{}, err
 			}
@@ -193,7 +193,7 @@ func extreme(sign int) prompt.Func {
 	}
 }
 
-func sum(_ *run, a []value.Value) (value.Value, error) {
+func pySum(_ *run, a []value.Value) (value.Value, error) {
 	total, whole, ints := 0.0, new(big.Int), true
 	for _, x := range a[0].List() {
 		if i, ok := bigOf(x); ok && ints {
@@ -214,12 +214,12 @@ func sum(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfFloat(total + f), nil
 }
 
-func integer(_ *run, a []value.Value) (value.Value, error) {
+func pyInt(_ *run, a []value.Value) (value.Value, error) {
 	if s, ok := a[0].Str(); ok {
 		if i, ok := parseInt(s); ok {
 			return value.OfBig(i), nil
 		}
-		return value.Value{}, fmt.Errorf("%q is no integer", clip(s))
+		return value.Value{}, fmt.Errorf("%q is no integer", truncate(s))
 	}
 	if i, ok := bigOf(a[0]); ok {
 		return value.OfBig(i), nil
@@ -228,20 +228,20 @@ func integer(_ *run, a []value.Value) (value.Value, error) {
 	if !ok {
 		return value.Value{}, fmt.Errorf("a %s is no integer", a[0].Kind())
 	}
-	return ofWhole(math.Trunc(f))
+	return wholeValue(math.Trunc(f))
 }
 
-func float(_ *run, a []value.Value) (value.Value, error) {
+func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 	f, ok := toFloat(a[0])
 	if !ok || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value.Value{}, fmt.Errorf("%s is no number", clip(a[0].JSON()))
+		return value.Value{}, fmt.Errorf("%s is no number", truncate(a[0].JSON()))
 	}
 	return value.OfFloat(f), nil
 }
 
-// round rounds halves to the even neighbour; with a number of digits the result
+// pyRound rounds halves to the even neighbour; with a number of digits the result
 // is a float.
-func round(_ context.Context, args []value.Value) (value.Value, error) {
+func pyRound(_ context.Context, args []value.Value) (value.Value, error) {
 	if len(args) == 0 || len(args) > 2 {
 		return value.Value{}, errors.New("want a number, and how many digits")
 	}
@@ -253,7 +253,7 @@ func round(_ context.Context, args []value.Value) (value.Value, error) {
 	}
 	f, _ := args[0].Float()
 	if len(args) == 1 {
-		return ofWhole(math.RoundToEven(f))
+		return wholeValue(math.RoundToEven(f))
 	}
 	digits, ok := Int(args[1])
 	if !ok || digits < 0 || digits > 300 {
@@ -263,14 +263,14 @@ func round(_ context.Context, args []value.Value) (value.Value, error) {
 	return value.OfFloat(rounded), err
 }
 
-func sorted(_ *run, a []value.Value) (value.Value, error) {
+func pySorted(_ *run, a []value.Value) (value.Value, error) {
 	if a[0].Kind() != value.List {
 		return value.Value{}, errors.New("sorted wants a list")
 	}
 	items := slices.Clone(a[0].List())
 	var failed error
 	slices.SortStableFunc(items, func(x, y value.Value) int {
-		c, err := compare(x, y)
+		c, err := comparePython(x, y)
 		if err != nil {
 			failed = err
 		}
@@ -279,8 +279,8 @@ func sorted(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfList(items...), failed
 }
 
-// num is legacy_num(v, default): v as a number, whatever it is.
-func num(_ context.Context, args []value.Value) (value.Value, error) {
+// pyLegacyNum is legacy_num(v, default): v as a number, whatever it is.
+func pyLegacyNum(_ context.Context, args []value.Value) (value.Value, error) {
 	if len(args) == 0 || len(args) > 2 {
 		return value.Value{}, errors.New("legacy_num wants a value and a default")
 	}
@@ -293,7 +293,7 @@ func num(_ context.Context, args []value.Value) (value.Value, error) {
 	return value.OfInt(0), nil
 }
 
-func randint(r *run, a []value.Value) (value.Value, error) {
+func pyRandint(r *run, a []value.Value) (value.Value, error) {
 	lo, ok := a[0].Int()
 	hi, ok2 := a[1].Int()
 	if !ok || !ok2 || hi < lo || uint64(hi-lo) >= math.MaxInt64 {
@@ -302,7 +302,7 @@ func randint(r *run, a []value.Value) (value.Value, error) {
 	return value.OfInt(lo + r.Rand.Int64N(hi-lo+1)), nil
 }
 
-func choose(r *run, a []value.Value) (value.Value, error) {
+func pyChoice(r *run, a []value.Value) (value.Value, error) {
 	items := a[0].List()
 	if len(items) == 0 {
 		return value.Value{}, errors.New("choice wants a list that is not empty")

@@ -9,13 +9,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// trials is how often the model may correct itself.
-const trials = 3
+// maxAttempts is how often the model may correct itself.
+const maxAttempts = 3
 
 // fillBySchema asks for JSON by the schema of what is missing. An answer that is
 // no object, or has values that do not fit, goes back with the reasons.
 func fillBySchema(ctx context.Context, w *Work) error {
-	prompt, parts, err := w.prompt(ctx, true)
+	prompt, parts, err := w.renderPrompt(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 			return err
 		}
 		before := len(w.Filling.Rejected())
-		answer, ok := w.object(text)
+		answer, ok := w.findObject(text)
 		if ok {
 			w.Filling.Take(answer, byFunction)
 		}
@@ -37,17 +37,17 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		switch {
 		case w.Filling.Done() || ok && len(rejected) == 0:
 			return nil // what is missing now the model does not know
-		case trial == trials:
+		case trial == maxAttempts:
 			if !ok {
 				w.Warn("function: the answer holds no JSON object")
 			}
 			return nil
 		}
-		again, more, err := w.retry(ctx, rejected)
+		again, more, err := w.renderRetry(ctx, rejected)
 		if err != nil {
 			return err
 		}
-		parts = append(parts, ofMessage(len(messages)+1, more)...)
+		parts = append(parts, moveToMessage(len(messages)+1, more)...)
 		messages = append(messages, llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}
 }
@@ -58,15 +58,15 @@ func answerSchema(flat value.Value) value.Value {
 	properties, _ := m.Get("properties")
 	nullable := value.NewMap(properties.Map().Len())
 	for pointer, sub := range properties.Map().All() {
-		nullable.Set(pointer, orNull(sub))
+		nullable.Set(pointer, allowNull(sub))
 	}
 	m.Set("properties", value.OfMap(nullable))
 	m.Set("additionalProperties", value.OfBool(false))
 	return value.OfMap(m)
 }
 
-// orNull is a schema that takes null as well.
-func orNull(sub value.Value) value.Value {
+// allowNull is a schema that takes null as well.
+func allowNull(sub value.Value) value.Value {
 	typeName, _ := sub.Get("type")
 	_, listed := sub.Get("enum")
 	_, fixed := sub.Get("const")

@@ -10,29 +10,29 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// clean is an answer for a place without what the schema does not know and with
+// cleanAnswer is an answer for a place without what the schema does not know and with
 // its scalars as the schema has them. ok is false where nothing is left.
-func (t *take) clean(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
-	return t.part(tokens, v, false)
+func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
+	return t.cleanPart(tokens, v, false)
 }
 
-// part is clean; item says that v is of an array, whose items have no names to know.
-func (t *take) part(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
+// cleanPart is clean; item says that v is of an array, whose items have no names to know.
+func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
 	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
-		t.reject(join(tokens), value.Value{}, "the answer has too many pieces")
+		t.reject(formatPointer(tokens), value.Value{}, "the answer has too many pieces")
 		return value.Value{}, false
 	}
-	place := t.p.schema.Describe(join(tokens))
+	place := t.p.schema.Describe(formatPointer(tokens))
 	switch {
 	case !place.Known && !item:
-		t.reject(join(tokens), v, "the schema has no such property")
+		t.reject(formatPointer(tokens), v, "the schema has no such property")
 		return value.Value{}, false
 	case v.IsNull():
 		return v, allowsNull(place)
 	case v.Kind() == value.Object:
 		m := value.NewMap(v.Map().Len())
 		for name, member := range v.Map().All() {
-			if inner, ok := t.part(append(slices.Clip(tokens), name), member, false); ok {
+			if inner, ok := t.cleanPart(append(slices.Clip(tokens), name), member, false); ok {
 				m.Set(name, inner)
 			}
 		}
@@ -40,34 +40,34 @@ func (t *take) part(tokens []string, v value.Value, item bool) (cleaned value.Va
 	case v.Kind() == value.List:
 		items := []value.Value{}
 		for i, item := range v.List() {
-			if inner, ok := t.part(append(slices.Clip(tokens), strconv.Itoa(i)), item, true); ok {
+			if inner, ok := t.cleanPart(append(slices.Clip(tokens), strconv.Itoa(i)), item, true); ok {
 				items = append(items, inner)
 			}
 		}
 		return value.OfList(items...), len(items) > 0 || len(v.List()) == 0
 	}
-	return t.scalar(tokens, v, place)
+	return t.cleanScalar(tokens, v, place)
 }
 
-// scalar turns a scalar into what the schema wants, where that is certain.
-func (t *take) scalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
+// cleanScalar turns a scalar into what the schema wants, where that is certain.
+func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
 	if err := schema.Checkable(v); err != nil {
-		t.reject(join(tokens), v, err.Error())
+		t.reject(formatPointer(tokens), v, err.Error())
 		return v, false
 	}
-	converted, understood := t.p.convert(v, place, t.now)
+	converted, understood := t.p.convertFormat(v, place, t.now)
 	if !understood {
-		t.reject(join(tokens), v, "it is not understood as a "+formatOf(place))
+		t.reject(formatPointer(tokens), v, "it is not understood as a "+formatOf(place))
 		return v, false
 	}
-	if enum, ok := matched(converted, place); ok {
+	if enum, ok := matchEnum(converted, place); ok {
 		return enum, true
 	}
-	return typed(converted, place), true
+	return parseTyped(converted, place), true
 }
 
-// matched finds the one value of an enum that v is another spelling of.
-func matched(v value.Value, place schema.Place) (value.Value, bool) {
+// matchEnum finds the one value of an enum that v is another spelling of.
+func matchEnum(v value.Value, place schema.Place) (value.Value, bool) {
 	var found []value.Value
 	for _, sub := range place.All {
 		enum, _ := sub.Get("enum")
@@ -76,7 +76,7 @@ func matched(v value.Value, place schema.Place) (value.Value, bool) {
 				return v, true
 			}
 			same := func(other value.Value) bool { return value.Equal(other, item) }
-			if spelling(item) == spelling(v) && !slices.ContainsFunc(found, same) {
+			if normalSpelling(item) == normalSpelling(v) && !slices.ContainsFunc(found, same) {
 				found = append(found, item)
 			}
 		}
@@ -87,7 +87,7 @@ func matched(v value.Value, place schema.Place) (value.Value, bool) {
 	return found[0], true
 }
 
-func spelling(v value.Value) string {
+func normalSpelling(v value.Value) string {
 	text, ok := v.Str()
 	if !ok {
 		text = v.JSON()
@@ -95,8 +95,8 @@ func spelling(v value.Value) string {
 	return strings.ToLower(strings.TrimSpace(text))
 }
 
-// typed reads a number or a truth value that was answered as text.
-func typed(v value.Value, place schema.Place) value.Value {
+// parseTyped reads a number or a truth value that was answered as text.
+func parseTyped(v value.Value, place schema.Place) value.Value {
 	text, isText := v.Str()
 	var types []string
 	for _, sub := range place.All {
@@ -133,48 +133,48 @@ func allowsNull(place schema.Place) bool {
 	return !typed
 }
 
-// formatted is v with the values of the formats converted, where they are
+// convertFormats is v with the values of the formats converted, where they are
 // understood; v is changed in place.
-func (p *Processor) formatted(v value.Value, tokens []string, now time.Time) value.Value {
+func (p *Processor) convertFormats(v value.Value, tokens []string, now time.Time) value.Value {
 	if !p.hasFormats || len(tokens) > maxTokens {
 		return v
 	}
 	switch v.Kind() {
 	case value.Object:
 		for name, member := range v.Map().All() {
-			v.Map().Set(name, p.formatted(member, append(slices.Clip(tokens), name), now))
+			v.Map().Set(name, p.convertFormats(member, append(slices.Clip(tokens), name), now))
 		}
 	case value.List:
 		for i, item := range v.List() {
-			v.List()[i] = p.formatted(item, append(slices.Clip(tokens), strconv.Itoa(i)), now)
+			v.List()[i] = p.convertFormats(item, append(slices.Clip(tokens), strconv.Itoa(i)), now)
 		}
 	case value.String, value.Int, value.Float:
-		v, _ = p.convert(v, p.schema.Describe(join(tokens)), now)
+		v, _ = p.convertFormat(v, p.schema.Describe(formatPointer(tokens)), now)
 	}
 	return v
 }
 
-// convert is a scalar as the format of its place has it; ok is false where the
+// convertFormat is a scalar as the format of its place has it; ok is false where the
 // format does not understand it.
-func (p *Processor) convert(v value.Value, place schema.Place, now time.Time) (converted value.Value, ok bool) {
+func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Time) (converted value.Value, ok bool) {
 	var types []string
 	for _, sub := range place.All {
 		types = append(types, typesOf(sub)...)
 	}
 	for _, sub := range place.All {
 		name, _ := sub.Get("format")
-		format, ok := p.format(name)
+		format, ok := p.findFormat(name)
 		if !ok || format.Check(v) {
 			continue
 		}
 		converted, ok = format.Convert(v, types, now)
-		return converted, ok || inUnion(place)
+		return converted, ok || isInUnion(place)
 	}
 	return v, true
 }
 
-// inUnion says whether a value may be something else than what a format wants.
-func inUnion(place schema.Place) bool {
+// isInUnion says whether a value may be something else than what a format wants.
+func isInUnion(place schema.Place) bool {
 	return slices.ContainsFunc(place.All, func(sub value.Value) bool {
 		_, any := sub.Get("anyOf")
 		_, one := sub.Get("oneOf")

@@ -28,7 +28,7 @@ func Int(v value.Value) (i int64, ok bool) {
 			return i, true
 		}
 		b, _ := v.Big()
-		return saturate(b), true
+		return clampToInt64(b), true
 	case value.Float:
 		f, _ := v.Float()
 		switch {
@@ -44,13 +44,13 @@ func Int(v value.Value) (i int64, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		return saturate(b), true
+		return clampToInt64(b), true
 	case value.Null, value.List, value.Object:
 	}
 	return 0, false
 }
 
-func saturate(b *big.Int) int64 {
+func clampToInt64(b *big.Int) int64 {
 	switch {
 	case b.IsInt64():
 		return b.Int64()
@@ -79,7 +79,7 @@ func parseInt(s string) (*big.Int, bool) {
 			between = false
 			continue
 		}
-		d, ok := digit(r)
+		d, ok := digitValue(r)
 		if !ok {
 			return nil, false
 		}
@@ -92,9 +92,9 @@ func parseInt(s string) (*big.Int, bool) {
 	return new(big.Int).SetString(digits.String(), 10)
 }
 
-// digit is the value of a decimal digit. The digits of a script stand in blocks
+// digitValue is the value of a decimal digit. The digits of a script stand in blocks
 // of ten that begin with zero.
-func digit(r rune) (byte, bool) {
+func digitValue(r rune) (byte, bool) {
 	if r >= '0' && r <= '9' {
 		return byte(r - '0'), true
 	}
@@ -151,8 +151,8 @@ func floatText(f float64) string {
 	return prompt.Text(value.OfFloat(f))
 }
 
-// text prints a variable; null prints nothing.
-func text(v value.Value) string {
+// varText prints a variable; null prints nothing.
+func varText(v value.Value) string {
 	if v.IsNull() {
 		return ""
 	}

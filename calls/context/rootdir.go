@@ -15,9 +15,9 @@ import (
 // maxText is how much of a text file is read, in bytes.
 const maxText = 1 << 20
 
-// place is a directory of which files are read, and none outside it: symbolic
+// rootDir is a directory of which files are read, and none outside it: symbolic
 // links that lead out are refused.
-type place struct {
+type rootDir struct {
 	root *os.Root
 	// shown is the path as the user gave it, cleaned, with slashes: what the model
 	// is told must not depend on the machine.
@@ -26,24 +26,24 @@ type place struct {
 	path string
 }
 
-// open opens a directory; a relative one starts at dir, ~ is the home directory.
-func open(dir, given string) (*place, error) {
-	path, err := locate(dir, given)
+// openDir opens a directory; a relative one starts at dir, ~ is the home directory.
+func openDir(dir, given string) (*rootDir, error) {
+	path, err := absolutePath(dir, given)
 	if err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	}
-	return &place{root: root, shown: shown(given), path: path}, nil
+	return &rootDir{root: root, shown: shownPath(given), path: path}, nil
 }
 
-// shown is a path as the model gets to see it.
-func shown(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
+// shownPath is a path as the model gets to see it.
+func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
 
-// locate makes a path absolute.
-func locate(dir, given string) (string, error) {
+// absolutePath makes a path absolute.
+func absolutePath(dir, given string) (string, error) {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -57,10 +57,10 @@ func locate(dir, given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// text reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
+// readText reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
 // [maxText] is cut after a line, and note says so.
-func (p *place) text(name string) (text, note string, err error) {
-	data, size, err := p.read(name, maxText)
+func (p *rootDir) readText(name string) (text, note string, err error) {
+	data, size, err := p.readFile(name, maxText)
 	if err != nil {
 		return "", "", err
 	}
@@ -74,13 +74,13 @@ func (p *place) text(name string) (text, note string, err error) {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
 }
 
-// read reads at most limit bytes of a regular file, and tells its size. Nothing
+// readFile reads at most limit bytes of a regular file, and tells its size. Nothing
 // else is opened: opening a named pipe would wait for its other end.
-func (p *place) read(name string, limit int64) (data []byte, size int64, err error) {
+func (p *rootDir) readFile(name string, limit int64) (data []byte, size int64, err error) {
 	info, err := p.root.Stat(name)
 	switch {
 	case err != nil:
-		return nil, 0, cause(err)
+		return nil, 0, withoutPath(err)
 	case info.IsDir():
 		return nil, 0, errors.New("it is a directory")
 	case !info.Mode().IsRegular():
@@ -88,18 +88,18 @@ func (p *place) read(name string, limit int64) (data []byte, size int64, err err
 	}
 	f, err := p.root.Open(name)
 	if err != nil {
-		return nil, 0, cause(err)
+		return nil, 0, withoutPath(err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
-		return nil, 0, cause(err)
+		return nil, 0, withoutPath(err)
 	}
 	return data, max(info.Size(), int64(len(data))), nil
 }
 
-// within is the path of a file relative to the place, if it lies below it.
-func (p *place) within(file string) (string, bool) {
+// relativePath is the path of a file relative to the place, if it lies below it.
+func (p *rootDir) relativePath(file string) (string, bool) {
 	bases := []string{p.path}
 	if resolved, err := filepath.EvalSymlinks(p.path); err == nil && resolved != p.path {
 		bases = append(bases, resolved)
@@ -112,14 +112,14 @@ func (p *place) within(file string) (string, bool) {
 	return "", false
 }
 
-func (p *place) close() {
+func (p *rootDir) close() {
 	if p != nil {
 		_ = p.root.Close() // it was only read
 	}
 }
 
-// cause is an error of a file without the path, which the message names.
-func cause(err error) error {
+// withoutPath is an error of a file without the path, which the message names.
+func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

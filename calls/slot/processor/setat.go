@@ -9,78 +9,78 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// copied is a deep copy, which may be changed in place.
-func copied(v value.Value) value.Value {
+// deepCopy is a deep copy, which may be changed in place.
+func deepCopy(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
-			items[i] = copied(item)
+			items[i] = deepCopy(item)
 		}
 		return value.OfList(items...)
 	case value.Object:
 		m := value.NewMap(v.Map().Len())
 		for key, member := range v.Map().All() {
-			m.Set(key, copied(member))
+			m.Set(key, deepCopy(member))
 		}
 		return value.OfMap(m)
 	}
 	return v
 }
 
-// put sets x at tokens inside v, which it changes in place; path is the way to v.
+// setAt sets x at tokens inside v, which it changes in place; path is the way to v.
 // Values in the way that cannot have members, or cannot be there, are replaced only
 // where yield says so.
-func (p *Processor) put(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
+func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
 	if len(tokens) == 0 {
 		return x, nil
 	}
 	token, below := tokens[0], append(slices.Clip(path), tokens[0])
-	if yield != nil && yield(join(path)) && p.misplaced(v, path) {
-		return p.put(p.container(path, token), path, tokens, x, nil)
+	if yield != nil && yield(formatPointer(path)) && p.isMisplaced(v, path) {
+		return p.setAt(p.newContainer(path, token), path, tokens, x, nil)
 	}
 	switch v.Kind() {
 	case value.Object:
 		next, has := v.Map().Get(token)
-		next, err := p.into(next, has, below, tokens[1:], x, yield)
+		next, err := p.setBelow(next, has, below, tokens[1:], x, yield)
 		if err == nil {
 			v.Map().Set(token, next)
 		}
 		return v, err
 	case value.List:
-		i, err := position(token, len(v.List()))
+		i, err := arrayIndex(token, len(v.List()))
 		if err != nil {
-			return v, fmt.Errorf("%w: the array at %q has %d items", err, join(path), len(v.List()))
+			return v, fmt.Errorf("%w: the array at %q has %d items", err, formatPointer(path), len(v.List()))
 		}
 		if i == len(v.List()) {
-			next, err := p.into(value.Value{}, false, below, tokens[1:], x, yield)
+			next, err := p.setBelow(value.Value{}, false, below, tokens[1:], x, yield)
 			if err != nil {
 				return v, err
 			}
 			return value.OfList(append(slices.Clip(v.List()), next)...), nil
 		}
-		next, err := p.into(v.List()[i], true, below, tokens[1:], x, yield)
+		next, err := p.setBelow(v.List()[i], true, below, tokens[1:], x, yield)
 		if err == nil {
 			v.List()[i] = next
 		}
 		return v, err
 	}
-	return v, fmt.Errorf("the value at %q is no object and no array", join(path))
+	return v, fmt.Errorf("the value at %q is no object and no array", formatPointer(path))
 }
 
-// into is put for a value that may not be there yet.
-func (p *Processor) into(v value.Value, has bool, path, tokens []string, x value.Value, yield func(string) bool) (value.Value, error) {
+// setBelow is put for a value that may not be there yet.
+func (p *Processor) setBelow(v value.Value, has bool, path, tokens []string, x value.Value, yield func(string) bool) (value.Value, error) {
 	if !has && len(tokens) > 0 {
-		v = p.container(path, tokens[0])
+		v = p.newContainer(path, tokens[0])
 	}
-	return p.put(v, path, tokens, x, yield)
+	return p.setAt(v, path, tokens, x, yield)
 }
 
-// container is the empty array or object that the schema wants at a place. Where it
+// newContainer is the empty array or object that the schema wants at a place. Where it
 // takes both, or does not say, the next token decides.
-func (p *Processor) container(path []string, next string) value.Value {
+func (p *Processor) newContainer(path []string, next string) value.Value {
 	list, object, named := false, false, false
-	for _, sub := range p.schema.Describe(join(path)).All {
+	for _, sub := range p.schema.Describe(formatPointer(path)).All {
 		types := typesOf(sub)
 		_, items := sub.Get("items")
 		properties, _ := sub.Get("properties")
@@ -96,22 +96,22 @@ func (p *Processor) container(path []string, next string) value.Value {
 	return value.OfMap(nil)
 }
 
-// misplaced says whether v has no members, or the schema takes no value of its kind
+// isMisplaced says whether v has no members, or the schema takes no value of its kind
 // at the place.
-func (p *Processor) misplaced(v value.Value, path []string) bool {
+func (p *Processor) isMisplaced(v value.Value, path []string) bool {
 	kind := v.Kind()
 	if kind != value.Object && kind != value.List {
 		return true
 	}
 	var types []string
-	for _, sub := range p.schema.Describe(join(path)).All {
+	for _, sub := range p.schema.Describe(formatPointer(path)).All {
 		types = append(types, typesOf(sub)...)
 	}
 	return len(types) > 0 && !slices.Contains(types, kind.String())
 }
 
-// position reads an index into an array of n items; n is the place after the last.
-func position(token string, n int) (int, error) {
+// arrayIndex reads an index into an array of n items; n is the place after the last.
+func arrayIndex(token string, n int) (int, error) {
 	if token == "-" {
 		return n, nil
 	}
@@ -125,8 +125,8 @@ func position(token string, n int) (int, error) {
 	return i, nil
 }
 
-// remove takes what is at tokens out of v, in place.
-func remove(v value.Value, tokens []string) value.Value {
+// removeAt takes what is at tokens out of v, in place.
+func removeAt(v value.Value, tokens []string) value.Value {
 	if len(tokens) == 0 {
 		return v
 	}
@@ -139,10 +139,10 @@ func remove(v value.Value, tokens []string) value.Value {
 		i, _ := strconv.Atoi(tokens[0])
 		return value.OfList(slices.Delete(v.List(), i, i+1)...)
 	case v.Kind() == value.Object:
-		v.Map().Set(tokens[0], remove(next, tokens[1:]))
+		v.Map().Set(tokens[0], removeAt(next, tokens[1:]))
 	default:
 		i, _ := strconv.Atoi(tokens[0])
-		v.List()[i] = remove(next, tokens[1:])
+		v.List()[i] = removeAt(next, tokens[1:])
 	}
 	return v
 }
@@ -160,14 +160,14 @@ func typesOf(schema value.Value) (names []string) {
 	return names
 }
 
-// within says whether pointer is base or below it.
-func within(pointer, base string) bool {
+// isWithin says whether pointer is base or below it.
+func isWithin(pointer, base string) bool {
 	return strings.HasPrefix(pointer, base) && (len(pointer) == len(base) || pointer[len(base)] == '/')
 }
 
-// before says whether the place a comes before b in a value whose objects have no
+// comparePlaces says whether the place a comes before b in a value whose objects have no
 // order: token by token, numbers by value.
-func before(a, b []string) int {
+func comparePlaces(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		i, errX := strconv.Atoi(x)
 		j, errY := strconv.Atoi(y)

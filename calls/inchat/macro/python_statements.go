@@ -1,17 +1,17 @@
 package macro
 
-// block reads the statements of lines that are moved in by indent.
-func (t *translator) block(indent int) []stmt {
+// parseBlock reads the statements of lines that are moved in by indent.
+func (t *translator) parseBlock(indent int) []stmt {
 	if t.depth++; t.depth > maxPyNested {
 		t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()
 	var stmts []stmt
 	for t.err == nil && t.peek().kind != 0 {
-		if t.is("if") {
-			stmts = append(stmts, t.branch(indent))
+		if t.nextIs("if") {
+			stmts = append(stmts, t.parseIf(indent))
 		} else {
-			stmts = append(stmts, t.line()...)
+			stmts = append(stmts, t.parseLine()...)
 		}
 		if next := t.peek(); next.kind != 'l' || next.indent != indent {
 			break
@@ -21,32 +21,32 @@ func (t *translator) block(indent int) []stmt {
 	return stmts
 }
 
-// line reads simple statements with semicolons between them.
-func (t *translator) line() []stmt {
+// parseLine reads simple statements with semicolons between them.
+func (t *translator) parseLine() []stmt {
 	var stmts []stmt
 	for {
-		stmts = append(stmts, t.simple())
+		stmts = append(stmts, t.parseSimple())
 		if !t.accept(";") || t.peek().kind == 0 || t.peek().kind == 'l' {
 			return stmts
 		}
 	}
 }
 
-func (t *translator) simple() stmt {
+func (t *translator) parseSimple() stmt {
 	if t.peek().kind == 'n' && t.at+1 < len(t.tokens) && t.tokens[t.at+1].kind == 'o' && t.tokens[t.at+1].text == "=" {
 		name := t.peek().text
 		t.at += 2
-		s := stmt{name: "v_" + name, expr: t.compiled()}
+		s := stmt{name: "v_" + name, expr: t.compileExpr()}
 		t.locals[name] = true
 		return s
 	}
-	tuple := t.tuple()
-	return stmt{expr: t.compiled(), tuple: tuple}
+	tuple := t.isTuple()
+	return stmt{expr: t.compileExpr(), tuple: tuple}
 }
 
-// tuple looks ahead: does the whole rest stand in one pair of parentheses with a
+// isTuple looks ahead: does the whole rest stand in one pair of parentheses with a
 // comma in it?
-func (t *translator) tuple() bool {
+func (t *translator) isTuple() bool {
 	depth, comma := 0, false
 	for i := t.at; i < len(t.tokens); i++ {
 		if t.tokens[i].kind != 'o' {
@@ -70,20 +70,20 @@ func (t *translator) tuple() bool {
 	return false
 }
 
-// branch reads an if, whose blocks follow in the line or on lines of their own.
-func (t *translator) branch(indent int) stmt {
+// parseIf reads an if, whose blocks follow in the line or on lines of their own.
+func (t *translator) parseIf(indent int) stmt {
 	t.at++ // if, elif
-	s := stmt{isIf: true, expr: t.compiled()}
-	s.body = t.suite()
+	s := stmt{isIf: true, expr: t.compileExpr()}
+	s.body = t.parseSuite()
 	next := t.at
 	if t.peek().kind == 'l' && t.peek().indent == indent {
 		t.at++
 	}
 	switch {
-	case t.is("elif"):
-		s.rest = []stmt{t.branch(indent)}
+	case t.nextIs("elif"):
+		s.rest = []stmt{t.parseIf(indent)}
 	case t.accept("else"):
-		s.rest = t.suite()
+		s.rest = t.parseSuite()
 	default:
 		if t.err == nil {
 			t.at = next
@@ -92,11 +92,11 @@ func (t *translator) branch(indent int) stmt {
 	return s
 }
 
-func (t *translator) suite() []stmt {
+func (t *translator) parseSuite() []stmt {
 	t.expect(":")
 	if tok := t.peek(); tok.kind == 'l' {
 		t.at++
-		return t.block(tok.indent)
+		return t.parseBlock(tok.indent)
 	}
-	return t.line()
+	return t.parseLine()
 }

@@ -10,7 +10,7 @@ import (
 // fillByText asks for the missing values in words, and finds them in what the
 // model says.
 func fillByText(ctx context.Context, w *Work) error {
-	prompt, parts, err := w.prompt(ctx, false)
+	prompt, parts, err := w.renderPrompt(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func fillByText(ctx context.Context, w *Work) error {
 	if err != nil {
 		return err
 	}
-	answer, ok := w.object(text)
+	answer, ok := w.findObject(text)
 	if !ok {
 		w.Warn("llm: the answer holds no JSON object")
 		return nil

@@ -32,8 +32,8 @@ var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"inputs":             func(_ Input, vars *calls.Vars) value.Value { return vars.Inputs },
 }
 
-// names finds where the value of a variable comes from.
-type names struct {
+// variableNames finds where the value of a variable comes from.
+type variableNames struct {
 	given     *value.Map // by the parameter variables
 	functions calls.Functions
 	// What the step sees; vars is nil before a flow runs.
@@ -53,12 +53,12 @@ type source struct {
 // find looks for the name as a whole, then for its beginning before a dot, whose
 // value has the rest as members. The prefix vars. of templates may stand before
 // a name.
-func (n names) find(name string) (source, bool) {
-	if s, ok := n.root(name); ok {
+func (n variableNames) find(name string) (source, bool) {
+	if s, ok := n.findRoot(name); ok {
 		return s, true
 	}
 	for end := strings.LastIndexByte(name, '.'); end > 0; end = strings.LastIndexByte(name[:end], '.') {
-		if s, ok := n.root(name[:end]); ok {
+		if s, ok := n.findRoot(name[:end]); ok {
 			for member := range strings.SplitSeq(name[end+1:], ".") {
 				s.path += "/" + value.Escape(member)
 			}
@@ -71,11 +71,11 @@ func (n names) find(name string) (source, bool) {
 	return source{}, false
 }
 
-func (n names) root(name string) (source, bool) {
+func (n variableNames) findRoot(name string) (source, bool) {
 	if v, ok := n.given.Get(name); ok {
 		return source{root: name, known: &v}, true
 	}
-	if memoryVariable(name) {
+	if isMemoryVariable(name) {
 		return source{root: name}, true
 	}
 	if of, ok := state[name]; ok {
@@ -97,10 +97,10 @@ func (n names) root(name string) (source, bool) {
 	return source{}, false
 }
 
-func memoryVariable(name string) bool { return name == shortTerm || name == longTerm }
+func isMemoryVariable(name string) bool { return name == shortTerm || name == longTerm }
 
-// all lists the variables that can be named, for hints.
-func (n names) all() []string {
+// allNames lists the variables that can be named, for hints.
+func (n variableNames) allNames() []string {
 	list := append(slices.Sorted(maps.Keys(state)), shortTerm, longTerm)
 	list = append(list, n.given.Keys()...)
 	if n.vars != nil {
@@ -112,75 +112,75 @@ func (n names) all() []string {
 	return append(list, n.functions.VariableNames()...)
 }
 
-// unknown is what a template names and nobody gives.
-type unknown struct {
+// unknownName is what a template names and nobody gives.
+type unknownName struct {
 	problem  schema.Problem
 	variable string // "" for an importance function
 }
 
-// unknowns looks every name of the template up, in order.
-func (n names) unknowns(modules []module) (list []unknown) {
+// findUnknown looks every name of the template up, in order.
+func (n variableNames) findUnknown(modules []module) (list []unknownName) {
 	for i, m := range modules {
 		if f := m.Importance.name; f != "" {
-			if p := n.unjudged(f); p != nil {
+			if p := n.importanceProblem(f); p != nil {
 				p.Pointer = fmt.Sprintf("/context_template/%d/importance_func", i)
-				list = append(list, unknown{problem: *p})
+				list = append(list, unknownName{problem: *p})
 			}
 		}
 		for j, s := range m.Segments {
-			if !s.variable() {
+			if !s.isVariable() {
 				continue
 			}
-			if p := n.unfound(s.Value); p != nil {
+			if p := n.variableProblem(s.Value); p != nil {
 				p.Pointer = fmt.Sprintf("/context_template/%d/segments/%d/value", i, j)
-				list = append(list, unknown{variable: s.Value, problem: *p})
+				list = append(list, unknownName{variable: s.Value, problem: *p})
 			}
 		}
 	}
 	return list
 }
 
-// unjudged is what is wrong with the name of an importance function; nil where it
+// importanceProblem is what is wrong with the name of an importance function; nil where it
 // can be asked: it is one, or a variable.
-func (n names) unjudged(name string) *schema.Problem {
+func (n variableNames) importanceProblem(name string) *schema.Problem {
 	if err := calls.Unusable(n.functions, name); err != nil {
-		return unusable("importance function", name, err)
+		return unusableProblem("importance function", name, err)
 	}
 	if _, ok := n.functions.Importance(name); ok {
 		return nil
 	}
 	if s, ok := n.find(name); ok {
-		return n.unresolved(name, s)
+		return n.pluginProblem(name, s)
 	}
-	near := value.Nearest(name, append(n.functions.ImportanceNames(), n.all()...))
+	near := value.Nearest(name, append(n.functions.ImportanceNames(), n.allNames()...))
 	return &schema.Problem{
 		Keyword: "unknown", Message: fmt.Sprintf("unknown importance function %q", name),
 		Hint: didYouMean(near, "there are "+strings.Join(n.functions.ImportanceNames(), ", ")),
 	}
 }
 
-// unfound is what is wrong with the name of a variable; nil where it has a value.
-func (n names) unfound(name string) *schema.Problem {
+// variableProblem is what is wrong with the name of a variable; nil where it has a value.
+func (n variableNames) variableProblem(name string) *schema.Problem {
 	if s, ok := n.find(name); ok {
-		return n.unresolved(name, s)
+		return n.pluginProblem(name, s)
 	}
 	return &schema.Problem{
 		Keyword: "unknown", Message: fmt.Sprintf("unknown variable %q", name),
-		Hint: didYouMean(value.Nearest(name, n.all()), "give it under variables, or trust a plugin that gives it"),
+		Hint: didYouMean(value.Nearest(name, n.allNames()), "give it under variables, or trust a plugin that gives it"),
 	}
 }
 
-// unresolved is why the plugin of a variable cannot be asked.
-func (n names) unresolved(name string, s source) *schema.Problem {
+// pluginProblem is why the plugin of a variable cannot be asked.
+func (n variableNames) pluginProblem(name string, s source) *schema.Problem {
 	if s.resolver != nil {
 		if err := calls.Unusable(n.functions, "vars."+s.root); err != nil {
-			return unusable("variable", name, err)
+			return unusableProblem("variable", name, err)
 		}
 	}
 	return nil
 }
 
-func unusable(what, name string, err error) *schema.Problem {
+func unusableProblem(what, name string, err error) *schema.Problem {
 	return &schema.Problem{
 		Keyword: "unusable", Message: fmt.Sprintf("the %s %q cannot be used: %v", what, name, err), Hint: calls.HintOf(err),
 	}

@@ -31,7 +31,7 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 	if yes, ok := YesOrNo(text); ok && slices.Contains(names, "boolean") {
 		return yes, nil
 	}
-	return value.Value{}, fmt.Errorf("%q is no %s: %w", clip(text), strings.Join(names, " or "), err)
+	return value.Value{}, fmt.Errorf("%q is no %s: %w", truncate(text), strings.Join(names, " or "), err)
 }
 
 // YesOrNo reads a boolean as people write it.

@@ -15,8 +15,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// guard runs a function of others: it has a deadline, and a panic is an error.
-func (b *build) guard(ctx context.Context, work func(context.Context) error) (err error) {
+// callForeign runs a function of others: it has a deadline, and a panic is an error.
+func (b *builder) callForeign(ctx context.Context, work func(context.Context) error) (err error) {
 	within, cancel := context.WithTimeout(ctx, b.settings.timeout)
 	defer cancel()
 	defer func() {
@@ -32,8 +32,8 @@ func (b *build) guard(ctx context.Context, work func(context.Context) error) (er
 
 // newState is what functions may know. The dialogue is fetched for them; the
 // memories are not, before one asks.
-func (b *build) newState() plugins.State {
-	d := b.history()
+func (b *builder) newState() plugins.State {
+	d := b.dialogueOrWarn()
 	vars := b.env.Vars
 	known := make(map[string]json.RawMessage, len(vars.Resolved)+b.params.Variables.Len()+4)
 	for _, name := range []string{"question", "summary", "facts", "inputs"} {
@@ -67,9 +67,9 @@ func (b *build) newState() plugins.State {
 	return s
 }
 
-// fetch gets the values of variables that are not fetched yet, in one batch per
+// fetchVariables gets the values of variables that are not fetched yet, in one batch per
 // resolver. A failure is kept with the variable; only the end of ctx is an error.
-func (b *build) fetch(ctx context.Context, variables []string) error {
+func (b *builder) fetchVariables(ctx context.Context, variables []string) error {
 	type batch struct {
 		resolver plugins.Resolver
 		roots    []string
@@ -85,9 +85,9 @@ func (b *build) fetch(ctx context.Context, variables []string) error {
 		case s.known != nil:
 			b.fetched[s.root] = fetched{value: *s.known}
 		case s.resolver == nil:
-			b.fetched[s.root] = fetched{value: b.recall(s.root)}
+			b.fetched[s.root] = fetched{value: b.recallMemory(s.root)}
 		default:
-			i := slices.IndexFunc(batches, func(other *batch) bool { return same(other.resolver, s.resolver) })
+			i := slices.IndexFunc(batches, func(other *batch) bool { return sameResolver(other.resolver, s.resolver) })
 			if i < 0 {
 				i = len(batches)
 				batches = append(batches, &batch{resolver: s.resolver})
@@ -97,15 +97,15 @@ func (b *build) fetch(ctx context.Context, variables []string) error {
 	}
 	for _, batch := range batches {
 		var values map[string]json.RawMessage
-		err := b.guard(ctx, func(ctx context.Context) (err error) {
+		err := b.callForeign(ctx, func(ctx context.Context) (err error) {
 			values, err = batch.resolver.Resolve(ctx, b.state(), batch.roots)
 			return err
 		})
 		for _, root := range batch.roots {
-			b.fetched[root] = one(values, root, err)
+			b.fetched[root] = resolvedValue(values, root, err)
 		}
 		if ctx.Err() != nil {
-			return over(ctx, err)
+			return causeOfEnd(ctx, err)
 		}
 	}
 	if ctx.Err() != nil {
@@ -114,7 +114,7 @@ func (b *build) fetch(ctx context.Context, variables []string) error {
 	return nil
 }
 
-func one(values map[string]json.RawMessage, root string, err error) fetched {
+func resolvedValue(values map[string]json.RawMessage, root string, err error) fetched {
 	if err != nil {
 		return fetched{err: err}
 	}
@@ -126,16 +126,16 @@ func one(values map[string]json.RawMessage, root string, err error) fetched {
 	return fetched{v, err}
 }
 
-// same compares resolvers; functions, which cannot be compared, are different.
-func same(a, b plugins.Resolver) bool {
+// sameResolver compares resolvers; functions, which cannot be compared, are different.
+func sameResolver(a, b plugins.Resolver) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// recall is the value of a variable that comes from memory, and notes what was
+// recallMemory is the value of a variable that comes from memory, and notes what was
 // left out of it.
-func (b *build) recall(name string) value.Value {
+func (b *builder) recallMemory(name string) value.Value {
 	if name == shortTerm {
-		d := b.history()
+		d := b.dialogueOrWarn()
 		if d.total > len(d.lines) {
 			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
 		}
@@ -155,8 +155,8 @@ func (b *build) recall(name string) value.Value {
 	return value.OfString(strings.Join(lines, "\n"))
 }
 
-// history is the dialogue, empty with a warning where it cannot be read.
-func (b *build) history() dialogue {
+// dialogueOrWarn is the dialogue, empty with a warning where it cannot be read.
+func (b *builder) dialogueOrWarn() dialogue {
 	d, err := b.dialogue()
 	if err != nil {
 		b.warn("the short-term memory cannot be read: %v", err)
@@ -164,13 +164,13 @@ func (b *build) history() dialogue {
 	return d
 }
 
-func (b *build) loadDialogue(ctx context.Context) (d dialogue, err error) {
+func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	turns := b.params.Memory.short
 	if b.settings.MaxTurns == 0 {
 		return dialogue{total: len(turns)}, nil
 	}
 	if !b.params.Memory.shortGiven {
-		err = b.guard(ctx, func(ctx context.Context) (err error) {
+		err = b.callForeign(ctx, func(ctx context.Context) (err error) {
 			turns, err = b.env.Memory.Recent(ctx, b.env.Vars.Scope, b.settings.MaxTurns)
 			return err
 		})
@@ -190,7 +190,7 @@ func (b *build) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	return d, nil
 }
 
-func (b *build) loadMemories(ctx context.Context) (list []recalled, err error) {
+func (b *builder) loadMemories(ctx context.Context) (list []recalledMemory, err error) {
 	limit := b.settings.MaxMemories
 	if b.params.Memory.longGiven {
 		return b.params.Memory.long[:min(limit, len(b.params.Memory.long))], nil
@@ -198,18 +198,18 @@ func (b *build) loadMemories(ctx context.Context) (list []recalled, err error) {
 	if limit == 0 || strings.TrimSpace(b.in.UserInput) == "" { // nothing to look for
 		return nil, nil
 	}
-	err = b.guard(ctx, func(ctx context.Context) error {
+	err = b.callForeign(ctx, func(ctx context.Context) error {
 		found, err := b.env.Memory.Retrieve(ctx, b.env.Vars.Scope, b.in.UserInput, limit)
 		for _, r := range found {
-			list = append(list, recalled{r.Text, &r.Score})
+			list = append(list, recalledMemory{r.Text, &r.Score})
 		}
 		return err
 	})
 	return list, err
 }
 
-// lookup is the value of a variable that was fetched.
-func (b *build) lookup(name string) (value.Value, error) {
+// fetchedValue is the value of a variable that was fetched.
+func (b *builder) fetchedValue(name string) (value.Value, error) {
 	s, ok := b.names.find(name)
 	if !ok {
 		return value.Value{}, errors.New("it is unknown")
@@ -220,7 +220,7 @@ func (b *build) lookup(name string) (value.Value, error) {
 	}
 	v, ok := f.value.At(s.path)
 	if !ok {
-		return v, fmt.Errorf("%s has no %s", s.root, dotted(s.path))
+		return v, fmt.Errorf("%s has no %s", s.root, dottedPath(s.path))
 	}
 	return v, nil
 }

@@ -58,20 +58,20 @@ func (b *builder) warn(format string, args ...any) {
 
 const maxWarnings = 100
 
-// collect reads all entries.
-func (b *builder) collect(presets, books value.Value) {
-	flat := flatten(nil, books, false)
+// collectEntries reads all entries.
+func (b *builder) collectEntries(presets, books value.Value) {
+	flat := flattenBooks(nil, books, false)
 	b.candidates = make([]candidate, 0, len(presets.List())+len(flat))
 	b.conditions = map[string]*condition{}
 	for i, v := range presets.List() {
-		b.candidates = append(b.candidates, b.preset(v, i))
+		b.candidates = append(b.candidates, b.readPreset(v, i))
 	}
-	if k := books.Kind(); k != value.List && k != value.Object && !empty(books) {
+	if k := books.Kind(); k != value.List && k != value.Object && !isEmpty(books) {
 		b.warn("world_books is %s: want a list of entries, or an object", k)
 	}
 	index := len(presets.List())
 	for _, v := range flat {
-		b.candidates = append(b.candidates, b.worldBook(v, index))
+		b.candidates = append(b.candidates, b.readWorldBook(v, index))
 		if v.Kind() == value.Object {
 			index++
 		}
@@ -79,34 +79,34 @@ func (b *builder) collect(presets, books value.Value) {
 	b.warnDeprecated()
 }
 
-// flatten appends the entries of world books in any shape: a list of them,
+// flattenBooks appends the entries of world books in any shape: a list of them,
 // nested, {entries: a list or a map}, {world_book: ...}, or one entry. What is no
 // entry is appended too, so that the trace can name it. Lists directly in entries
 // are no books.
-func flatten(flat []value.Value, v value.Value, inEntries bool) []value.Value {
+func flattenBooks(flat []value.Value, v value.Value, inEntries bool) []value.Value {
 	switch v.Kind() {
 	case value.List:
 		if inEntries {
 			return append(flat, v)
 		}
 		for _, item := range v.List() {
-			flat = flatten(flat, item, false)
+			flat = flattenBooks(flat, item, false)
 		}
 		return flat
 	case value.Object:
 		if entries, _ := v.Get("entries"); entries.Kind() == value.List {
 			for _, item := range entries.List() {
-				flat = flatten(flat, item, true)
+				flat = flattenBooks(flat, item, true)
 			}
 			return flat
 		} else if entries.Kind() == value.Object {
 			for _, item := range entries.Map().All() {
-				flat = flatten(flat, item, true)
+				flat = flattenBooks(flat, item, true)
 			}
 			return flat
 		}
 		if book, _ := v.Get("world_book"); book.Kind() == value.Object || book.Kind() == value.List {
-			return flatten(flat, book, false)
+			return flattenBooks(flat, book, false)
 		}
 		if v.Map().Len() == 0 {
 			return flat
@@ -114,23 +114,23 @@ func flatten(flat []value.Value, v value.Value, inEntries bool) []value.Value {
 		return append(flat, v)
 	case value.Null, value.Bool, value.Int, value.Float, value.String:
 	}
-	if empty(v) {
+	if isEmpty(v) {
 		return flat
 	}
 	return append(flat, v)
 }
 
-// preset reads one preset entry; i is its place.
-func (b *builder) preset(v value.Value, i int) candidate {
+// readPreset reads one preset entry; i is its place.
+func (b *builder) readPreset(v value.Value, i int) candidate {
 	c := candidate{kind: kindPreset, index: i, entry: v.Map(), role: "user"}
 	if c.entry == nil {
 		c.name = strconv.Itoa(i)
 		c.leaveOut("not an entry but %s", v.Kind())
 		return c
 	}
-	c.name = firstOf(c.entry, strconv.Itoa(i), "identifier", "name")
+	c.name = firstField(c.entry, strconv.Itoa(i), "identifier", "name")
 	if given, ok := c.entry.Get("role"); ok {
-		if role := strings.ToLower(plain(given)); isRole(role) {
+		if role := strings.ToLower(plainText(given)); isRole(role) {
 			c.role = role
 		}
 	}
@@ -139,25 +139,25 @@ func (b *builder) preset(v value.Value, i int) candidate {
 		if !has {
 			c.leaveOut("it has no position; only in-chat presets go into the chat")
 		} else {
-			c.leaveOut("position %s is not in-chat", clip(position.JSON()))
+			c.leaveOut("position %s is not in-chat", truncate(position.JSON()))
 		}
 		return c
 	}
-	b.read(&c)
+	b.readCommonFields(&c)
 	return c
 }
 
-// worldBook reads one world-book entry; index is its place among all entries.
-func (b *builder) worldBook(v value.Value, index int) candidate {
+// readWorldBook reads one world-book entry; index is its place among all entries.
+func (b *builder) readWorldBook(v value.Value, index int) candidate {
 	c := candidate{kind: kindWorldBook, index: index, entry: v.Map(), role: "system"}
 	if c.entry == nil {
 		c.name = strconv.Itoa(index)
 		c.leaveOut("not an entry but %s", v.Kind())
 		return c
 	}
-	c.name = firstOf(c.entry, "", "name", "comment")
+	c.name = firstField(c.entry, "", "name", "comment")
 	if id, ok := c.entry.Get("id"); c.name == "" && ok && !id.IsNull() {
-		c.name = plain(id)
+		c.name = plainText(id)
 	} else if c.name == "" {
 		c.name = strconv.Itoa(index)
 	}
@@ -169,12 +169,12 @@ func (b *builder) worldBook(v value.Value, index int) candidate {
 		c.leaveOut("position %s is outside of the chat", s)
 		return c
 	}
-	b.read(&c)
+	b.readCommonFields(&c)
 	return c
 }
 
-// read reads what presets and world-book entries have in common.
-func (b *builder) read(c *candidate) {
+// readCommonFields reads what presets and world-book entries have in common.
+func (b *builder) readCommonFields(c *candidate) {
 	if enabled, ok := c.entry.Get("enabled"); ok {
 		if on, isBool := enabled.Bool(); isBool && !on {
 			c.leaveOut("disabled")
@@ -191,14 +191,14 @@ func (b *builder) read(c *candidate) {
 		return
 	}
 	var ok bool
-	if c.depth, ok = whole(c.entry, "depth", 0); !ok {
+	if c.depth, ok = intField(c.entry, "depth", 0); !ok {
 		depth, _ := c.entry.Get("depth")
-		c.leaveOut("depth %s is not an integer", clip(depth.JSON()))
+		c.leaveOut("depth %s is not an integer", truncate(depth.JSON()))
 		return
 	}
-	if c.order, ok = whole(c.entry, "order", defaultOrder); !ok {
+	if c.order, ok = intField(c.entry, "order", defaultOrder); !ok {
 		order, _ := c.entry.Get("order")
-		c.leaveOut("order %s is not an integer", clip(order.JSON()))
+		c.leaveOut("order %s is not an integer", truncate(order.JSON()))
 		return
 	}
 	if c.order == 0 {
@@ -206,23 +206,23 @@ func (b *builder) read(c *candidate) {
 	}
 	mode, _ := c.entry.Get("mode")
 	if s, _ := mode.Str(); s == "conditional" {
-		c.cond = b.condition(c)
+		c.cond = b.conditionOf(c)
 		return
 	}
 	c.reason = "always"
 }
 
-// whole is an integer field; what is missing or empty takes the default.
-func whole(entry *value.Map, field string, standard int64) (i int64, ok bool) {
+// intField is an integer field; what is missing or empty takes the default.
+func intField(entry *value.Map, field string, standard int64) (i int64, ok bool) {
 	v, _ := entry.Get(field)
-	if empty(v) {
+	if isEmpty(v) {
 		return standard, true
 	}
 	return macro.Int(v)
 }
 
-// empty is Python's notion of what is false: null, false, 0, "", [] and {}.
-func empty(v value.Value) bool {
+// isEmpty is Python's notion of what is false: null, false, 0, "", [] and {}.
+func isEmpty(v value.Value) bool {
 	switch v.Kind() {
 	case value.Null:
 		return true
@@ -243,11 +243,11 @@ func empty(v value.Value) bool {
 	return false
 }
 
-// firstOf is the text of the first field that is not empty.
-func firstOf(entry *value.Map, standard string, fields ...string) string {
+// firstField is the text of the first field that is not empty.
+func firstField(entry *value.Map, standard string, fields ...string) string {
 	for _, f := range fields {
-		if v, _ := entry.Get(f); !empty(v) {
-			return plain(v)
+		if v, _ := entry.Get(f); !isEmpty(v) {
+			return plainText(v)
 		}
 	}
 	return standard
@@ -278,8 +278,8 @@ func (b *builder) warnDeprecated() {
 	}
 }
 
-// clip shortens text for reasons.
-func clip(s string) string {
+// truncate shortens text for reasons.
+func truncate(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."
 	}

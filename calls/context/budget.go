@@ -1,0 +1,88 @@
+package context
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// fixedTokens is what the parts cost that are never cut.
+func (b *builder) fixedTokens(identity, session string, user *userWords, tail []*value.Map) int {
+	count := b.env.Tokens.Count
+	n := count(identity) + count(session) + llm.MessageOverhead
+	if user != nil {
+		n += count(user.text) + count(user.runtime) + llm.MessageOverhead
+		for _, x := range user.skills {
+			n += count(blankLine + skillText(x))
+		}
+		for _, p := range user.images {
+			n += p.tokens
+		}
+	}
+	for _, m := range tail {
+		n += messageTokens(m, b.env.Tokens) + llm.MessageOverhead
+	}
+	return n
+}
+
+// applyBudget cuts what can be cut.
+func (b *builder) applyBudget(fixed int, all []shrinkable) error {
+	limit := b.params.MaxTokens
+	if limit == 0 {
+		return nil
+	}
+	if fixed > limit {
+		return calls.Errorf(calls.Budget, "the identity, the current message and what is appended, with the tool calls that it answers, need %d tokens, more than max_tokens %d", fixed, limit).
+			WithHint("raise max_tokens to %d or more, or shorten identity, current_message, media or append", fixed)
+	}
+	before := make([]int, len(all))
+	for i, c := range all {
+		before[i] = c.neededTokens()
+	}
+	allocateBudget(all, limit-fixed)
+	for i, c := range all {
+		if after := c.neededTokens(); after < before[i] {
+			b.warn("max_tokens %d: %s cut from %d to %d tokens", limit, c.label(), before[i], after)
+		}
+	}
+	return nil
+}
+
+// shrinkable is what shrinks when the budget is short: a section or the history.
+type shrinkable interface {
+	// label names it in messages.
+	label() string
+	// sharePercent is the percentage of the room that is promised to it.
+	sharePercent() int
+	// neededTokens is what it costs as it is now.
+	neededTokens() int
+	// askedTokens is the part of need that comes before all shares.
+	askedTokens() int
+	// shrinkTo cuts it to at most room tokens and gives what it costs then.
+	shrinkTo(room int) int
+}
+
+// allocateBudget cuts to room tokens altogether. What the user asked for comes first;
+// of the rest, each gets what it needs up to its share; what then is left over
+// goes to the first that lack something.
+func allocateBudget(all []shrinkable, room int) {
+	promised := make([]int, len(all))
+	need, shared := 0, room
+	for i, c := range all {
+		need += c.neededTokens()
+		promised[i] = min(c.askedTokens(), shared)
+		shared -= promised[i]
+	}
+	if need <= room {
+		return
+	}
+	spare := room
+	for i, c := range all {
+		promised[i] = min(c.neededTokens(), promised[i]+shared*c.sharePercent()/100)
+		spare -= promised[i]
+	}
+	for i, c := range all {
+		allowed := promised[i] + spare
+		spare = allowed - c.shrinkTo(allowed)
+	}
+}

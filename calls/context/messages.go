@@ -1,0 +1,94 @@
+package context
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/callnode/scheduler/calls/transcript"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// historyMessages is the history that is given, or else what the memory of the flow has of the
+// session.
+func (b *builder) historyMessages(ctx context.Context) []*value.Map {
+	if b.params.History != nil {
+		return b.params.History
+	}
+	turns, err := b.env.Memory.Recent(ctx, b.env.Vars.Scope, transcript.DefaultMaxTurns)
+	if err != nil {
+		b.warn("history: what was said before cannot be read: %v", err)
+	}
+	window := transcript.New(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, b.env.Tokens)
+	for _, t := range turns {
+		window.Add(t)
+	}
+	messages := make([]*value.Map, 0, window.Len())
+	for _, t := range window.Turns() {
+		messages = append(messages, value.Pairs("role", t.Role, "content", t.Content))
+	}
+	b.remembered = len(messages) > 0
+	return messages
+}
+
+func (b *builder) writeHistory(h *history) {
+	reason, from := "kept as it is", ""
+	if b.remembered {
+		reason, from = "said in the session, as the memory has it", " from memory"
+	}
+	for i, m := range h.messages {
+		name := fmt.Sprintf("%d %s%s", i, role(m), from)
+		if i < h.from {
+			b.addLeftOut("history", name, "left out: over the token budget", h.costs[i]-llm.MessageOverhead)
+			continue
+		}
+		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead)
+		b.addMessage(m)
+	}
+}
+
+func (b *builder) writeUserMessage(w *userWords) {
+	b.out.Parts = append(b.out.Parts, b.unsent...)
+	if w == nil {
+		return
+	}
+	count := b.env.Tokens.Count
+	content := make([]value.Value, 0, len(w.images)+1)
+	for _, p := range w.images {
+		b.addMessagePart("image", p.name, "", p.reason(), 0, p.tokens)
+		content = append(content, value.OfMap(value.Pairs("type", "image_url", "image_url", value.Pairs("url", p.url))))
+	}
+	b.addMessagePart("message", "current_message", w.text, "the current message", 0, count(w.text))
+	text := w.text
+	if w.runtime != "" {
+		b.addMessagePart("runtime", "", w.runtime, "runtime_context is message", len(text), count(w.runtime))
+		text += w.runtime
+	}
+	for _, x := range w.skills {
+		body := blankLine + skillText(x)
+		b.addMessagePart("skill", x.Name, body, "asked for by $"+x.Name, len(text), count(body))
+		text += body
+	}
+	if len(w.images) == 0 {
+		b.addMessage(value.Pairs("role", "user", "content", text))
+		return
+	}
+	content = append(content, value.OfMap(value.Pairs("type", "text", "text", text)))
+	b.addMessage(value.Pairs("role", "user", "content", value.OfList(content...)))
+}
+
+func (b *builder) writeAppended(tail []*value.Map) {
+	for i, m := range tail {
+		b.addMessagePart("append", fmt.Sprintf("%d %s", i, role(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens))
+		b.addMessage(m)
+	}
+}
+
+func (b *builder) countTokens() {
+	b.out.Tokens = len(b.out.Messages) * llm.MessageOverhead
+	for _, p := range b.out.Parts {
+		if p.Included {
+			b.out.Tokens += p.Tokens
+		}
+	}
+}
