@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		t.Run(def.Info.Name, func(t *testing.T) {
 			callstest.Run(t, def, func(env *calls.Env) {
-				env.Functions, env.Memory = registry(t), &memory.SnapshotProcessor{Store: heap.New(env.Clock)}
+				env.Functions, env.Memory = registry(t), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, env.Clock)}
 			})
 		})
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
@@ -82,7 +81,7 @@ const (
 )
 
 func TestEmbeddings(t *testing.T) {
-	b := newBench(t, heap.New(nil))
+	b := newBench(t, memorytest.NewStore(t, nil))
 	if got, notes := b.find("Does she go cycling?"); len(got) > 0 || notes != "" {
 		t.Errorf("of an empty store: %q, %q", got, notes)
 	}
@@ -159,7 +158,7 @@ func TestEmbeddingFaults(t *testing.T) {
 		"fewer": func(_ context.Context, _ []string, v [][]float32) ([][]float32, error) { return v[1:], nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, heap.New(nil))
+			b := newBench(t, memorytest.NewStore(t, nil))
 			b.run() // the model is measured
 			b.Embeddings.Timeout = time.Millisecond
 			b.model.Fault = fault
@@ -196,7 +195,7 @@ func TestEmbeddingFaults(t *testing.T) {
 
 // TestEmbeddingPoison: one text that the model refuses does not hold up the others.
 func TestEmbeddingPoison(t *testing.T) {
-	b := newBench(t, heap.New(nil))
+	b := newBench(t, memorytest.NewStore(t, nil))
 	b.model.Fault = func(_ context.Context, texts []string, v [][]float32) ([][]float32, error) {
 		if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "poison") }) {
 			return nil, &llm.Error{Message: "refused", Status: 400}
@@ -288,7 +287,7 @@ func TestEmbeddingServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t, heap.New(nil))
+	b := newBench(t, memorytest.NewStore(t, nil))
 	b.Embeddings = &memory.Embeddings{Embedder: provider.Embedder("small", 0), Timeout: 5 * time.Second}
 	answer = well
 	b.run()

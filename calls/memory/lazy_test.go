@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/llm"
 )
 
@@ -22,7 +22,7 @@ func TestLazy(t *testing.T) {
 		if fails != nil {
 			return nil, fails
 		}
-		return &memory.SnapshotProcessor{Store: heap.New(nil)}, nil
+		return &memory.SnapshotProcessor{Store: memorytest.NewStore(t, nil)}, nil
 	})
 	env := calls.NewEnv()
 	env.Memory = lazy
@@ -87,7 +87,7 @@ func (waiting) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, er
 func TestSlowModelIsTriedLater(t *testing.T) {
 	now := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock, Generator: &memory.SnapshotGenerator{LLM: waiting{}, Clock: clock}}
+	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock, Generator: &memory.SnapshotGenerator{LLM: waiting{}, Clock: clock}}
 	for range memory.DefaultMemories {
 		if _, err := p.ProcessMemory(t.Context(), memory.BaseMemory{Content: now.String(), Context: memory.Context{UserID: "ann", SessionID: "s"}}); err != nil {
 			t.Fatal(err)

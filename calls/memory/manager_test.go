@@ -10,7 +10,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
@@ -18,7 +17,7 @@ import (
 
 func TestManager(t *testing.T) {
 	now := memorytest.Start
-	m := &memory.SnapshotManager{Store: heap.New(nil), Clock: func() time.Time { return now }}
+	m := &memory.SnapshotManager{Store: memorytest.NewStore(t, nil), Clock: func() time.Time { return now }}
 	id, err := m.AddMemory(t.Context(), memory.BaseMemory{Content: "I like tea.", Context: memory.Context{UserID: "ann"}})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +67,7 @@ func TestManager(t *testing.T) {
 
 func TestCleanup(t *testing.T) {
 	now := memorytest.Start
-	s := heap.New(func() time.Time { return now })
+	s := memorytest.NewStore(t, func() time.Time { return now })
 	for days, text := range []string{"today", "yesterday", "before"} {
 		m := memory.BaseMemory{Content: text, Timestamp: now.AddDate(0, 0, -days)}
 		if _, err := s.SaveMemories(t.Context(), []memory.BaseMemory{m}); err != nil {
@@ -99,7 +98,7 @@ func TestSnapshotsOfABrokenModel(t *testing.T) {
 	for range 20 {
 		answers = append(answers, scripted.Answer{Error: &llm.Error{Message: "down", Temporary: true}})
 	}
-	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock, Generator: &memory.SnapshotGenerator{LLM: scripted.New(answers...), Clock: clock}}
+	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock, Generator: &memory.SnapshotGenerator{LLM: scripted.New(answers...), Clock: clock}}
 	for i := range 8 {
 		if _, err := p.ProcessMemory(t.Context(), memory.BaseMemory{Content: fmt.Sprintf("Tea number %d is good.", i), Context: memory.Context{UserID: "ann"}}); err != nil {
 			t.Fatal(err)
@@ -139,7 +138,7 @@ func FuzzSearch(f *testing.F) {
 	for _, text := range []string{"", "tea", "What did Ann say on 7 May 2025?", "昨天她喝了什么茶？", "ERR-4021 parse_config", "\xff\x00", "last week", "\"a\" OR (b AND", "1/2/3 13:77"} {
 		f.Add(text, "and before?", int64(0))
 	}
-	s := heap.New(nil)
+	s := memorytest.NewStore(f, nil)
 	for _, text := range []string{"Ann: I like tea.", "我昨天喝了茉莉花茶。", "ERR-4021 in parse_config?", "See you on 7 May 2025."} {
 		for _, user := range []string{"ann", "bob"} {
 			_, err := s.SaveMemories(f.Context(), []memory.BaseMemory{{Content: user + " " + text, Context: memory.Context{UserID: user, SessionID: "s"}}})

@@ -71,18 +71,19 @@ func (f *Form) OpenReader(ctx context.Context, file string, busy time.Duration, 
 // is because it may not be written; why is the error of Open. What is wrong for
 // another reason gives why again, or an error of [Form.OpenReader].
 func (f *Form) OpenUnwritable(ctx context.Context, file string, busy time.Duration, why error, pragmas ...string) (*Reader, error) {
-	if sizeOf(file) < 0 || !unwritable(why) {
+	if sizeOf(file) < 0 || !IsUnwritable(why) {
 		return nil, why
 	}
 	r, err := f.OpenReader(ctx, file, busy, pragmas...)
-	if unwritable(err) && !errors.Is(err, ErrLog) { // it cannot be read either
+	if IsUnwritable(err) && !errors.Is(err, ErrLog) { // it cannot be read either
 		return nil, why
 	}
 	return r, err
 }
 
-// unwritable says that an error comes of a file or a directory that may not be written.
-func unwritable(err error) bool {
+// IsUnwritable reports whether an error comes from a file or directory without write
+// permission.
+func IsUnwritable(err error) bool {
 	switch CodeOf(err) {
 	case ReadOnly, CantOpen, Perm:
 		return true
@@ -140,9 +141,9 @@ func (r *Reader) Unchanged() error {
 	return nil
 }
 
-// Look makes connections to a file that may be damaged. They change nothing, as others
-// do that put the log into the file, or remove it, when the last of them is closed.
-func Look(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
+// OpenUnchanged returns connections to a file that may be damaged. Unlike others, they
+// change nothing: closing the last one neither moves the log into the file nor removes it.
+func OpenUnchanged(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
 	if sizeOf(file+"-wal") > 0 || sizeOf(file+"-shm") >= 0 {
 		return connect(file, busy, pragmas, "mode", "ro")
 	}

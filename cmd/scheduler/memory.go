@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 )
 
@@ -117,7 +116,11 @@ func (a *app) withMemory(ctx context.Context, do func(*memory.SnapshotProcessor)
 func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
 	if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(a.stderr, "note: there are no memories in %s yet\n", a.config.StateDir)
-		return do(a.processor(heap.New(nil), nil))
+		store, err := sqlite.OpenTemporary(ctx, sqlite.Options{})
+		if err != nil {
+			return exitError{exitFailed, err}
+		}
+		return errors.Join(do(a.processor(store, nil)), store.Close())
 	}
 	return a.withMemory(ctx, do)
 }

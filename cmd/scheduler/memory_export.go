@@ -125,22 +125,8 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 	if err := errors.Join(write(damaged), damaged.Close()); err != nil {
 		return err
 	}
-	var told []string
 	if damaged.Lost > 0 {
-		told = append(told, count(damaged.Lost, "place")+" could not be read, and what was there is lost")
-	}
-	var found []string
-	if damaged.Found > 0 {
-		found = append(found, countOf(damaged.Found, "memory", "memories"))
-	}
-	if damaged.FoundSnapshots > 0 {
-		found = append(found, count(damaged.FoundSnapshots, "snapshot"))
-	}
-	if len(found) > 0 {
-		told = append(told, "looking through the whole file has found "+strings.Join(found, " and "))
-	}
-	if len(told) > 0 {
-		fmt.Fprintf(a.stderr, "warning: %s\n", strings.Join(told, ", but "))
+		fmt.Fprintf(a.stderr, "warning: %s could not be read, and what was there is lost\n", count(damaged.Lost, "place"))
 	}
 	file := filepath.Join(a.config.StateDir, sqlite.FileName)
 	fmt.Fprintf(a.stderr, "to go on with it, move %s away and import what was exported\n", file)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler"
@@ -63,7 +62,7 @@ func (a *app) openMemory(ctx context.Context, clock func() time.Time) (*memory.S
 		return nil, exitError{exitFailed, err}
 	}
 	p := a.processor(store, clock)
-	if dir := a.config.Memory.Mirror; dir != "" && !store.ReadOnly() { // else nothing will change
+	if dir := a.config.Memory.Mirror; dir != "" {
 		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
 		if err != nil {
 			return nil, errors.Join(exitError{exitFailed, err}, store.Close())
@@ -144,12 +143,16 @@ func snapshotsMade(r *memory.Report, usage llm.Usage) string {
 	return text
 }
 
-// lazyMemory is the memory of the state directory, or with ephemeral one that lasts as
-// long as the process. It is opened when it is needed; done closes it.
+// lazyMemory is the memory of the state directory, or with ephemeral one that done
+// removes. It is opened when it is needed; done closes it.
 func (a *app) lazyMemory(clock func() time.Time, ephemeral bool) (lazy *memory.Lazy, done func()) {
 	lazy = memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
 		if ephemeral {
-			return a.processor(heap.New(clock), clock), nil
+			store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
+			if err != nil {
+				return nil, exitError{exitFailed, err}
+			}
+			return a.processor(store, clock), nil
 		}
 		return a.openMemory(ctx, clock)
 	})
@@ -182,7 +185,7 @@ const drainAlone = time.Second
 // fails, is done by a later one.
 func (a *app) drain(ctx context.Context, p *memory.SnapshotProcessor) {
 	limit := a.config.Memory.Snapshot.Drain
-	if s, ok := p.Store.(*sqlite.Store); limit == 0 || ok && s.ReadOnly() {
+	if limit == 0 {
 		return
 	}
 	if a.config.Memory.Snapshot.LLM == "" && p.Embeddings == nil { // after a large import there are thousands, and none is in a hurry

@@ -19,18 +19,22 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
+	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 var start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
-func store() *heap.Store { return heap.New(func() time.Time { return start }) }
+func store(t *testing.T) *sqlite.Store {
+	t.Helper()
+	return memorytest.NewStore(t, func() time.Time { return start })
+}
 
 // filled is a store with everything that a directory can have.
-func filled(t *testing.T) *heap.Store {
+func filled(t *testing.T) *sqlite.Store {
 	t.Helper()
-	s := store()
+	s := store(t)
 	saved, err := s.SaveMemories(t.Context(), []memory.BaseMemory{
 		{Content: "one <b>\u2028", Context: memory.Context{UserID: "ann", SessionID: "s", Other: value.OfString("note")}, Extra: value.Pairs("tags", []int{1})},
 		{Content: "二", Context: memory.Context{UserID: "ann"}},
@@ -97,7 +101,7 @@ func TestRoundTrip(t *testing.T) {
 	if r.Memories != 3 || r.Snapshots != 3 || r.MetaSnapshots != 2 {
 		t.Errorf("exported %+v", r)
 	}
-	again := store()
+	again := store(t)
 	r, err := archive.Import(t.Context(), again, first, everybody)
 	if err != nil || r.Memories != 3 || r.New != 3 || r.Snapshots != 3 || r.MetaSnapshots != 2 {
 		t.Errorf("imported %+v, %v", r, err)
@@ -129,7 +133,7 @@ func TestRoundTrip(t *testing.T) {
 
 // Of what was said at the same time, who reads it back knows what was said first.
 func TestRoundTripOrder(t *testing.T) {
-	s := store()
+	s := store(t)
 	var list []memory.BaseMemory
 	for i := range 20 {
 		list = append(list, memory.BaseMemory{ID: fmt.Sprintf("memory_%08d-0000-4000-8000-000000000000", 99-i*7%20), Content: fmt.Sprint(i), Timestamp: start})
@@ -149,7 +153,7 @@ func TestRoundTripOrder(t *testing.T) {
 	}
 	exported, _ := export(t, s, memory.AllUsers())
 	for _, dir := range []string{exported, mirrored} {
-		again := store()
+		again := store(t)
 		if _, err := archive.Import(t.Context(), again, dir, everybody); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +187,7 @@ func (w *weighed) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([
 
 // However long the texts are, an import has few of them in memory.
 func TestImportLongTexts(t *testing.T) {
-	s := store()
+	s := store(t)
 	for i := range 20 {
 		m := memory.BaseMemory{Content: strings.Repeat(fmt.Sprint(i, " "), 1<<17)}
 		if _, err := s.SaveMemories(t.Context(), []memory.BaseMemory{m}); err != nil {
@@ -201,7 +205,7 @@ func TestImportLongTexts(t *testing.T) {
 			return archive.ImportLines(t.Context(), s, "lines", bytes.NewReader(lines.Bytes()), everybody)
 		},
 	} {
-		w := &weighed{Store: store()}
+		w := &weighed{Store: store(t)}
 		if r, err := do(w); err != nil || r.New != 20 || w.most > 5<<20 {
 			t.Errorf("%s: %+v, %v, %d bytes at once", name, r, err, w.most)
 		}
@@ -306,7 +310,7 @@ func TestImportOfDamage(t *testing.T) {
 			for name, text := range test.files {
 				write(dir, name, text)
 			}
-			s := store()
+			s := store(t)
 			r, err := archive.Import(t.Context(), s, dir, everybody)
 			if err != nil {
 				t.Fatal(err)
@@ -324,13 +328,13 @@ func TestImportOfDamage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := archive.Import(t.Context(), store(), t.TempDir(), everybody); calls.KindOf(err) != calls.NotFound {
+	if _, err := archive.Import(t.Context(), store(t), t.TempDir(), everybody); calls.KindOf(err) != calls.NotFound {
 		t.Errorf("an empty directory: %v", err)
 	}
-	if _, err := archive.Import(t.Context(), store(), "no such directory", everybody); calls.KindOf(err) != calls.NotFound {
+	if _, err := archive.Import(t.Context(), store(t), "no such directory", everybody); calls.KindOf(err) != calls.NotFound {
 		t.Errorf("no directory: %v", err)
 	}
-	if _, err := archive.Import(t.Context(), store(), t.TempDir(), archive.Options{}); calls.KindOf(err) != calls.Invalid {
+	if _, err := archive.Import(t.Context(), store(t), t.TempDir(), archive.Options{}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("nobody's: %v", err)
 	}
 }
@@ -338,7 +342,7 @@ func TestImportOfDamage(t *testing.T) {
 func TestImportKeepsWalls(t *testing.T) {
 	s := filled(t)
 	dir, _ := export(t, s, memory.AllUsers())
-	one := store()
+	one := store(t)
 	r, err := archive.Import(t.Context(), one, dir, archive.Options{Users: memory.User("bob")})
 	if err != nil || r.Memories != 1 || r.Snapshots != 0 {
 		t.Errorf("%+v, %v", r, err)
@@ -364,7 +368,7 @@ func TestLines(t *testing.T) {
 	if err != nil || n != 3 {
 		t.Fatalf("%d, %v", n, err)
 	}
-	again := store()
+	again := store(t)
 	told := 0
 	r, err := archive.ImportLines(t.Context(), again, "x.jsonl", strings.NewReader("\ufeff"+out.String()+"\n\n"), archive.Options{Users: memory.AllUsers(), Progress: func(done, of int) { told = done + of }})
 	if err != nil || r.Memories != 3 || r.New != 3 || told != 6 {
@@ -390,7 +394,7 @@ func TestSpoolBreaksOff(t *testing.T) {
 }
 
 func TestUtterances(t *testing.T) {
-	s := store()
+	s := store(t)
 	text := `{"is_user": true, "content": "ok", "timestamp": "2026-03-05T09:00:00Z"}
 {"is_user": false, "content": "ok"}
 {"role": "user", "content": "ok"}
@@ -432,7 +436,7 @@ func TestWrongLines(t *testing.T) {
 		good + `{"content": "x", "context": {"user_id": 1}}`:                                                  "x.jsonl:2: context: user_id: want a string",
 		`{"content": "x", ` + id + `}` + "\n" + `{"content": "x", "context": {"user_id": "eve"}, ` + id + `}`: "x.jsonl:2: the id memory_01890a5d-ac96-774b-bcce-b302099a8057 belongs to another user",
 	} {
-		s := store()
+		s := store(t)
 		_, err := archive.ImportLines(t.Context(), s, "x.jsonl", strings.NewReader(text), everybody)
 		if err == nil || calls.KindOf(err) != calls.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -441,14 +445,14 @@ func TestWrongLines(t *testing.T) {
 			t.Errorf("%s: %d memories were stored", text, st.Memories)
 		}
 	}
-	if r, err := archive.ImportLines(t.Context(), store(), "x.jsonl", strings.NewReader(good), archive.Options{Users: memory.User("bob")}); err != nil || r.Memories != 0 || r.Others != 1 {
+	if r, err := archive.ImportLines(t.Context(), store(t), "x.jsonl", strings.NewReader(good), archive.Options{Users: memory.User("bob")}); err != nil || r.Memories != 0 || r.Others != 1 {
 		t.Errorf("another user's: %+v, %v", r, err)
 	}
 	file, closeFile, err := archive.Spool(strings.NewReader(good))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := archive.ImportLines(t.Context(), store(), "-", file, everybody); err != nil || r.Memories != 1 {
+	if r, err := archive.ImportLines(t.Context(), store(t), "-", file, everybody); err != nil || r.Memories != 1 {
 		t.Errorf("spooled: %+v, %v", r, err)
 	}
 	if err := closeFile(); err != nil {
@@ -460,7 +464,7 @@ func FuzzImportLines(f *testing.F) {
 	f.Add(`{"content": "x"}`)
 	f.Add(`{"content": "x", "timestamp": "2024-12-24T14:08:07.103Z", "context": {"user_id": "a", "other_context": "{\"role\": \"user\"}"}, "z": 1e400}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		s := store()
+		s := store(t)
 		r, err := archive.ImportLines(t.Context(), s, "x", strings.NewReader(text), everybody)
 		st, _ := s.Stats(t.Context(), memory.AllUsers())
 		if err != nil && st.Memories > 0 {
@@ -473,7 +477,7 @@ func FuzzImportLines(f *testing.F) {
 		if _, err := archive.ExportLines(t.Context(), s, memory.AllUsers(), &out); err != nil {
 			t.Fatal(err)
 		}
-		again := store()
+		again := store(t)
 		if _, err := archive.ImportLines(t.Context(), again, "x", bytes.NewReader(out.Bytes()), everybody); err != nil {
 			t.Fatalf("%+v: importing the export: %v", r, err)
 		}
@@ -496,12 +500,12 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		s := store()
+		s := store(t)
 		if _, err := archive.Import(t.Context(), s, dir, everybody); err != nil {
 			t.Fatal(err)
 		}
 		first, _ := export(t, s, memory.AllUsers())
-		again := store()
+		again := store(t)
 		if _, err := archive.Import(t.Context(), again, first, everybody); err != nil && calls.KindOf(err) != calls.NotFound {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestImportOfPipe(t *testing.T) {
 			f.Close()
 		})
 	}
-	r, err := archive.Import(t.Context(), store(), dir, archive.Options{Users: memory.AllUsers()})
+	r, err := archive.Import(t.Context(), store(t), dir, archive.Options{Users: memory.AllUsers()})
 	if err != nil || r.Memories != 0 || !strings.Contains(strings.Join(r.Problems, "\n"), names[1]+": it is no regular file") {
 		t.Errorf("%+v, %v", r, err)
 	}

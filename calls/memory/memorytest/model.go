@@ -12,21 +12,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
 )
 
 // OpenTwice makes an empty store with that clock and opens it a second time, as
 // another process would; the cleanup of the test closes both.
 type OpenTwice func(t *testing.T, clock func() time.Time) (first, second memory.Store)
 
-// RunModel does the same random things to a store, through either opening in turn, and
-// to one in the heap: all must say the same.
+// RunModel does the same random things to a store that two processes share, through
+// either opening in turn, and to one that a single process has for itself: all must
+// answer the same.
 func RunModel(t *testing.T, open OpenTwice) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := Start
 		clock := func() time.Time { return now }
+		alone, _ := open(t, clock)
 		first, second := open(t, clock)
-		m := &twin{T: r, ctx: t.Context(), stores: []memory.Store{heap.New(clock), first, second}, now: &now}
+		m := &twin{T: r, ctx: t.Context(), stores: []memory.Store{alone, first, second}, now: &now}
 		r.Repeat(map[string]func(*rapid.T){
 			"save": m.save, "many": m.many, "update": m.update, "snapshot": m.snapshot, "delete": m.delete, "embed": m.embed, "": m.compare,
 		})
@@ -36,7 +37,7 @@ func RunModel(t *testing.T, open OpenTwice) {
 type twin struct {
 	*rapid.T
 	ctx    context.Context
-	stores []memory.Store // the model, then two on one file
+	stores []memory.Store // the one used alone, then the two openings of the other
 	now    *time.Time
 	ids    []string
 }
@@ -52,13 +53,14 @@ func (m *twin) memory(r *rapid.T) memory.BaseMemory {
 	return x
 }
 
-// both does something to the model and to the files, in turn by either process.
+// both does something to the store used alone and to the shared one, through either
+// opening in turn.
 func (m *twin) both(do func(memory.Store) any) {
 	*m.now = m.now.Add(time.Second)
 	want := do(m.stores[0])
 	got := do(m.stores[1+int(m.now.Unix())%2])
 	if diff := cmp.Diff(want, got); diff != "" {
-		m.Fatalf("(-model +file)\n%s", diff)
+		m.Fatalf("(-alone +shared)\n%s", diff)
 	}
 }
 
@@ -170,7 +172,7 @@ func (m *twin) compare(r *rapid.T) {
 	want := answer(m.stores[0])
 	for _, s := range m.stores[1:] {
 		if diff := cmp.Diff(want, answer(s)); diff != "" {
-			r.Fatalf("searching %q (-model +file)\n%s", q.Text, diff)
+			r.Fatalf("searching %q (-alone +shared)\n%s", q.Text, diff)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/recent"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -17,7 +17,9 @@ import (
 func clock() time.Time { return callstest.Now }
 
 func TestConformance(t *testing.T) {
-	callstest.Run(t, recent.Definition(), func(e *calls.Env) { e.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock} })
+	callstest.Run(t, recent.Definition(), func(e *calls.Env) {
+		e.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
+	})
 }
 
 func broken(context.Context) (*memory.SnapshotProcessor, error) {
@@ -25,7 +27,7 @@ func broken(context.Context) (*memory.SnapshotProcessor, error) {
 }
 
 func TestRecent(t *testing.T) {
-	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	for i, content := range []string{"one", "two", "three"} {
 		m := memory.BaseMemory{Content: content, Timestamp: callstest.Now.Add(time.Duration(i) * time.Second), Context: memory.Context{UserID: "ann", SessionID: "main"}}
 		if i != 1 { // nobody said the second one

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/retrieve"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -18,7 +18,7 @@ func clock() time.Time { return callstest.Now }
 func env(t *testing.T) *calls.Env {
 	t.Helper()
 	env := calls.NewEnv()
-	env.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	env.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	env.Vars = &calls.Vars{Now: callstest.Now, Scope: calls.Scope{User: "ann", Session: "main"}}
 	return env
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/save"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -18,12 +18,14 @@ import (
 func clock() time.Time { return callstest.Now }
 
 func TestConformance(t *testing.T) {
-	callstest.Run(t, save.Definition(), func(e *calls.Env) { e.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock} })
+	callstest.Run(t, save.Definition(), func(e *calls.Env) {
+		e.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
+	})
 }
 
 func TestSave(t *testing.T) {
 	env := calls.NewEnv()
-	env.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	env.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	env.Vars = &calls.Vars{Now: callstest.Now, Scope: calls.Scope{User: "ann", Session: "main"}}
 	run := func(with string) (value.Value, error) {
 		params, err := yaml.ParseValue([]byte(with))

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/heap"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/snapshot"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
@@ -16,11 +16,13 @@ import (
 func clock() time.Time { return callstest.Now }
 
 func TestConformance(t *testing.T) {
-	callstest.Run(t, snapshot.Definition(), func(e *calls.Env) { e.Memory = &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock} })
+	callstest.Run(t, snapshot.Definition(), func(e *calls.Env) {
+		e.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
+	})
 }
 
 func TestSnapshot(t *testing.T) {
-	p := &memory.SnapshotProcessor{Store: heap.New(clock), Clock: clock}
+	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	env := calls.NewEnv()
 	env.Memory = p
 	env.Vars = &calls.Vars{Scope: calls.Scope{User: "ann"}}

@@ -51,13 +51,7 @@ func explain(file, doing string, err error) error {
 	}
 	var newer *sqlitefile.NewerError
 	var noWAL *sqlitefile.NoWALError
-	var older *sqlitefile.OlderError
 	switch {
-	case errors.Is(err, sqlitefile.ErrLog), errors.As(err, &older):
-		return errFrozen(file, err)
-	case errors.Is(err, sqlitefile.ErrChanged):
-		return calls.Errorf(calls.Timeout, "reading the memory store %s: %w", file, err).
-			WithHint("another process has written to it; try again")
 	case errors.Is(err, sqlitefile.ErrForeign):
 		return errOther(file)
 	case errors.As(err, &newer):
@@ -81,8 +75,12 @@ func explain(file, doing string, err error) error {
 	case sqlitefile.IOErr:
 		return calls.Errorf(calls.Internal, "%w", wrapped).WithHint("the disk fails, or is full")
 	}
-	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return calls.Errorf(calls.Invalid, "%w", wrapped).WithHint("check state_dir and who may write there")
+	if sqlitefile.IsUnwritable(err) {
+		return calls.Errorf(calls.Invalid, "%w", wrapped).
+			WithHint("the store must be writable, also for reading: check state_dir and its permissions, or copy the files %s* to a writable directory and set state_dir to it", FileName)
+	}
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, fs.ErrNotExist) {
+		return calls.Errorf(calls.Invalid, "%w", wrapped).WithHint("check state_dir and its permissions")
 	}
 	return calls.Errorf(calls.Internal, "%w", wrapped)
 }

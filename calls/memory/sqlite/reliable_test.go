@@ -13,7 +13,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/heap"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
@@ -145,7 +144,7 @@ func TestDamage(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	if r, err := archive.Import(t.Context(), heap.New(nil), out, archive.Options{Users: memory.AllUsers()}); err != nil || r.New < 1900 {
+	if r, err := archive.Import(t.Context(), memorytest.NewStore(t, nil), out, archive.Options{Users: memory.AllUsers()}); err != nil || r.New < 1900 {
 		t.Errorf("imported %+v, %v", r, err)
 	}
 
@@ -219,7 +218,7 @@ func TestReadOnly(t *testing.T) {
 	stranger.Freeze(t, filled, "filled", sqlite.FileName)
 	for _, name := range []string{"new", "filled"} {
 		dir := filepath.Join(stranger.Dir, name)
-		if out := stranger.Run(t, "TestMain", openDir+"="+dir); !strings.Contains(out, dir) || !strings.Contains(out, "Hint: check state_dir") {
+		if out := stranger.Run(t, "TestMain", openDir+"="+dir); !strings.Contains(out, dir) || !strings.Contains(out, "check state_dir") {
 			t.Errorf("%s: %s", dir, out)
 		}
 	}

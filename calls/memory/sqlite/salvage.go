@@ -18,37 +18,34 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Damaged is a damaged store, of which what can be read is listed. Nothing in the
-// file is changed.
+// Damaged lists what can still be read of a damaged store. [OpenDamaged] creates it for
+// one export; it changes nothing in the file. It must not be used by several goroutines
+// at once.
 type Damaged struct {
 	file string
 	db   *sql.DB
 	conn *conn
-	// Lost counts the places that could not be read, Found the memories that were found
-	// all the same, in pages to which no way leads, and FoundSnapshots the snapshots and
-	// meta snapshots.
-	Lost, Found, FoundSnapshots int
+	// Lost counts the unreadable places found so far.
+	Lost int
 
-	probes   int            // that are left for the table that is read
-	seen     map[int64]bool // memories that were given
+	probes   int // attempts left for the table that is being read
 	users    map[int64]string
-	sessions map[[2]int64]string
-	named    bool // what names can be read was read
-	searched bool // and the file looked through for others
+	sessions map[[2]int64]string // by user and number
+	named    bool                // users and sessions have been read
 }
 
 var _ memory.Lister = (*Damaged)(nil)
 
-// OpenDamaged opens the store in a directory to save what can be read, with
-// archive.Export for one. A file whose very beginning is gone cannot be opened.
+// OpenDamaged opens the damaged store in a directory, for archive.Export. It fails if
+// the beginning of the file is destroyed, because SQLite then cannot find the tables.
 func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
-	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}, seen: map[int64]bool{}}
+	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}}
 	if _, err := os.Stat(d.file); err != nil {
 		return nil, explain(d.file, "opening", err)
 	}
 	var err error
-	// With a schema that could be written, SQLite also reads a file whose end is gone.
-	if d.db, err = sqlitefile.Look(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
+	// With a schema that could be written, SQLite also reads a file whose end is missing.
+	if d.db, err = sqlitefile.OpenUnchanged(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
 		return nil, explain(d.file, "opening", err)
 	}
 	c, err := d.db.Conn(ctx)
@@ -59,52 +56,33 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 	if err == nil {
 		return d, nil
 	}
-	_ = d.db.Close() // the error that led here says more
-	d.db, d.conn = nil, nil
-	if d.hasLeaves(ctx) {
-		return d, nil
-	}
+	_ = d.db.Close() // err says more
 	if code := sqlitefile.CodeOf(err); code == sqlitefile.Corrupt || code == sqlitefile.NotADB {
 		return nil, calls.Errorf(calls.Internal, "opening the memory store %s: %w", d.file, err).
-			WithHint("its beginning is damaged, so nothing of it can be read: move it away, and import an export or the mirror")
+			WithHint("the beginning of the file is destroyed, so nothing of it can be read: move it away, and import an export or the mirror")
 	}
 	return nil, explain(d.file, "opening", err)
 }
 
-// Close lets go of the file.
-func (d *Damaged) Close() error {
-	if d.conn == nil {
-		return nil
-	}
-	return errors.Join(d.conn.close(), d.db.Close())
-}
+// Close closes the file.
+func (d *Damaged) Close() error { return errors.Join(d.conn.close(), d.db.Close()) }
 
-// How often damaged parts of a table are tried, those of memories less: what is left is
-// found by looking through the file.
-const (
-	probes         = 1 << 16
-	probesMemories = 1 << 12
-)
+// maxProbes bounds the attempts to read around the damaged places of a table.
+const maxProbes = 1 << 16
 
-// scan reads the rows of keys lo to hi. Where reading fails it goes on in halves of
-// what is left, so that only what is damaged is lost.
-func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func(scan func(...any) error) (key int64, err error)) error {
-	if d.conn == nil { // the beginning of the file is gone
-		d.Lost = max(d.Lost, 1)
-		return nil
-	}
+// scanRange reads the rows with keys lo to hi. Where reading fails, it continues with
+// both halves of the remaining range, so that only the damaged rows are lost.
+func (d *Damaged) scanRange(ctx context.Context, query string, lo, hi int64, row func(scan func(...any) error) (key int64, err error)) error {
 	last := lo - 1
-	stop := false
+	stopped := false
 	err := d.conn.rows(query, []any{lo, hi}, func(scan func(...any) error) error {
 		key, err := row(scan)
 		last = max(last, key)
-		if errors.Is(err, errStop) {
-			stop = true
-		}
+		stopped = errors.Is(err, errStop)
 		return err
 	})
 	switch {
-	case stop:
+	case stopped:
 		return errStop
 	case err == nil:
 		return nil
@@ -113,24 +91,25 @@ func (d *Damaged) scan(ctx context.Context, query string, lo, hi int64, row func
 	}
 	d.Lost++
 	d.probes--
-	if lo = last + 1; lo >= hi || d.probes < 0 {
+	lo = last + 1
+	if lo >= hi || d.probes < 0 {
 		return nil
 	}
 	middle := lo + (hi-lo)/2
-	if err := d.scan(ctx, query, lo, middle, row); err != nil {
+	if err := d.scanRange(ctx, query, lo, middle, row); err != nil {
 		return err
 	}
-	return d.scan(ctx, query, middle+1, hi, row)
+	return d.scanRange(ctx, query, middle+1, hi, row)
 }
 
-// names reads what can be read of the users and sessions.
-func (d *Damaged) names(ctx context.Context) error {
+// readNames reads the names of users and sessions, as far as possible.
+func (d *Damaged) readNames(ctx context.Context) error {
 	if d.named {
 		return nil
 	}
 	d.named = true
-	d.probes = probes
-	err := d.scan(ctx, "SELECT id, name FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
+	d.probes = maxProbes
+	err := d.scanRange(ctx, "SELECT id, name FROM user WHERE id BETWEEN ? AND ? ORDER BY id", 1, math.MaxInt32, func(scan func(...any) error) (int64, error) {
 		var id int64
 		var name string
 		err := scan(&id, &name)
@@ -143,7 +122,7 @@ func (d *Damaged) names(ctx context.Context) error {
 		return err
 	}
 	for id := range d.users {
-		err := d.scan(ctx, fmt.Sprintf("SELECT number, name FROM session WHERE user = %d AND number BETWEEN ? AND ? ORDER BY number", id), -1, rank.MaxEntries, func(scan func(...any) error) (int64, error) {
+		err := d.scanRange(ctx, fmt.Sprintf("SELECT number, name FROM session WHERE user = %d AND number BETWEEN ? AND ? ORDER BY number", id), -1, rank.MaxEntries, func(scan func(...any) error) (int64, error) {
 			var number int64
 			var name string
 			err := scan(&number, &name)
@@ -159,43 +138,39 @@ func (d *Damaged) names(ctx context.Context) error {
 	return nil
 }
 
-// nameOf is the name of a user, or one that says that it could not be read.
-func (d *Damaged) nameOf(user int64) string {
+// userName returns the name of a user, or salvaged-ID if it could not be read.
+func (d *Damaged) userName(user int64) string {
 	if name, ok := d.users[user]; ok {
 		return name
 	}
 	return fmt.Sprintf("salvaged-%d", user)
 }
 
-// sessionOf is the same for a session.
-func (d *Damaged) sessionOf(user, number int64) string {
+// sessionName returns the name of a session, or salvaged-NUMBER if it could not be read.
+func (d *Damaged) sessionName(user, number int64) string {
 	if name, ok := d.sessions[[2]int64{user, number}]; ok || number < 0 {
 		return name
 	}
 	return fmt.Sprintf("salvaged-%d", number)
 }
 
-// Memories gives the memories that can be read; of the selection, only users count.
+// Memories lists the memories that can be read; of the selection, only the users count.
 func (d *Damaged) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
-		err := d.memories(ctx, which, yield)
-		if err == nil { // also where all was read: a damaged log is taken for none
-			err = d.leftovers(ctx, which, yield)
-		}
-		if err != nil && !errors.Is(err, errStop) {
+		if err := d.scanMemories(ctx, which, yield); err != nil && !errors.Is(err, errStop) {
 			yield(memory.BaseMemory{}, err)
 		}
 	}
 }
 
-func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory, error) bool) error {
+func (d *Damaged) scanMemories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory, error) bool) error {
 	if err := which.Users.Check(); err != nil {
 		return err
 	}
-	if err := d.names(ctx); err != nil {
+	if err := d.readNames(ctx); err != nil {
 		return err
 	}
-	d.probes = probesMemories
+	d.probes = maxProbes
 	row := func(scan func(...any) error) (rid int64, err error) {
 		var m memory.BaseMemory
 		var session int64
@@ -204,62 +179,55 @@ func (d *Damaged) memories(ctx context.Context, which memory.Selection, yield fu
 		if err != nil {
 			return rid, err
 		}
-		m.Context.UserID = d.nameOf(rid >> 32)
-		m.Context.SessionID = d.sessionOf(rid>>32, session)
-		d.seen[rid] = true
+		m.Context.UserID = d.userName(rid >> 32)
+		m.Context.SessionID = d.sessionName(rid>>32, session)
 		if which.Users.Has(m.Context.UserID) && !yield(m, nil) {
 			return rid, errStop
 		}
 		return rid, nil
 	}
 	const query = "SELECT rid, session, id, time, content, other, extra FROM memory WHERE rid BETWEEN ? AND ? ORDER BY rid"
-	if len(d.users) == 0 { // the users cannot be read
-		return d.scan(ctx, query, 1, math.MaxInt32<<32, row)
+	if len(d.users) == 0 { // they cannot be read
+		return d.scanRange(ctx, query, 1, math.MaxInt32<<32, row)
 	}
 	for id := range d.users {
 		u := user{id: id}
-		if err := d.scan(ctx, query, u.rid(0), u.rid(rank.MaxEntries-1), row); err != nil {
+		if err := d.scanRange(ctx, query, u.rid(0), u.rid(rank.MaxEntries-1), row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Snapshots gives the snapshots that can be read.
+// Snapshots lists the snapshots that can be read.
 func (d *Damaged) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return salvaged(ctx, d, "snapshot", memory.SnapshotID, which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+	return scanSnapshots(ctx, d, "snapshot", memory.SnapshotID, which, func(v value.Value) (x memory.MemorySnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
 }
 
-// MetaSnapshots gives the meta snapshots that can be read.
+// MetaSnapshots lists the meta snapshots that can be read.
 func (d *Damaged) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return salvaged(ctx, d, "meta", memory.MetaID, which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+	return scanSnapshots(ctx, d, "meta", memory.MetaID, which, func(v value.Value) (x memory.MetaSnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
 }
 
-// maxSalvaged bounds the keys of snapshots that are looked for.
-const maxSalvaged = 1 << 24
+// maxSnapshotKey bounds the keys that scanSnapshots looks for.
+const maxSnapshotKey = 1 << 24
 
-func salvaged[T any](ctx context.Context, d *Damaged, table string, kind memory.Kind, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+// scanSnapshots lists the readable rows of table snapshot or meta.
+func scanSnapshots[T any](ctx context.Context, d *Damaged, table string, kind memory.Kind, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
 		err := which.Users.Check()
 		if err == nil {
-			err = d.names(ctx)
+			err = d.readNames(ctx)
 		}
-		seen := map[string]bool{}
-		give := func(user int64, id string, x T) error {
-			seen[id] = true
-			if name := d.nameOf(user); which.Users.Has(name) && !yield(memory.Owned[T]{User: name, Snapshot: x}, nil) {
-				return errStop
-			}
-			return nil
-		}
-		if d.probes = probes; err == nil {
-			err = d.scan(ctx, "SELECT key, id, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSalvaged, func(scan func(...any) error) (int64, error) {
+		if err == nil {
+			d.probes = maxProbes
+			err = d.scanRange(ctx, "SELECT key, id, user, body FROM "+table+" WHERE key BETWEEN ? AND ? ORDER BY key", 1, maxSnapshotKey, func(scan func(...any) error) (int64, error) {
 				var key, user int64
 				var id string
 				var x T
@@ -267,18 +235,10 @@ func salvaged[T any](ctx context.Context, d *Damaged, table string, kind memory.
 				if err := scan(&key, scanID{kind, &id}, &user, scanJSON{func(v value.Value) { x, bad = decode(v) }}); err != nil || bad != nil {
 					return key, errors.Join(err, bad)
 				}
-				return key, give(user, id, x)
-			})
-		}
-		if err == nil {
-			err = d.rescueExtras(ctx, kind, func(user int64, id string, body value.Value) error {
-				if x, bad := decode(body); bad == nil && !seen[id] {
-					if which.Users.Has(d.nameOf(user)) {
-						d.FoundSnapshots++
-					}
-					return give(user, id, x)
+				if name := d.userName(user); which.Users.Has(name) && !yield(memory.Owned[T]{User: name, Snapshot: x}, nil) {
+					return key, errStop
 				}
-				return nil
+				return key, nil
 			})
 		}
 		if err != nil && !errors.Is(err, errStop) {
@@ -287,5 +247,5 @@ func salvaged[T any](ctx context.Context, d *Damaged, table string, kind memory.
 	}
 }
 
-// History gives nothing: old versions are not salvaged.
+// History returns nothing: old versions are not salvaged.
 func (d *Damaged) History(context.Context, string) ([]memory.BaseMemory, error) { return nil, nil }

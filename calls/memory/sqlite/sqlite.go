@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -43,10 +44,11 @@ type Options struct {
 type Store struct {
 	file   string
 	clock  func() time.Time
-	writer *writer // nil where nothing can be written, as is write
+	writer *writer
 	write  *sql.DB
 	read   *pool
-	frozen *frozen // what is there instead
+	// temporary is a directory that Close removes, for a store of [OpenTemporary].
+	temporary string
 
 	mu      sync.Mutex
 	shelves map[int64]*shelf // by user
@@ -60,22 +62,41 @@ type Store struct {
 
 var _ memory.Store = (*Store)(nil)
 
-// Open opens the store in a directory, or makes both: the directory for nobody but
-// the user. A store that is there and cannot be written is opened all the same, to be
-// read: see [Store.ReadOnly].
+// Open opens the store in a directory. It creates a missing directory and store with
+// access for the current user only. A store that cannot be written is refused.
 func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the memory store: %w", err)
 	}
-	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[string]bool{}, cached: maxCached}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
+	s := newStore(dir, options)
 	if err := s.open(ctx, options); err != nil {
 		return nil, explain(s.file, "opening", err)
 	}
 	return s, nil
+}
+
+// OpenTemporary creates an empty store in a temporary directory, which Close removes:
+// for runs that keep nothing, and for tests. What it holds does not survive a crash.
+func OpenTemporary(ctx context.Context, options Options) (*Store, error) {
+	dir, err := os.MkdirTemp("", "scheduler-memory-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a temporary memory store: %w", err)
+	}
+	s := newStore(dir, options)
+	s.temporary = dir
+	if err := s.open(ctx, options); err != nil {
+		return nil, errors.Join(explain(s.file, "opening", err), os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+func newStore(dir string, options Options) *Store {
+	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[string]bool{}, cached: maxCached}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	return s
 }
 
 func (s *Store) open(ctx context.Context, options Options) error {
@@ -85,9 +106,12 @@ func (s *Store) open(ctx context.Context, options Options) error {
 	if options.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", options.MaxPages))
 	}
+	if s.temporary != "" { // it does not outlive the process
+		pragmas[0] = "synchronous(OFF)"
+	}
 	write, c, err := layout.Open(ctx, s.file, busy, pragmas...)
 	if err != nil {
-		return s.openFrozen(ctx, busy, err)
+		return err
 	}
 	s.write = write
 	db, err := sqlitefile.Connect(s.file, busy, "query_only(1)")
@@ -117,10 +141,6 @@ func (s *Store) File() string { return s.file }
 // Close finishes what is being written and closes the file.
 func (s *Store) Close() error {
 	s.once.Do(func() {
-		if s.frozen != nil {
-			s.closing = explain(s.file, "closing", s.read.close())
-			return
-		}
 		s.mu.Lock()
 		if s.again != nil {
 			s.again.Stop()
@@ -128,6 +148,9 @@ func (s *Store) Close() error {
 		}
 		s.mu.Unlock()
 		s.closing = explain(s.file, "closing", errors.Join(s.writer.close(), s.read.close(), s.write.Close()))
+		if s.temporary != "" {
+			s.closing = errors.Join(s.closing, os.RemoveAll(s.temporary))
+		}
 	})
 	return s.closing
 }
@@ -142,17 +165,10 @@ func (s *Store) change(ctx context.Context, do func(*conn) error) error {
 
 // save is a change that only brings memories: what is known of users stays known.
 func (s *Store) save(ctx context.Context, do func(*conn) error) error {
-	if s.frozen != nil {
-		return s.frozen.refuse(s.file)
-	}
 	return explain(s.file, "writing to", s.writer.write(ctx, do))
 }
 
 // look is a read whose errors say which file they are about.
 func (s *Store) look(ctx context.Context, f func(*conn) error) error {
-	err := s.read.read(ctx, f)
-	if s.frozen != nil {
-		err = cmp.Or(s.frozen.reader.Unchanged(), err)
-	}
-	return explain(s.file, "reading", err)
+	return explain(s.file, "reading", s.read.read(ctx, f))
 }

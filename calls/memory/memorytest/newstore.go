@@ -1,0 +1,24 @@
+package memorytest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory/sqlite"
+)
+
+// NewStore returns an empty store with that clock, nil for the machine's, to test what
+// uses a store. It is closed and removed at the end of the test.
+func NewStore(t testing.TB, clock func() time.Time) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.OpenTemporary(t.Context(), sqlite.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
