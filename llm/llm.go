@@ -21,6 +21,39 @@ type Provider interface {
 	Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 
+// Settings are what every provider has in the settings file, under llm.providers. The
+// settings of a type of provider embed them and add their own.
+type Settings struct {
+	Name  string `json:"name" min:"1" doc:"What flows, --llm and the settings call this provider."`
+	Type  string `json:"type,omitempty" doc:"What kind of server it is."`
+	Model string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
+}
+
+// SecretHolder is a [Provider] that knows texts no record may show: keys, passwords.
+type SecretHolder interface {
+	Provider
+	// Secrets returns them, in any order.
+	Secrets() []string
+}
+
+// Embedder turns texts into vectors that point the same way where the texts mean the
+// same. It is safe for concurrent use.
+type Embedder interface {
+	// Model names the model, and whatever else tells its vectors from others.
+	Model() string
+	// Embed returns a vector for each text, in their order. All errors are of type
+	// [*Error].
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// EmbeddingProvider is a [Provider] whose server has models for embeddings.
+type EmbeddingProvider interface {
+	Provider
+	// Embedder returns an embedder of a model. The model is asked for vectors of that
+	// many dimensions; 0 leaves the number to it.
+	Embedder(model string, dimensions int) Embedder
+}
+
 // Request is one chat request in the shape of the OpenAI chat-completions API.
 // What other vendors need beyond it travels in Extra and inside the messages.
 type Request struct {

@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"llm/value/jsonc": {"llm/value"},
 	"llm/value/yaml":  {"llm/value"},
 	// What stands on the roots.
-	"llm/...":        {"llm", "llm/value/...", "*"},
+	"llm/...":        {"llm", "llm/endpoint", "llm/value/...", "*"},
 	"llm/prompt/...": {"llm/value/...", "*"},
 	// Of plugins only the host knows what a call is; a plugin's program stays small.
 	"plugins/proto":           {"plugins"},
@@ -93,7 +93,6 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                {"cmd"},
 	"github.com/spf13/pflag":                {"cmd"}, // cobra's flags
 	"github.com/spf13/viper":                {"cmd"},
-	"github.com/go-viper/mapstructure":      {"cmd"},
 	"github.com/google/go-cmp":              {"calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest", "calls/memory/memorytest"},
 	"pgregory.net/rapid":                    {"calls/memory/memorytest"},
 	"golang.org/x/tools/txtar":              {"scheduler/schedulertest"},

@@ -169,11 +169,11 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 	if r.def.Info.UsesLLM {
 		name := r.app.config.LLM.Default
 		if name != "" {
-			provider, model, _, err := r.app.live(name)
+			provider, err := r.app.openProvider(name)
 			if err != nil {
 				return err
 			}
-			env.LLM, env.Tokens = provider, tokens.For(model)
+			env.LLM, env.Tokens = provider, tokens.For(r.app.config.LLM.modelOf(name))
 		}
 	}
 	output, err := scheduler.Invoke(ctx, r.def, params, env)

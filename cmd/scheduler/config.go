@@ -2,134 +2,126 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
 // Config is the settings. configs/scheduler.yaml documents each of them.
 type Config struct {
-	Language  string        `mapstructure:"language"`
-	StateDir  string        `mapstructure:"state_dir"`
-	Journal   JournalConfig `mapstructure:"journal"`
-	Languages string        `mapstructure:"languages"`
-	Secrets   []string      `mapstructure:"secrets"`
-	LLM       LLMConfig     `mapstructure:"llm"`
-	Media     []string      `mapstructure:"media_roots"`
-	HTTP      HTTPConfig    `mapstructure:"http"`
-	Run       RunConfig     `mapstructure:"run"`
-	Plugins   PluginsConfig `mapstructure:"plugins"`
-	Memory    MemoryConfig  `mapstructure:"memory"`
+	Language  string        `json:"language,omitempty"`
+	StateDir  string        `json:"state_dir,omitempty" min:"1"`
+	Journal   JournalConfig `json:"journal,omitempty"`
+	Languages string        `json:"languages,omitempty"`
+	Secrets   []string      `json:"secrets,omitempty"`
+	LLM       LLMConfig     `json:"llm,omitempty"`
+	Media     []string      `json:"media_roots,omitempty"`
+	HTTP      HTTPConfig    `json:"http,omitempty"`
+	Run       RunConfig     `json:"run,omitempty"`
+	Plugins   PluginsConfig `json:"plugins,omitempty"`
+	Memory    MemoryConfig  `json:"memory,omitempty"`
 
 	file *settingsFile // the file that was read; nil for none
 }
 
 // HTTPConfig is what the call http may reach beside the public Internet.
 type HTTPConfig struct {
-	AllowHosts []string `mapstructure:"allow_hosts"`
+	AllowHosts []string `json:"allow_hosts,omitempty"`
 }
 
 // LLMConfig is the settings of model providers.
 type LLMConfig struct {
-	Default   string           `mapstructure:"default"`
-	Mode      string           `mapstructure:"mode"`
-	Providers []ProviderConfig `mapstructure:"providers"`
-}
-
-// ProviderConfig is one server. Headers and extra fields are lists, for viper
-// lowers the case of map keys.
-type ProviderConfig struct {
-	Name      string         `mapstructure:"name"`
-	BaseURL   string         `mapstructure:"base_url"`
-	APIKeyEnv string         `mapstructure:"api_key_env"`
-	Model     string         `mapstructure:"model"`
-	Headers   []HeaderConfig `mapstructure:"headers"`
-	Extra     []ExtraConfig  `mapstructure:"extra"`
-	Timeout   time.Duration  `mapstructure:"timeout"`
-	// MaxRetries is nil where it is not given: two. A step that retries by itself has
-	// its requests sent once.
-	MaxRetries *int `mapstructure:"max_retries"`
-}
-
-// HeaderConfig is one header of every request.
-type HeaderConfig struct {
-	Name  string `mapstructure:"name"`
-	Value string `mapstructure:"value"`
-}
-
-// ExtraConfig is one further field of every request body.
-type ExtraConfig struct {
-	Name  string `mapstructure:"name"`
-	Value any    `mapstructure:"value"`
+	Default   string           `json:"default,omitempty"`
+	Mode      string           `json:"mode,omitempty" enum:"auto|live|record|replay"`
+	Providers []ProviderConfig `json:"providers,omitempty"`
 }
 
 // JournalConfig says how runs are recorded.
 type JournalConfig struct {
-	Durability string `mapstructure:"durability"`
+	Durability string `json:"durability,omitempty" enum:"sync|async"`
 }
 
 // RunConfig bounds how many steps of a run work at once, and how long it waits for
 // those that were cancelled.
 type RunConfig struct {
-	MaxParallel int           `mapstructure:"max_parallel"`
-	CancelGrace time.Duration `mapstructure:"cancel_grace"`
+	MaxParallel int            `json:"max_parallel,omitempty" min:"1"`
+	CancelGrace value.Duration `json:"cancel_grace,omitempty"`
 }
 
 // loadConfig reads the defaults, the file over them (path, or ./scheduler.yaml
 // where there is one) and the environment over both. Errors are usage errors.
-func loadConfig(path string) (*Config, error) {
+func loadConfig(path string, types []ProviderType) (*Config, error) {
+	file, err := readSettings(path)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	settings, err := mergeSettings(file)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	cfg := &Config{file: file}
+	if wrong := checkSettings(settings, configSchema(), cfg); len(wrong) > 0 {
+		return nil, usageError(file.place(wrong))
+	}
+	cfg.anchor()
+	if err := cfg.check(types); err != nil {
+		return nil, usageError(file.place(err))
+	}
+	return cfg, nil
+}
+
+// readSettings reads the settings file; nil where none is named and there is none.
+func readSettings(path string) (*settingsFile, error) {
+	name := cmp.Or(path, "scheduler.yaml")
+	text, err := os.ReadFile(name)
+	if path == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	return parseSettings(name, text)
+}
+
+// mergeSettings returns the defaults, the file over them and the environment over both.
+func mergeSettings(file *settingsFile) (value.Value, error) {
 	v := viper.New()
 	v.SetConfigType("yaml")
 	v.SetEnvPrefix("SCHEDULER")
 	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
 	v.AutomaticEnv()
 	if err := v.ReadConfig(bytes.NewReader(configs.Defaults)); err != nil {
-		return nil, fmt.Errorf("reading the default settings: %w", err)
+		return value.Value{}, fmt.Errorf("reading the default settings: %w", err)
 	}
-	named := path != ""
-	if !named {
-		path = "scheduler.yaml"
-	}
-	cfg := new(Config)
-	text, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		cfg.file, err = checkSettings(path, text)
-		if err != nil {
-			return nil, usageError(err)
+	var providers value.Value
+	if file != nil && file.settings.Kind() == value.Object {
+		if err := v.MergeConfigMap(file.settings.Any().(map[string]any)); err != nil {
+			return value.Value{}, fmt.Errorf("reading the settings %s: %w", file.path, err)
 		}
-		if err := v.MergeConfig(bytes.NewReader(text)); err != nil {
-			return nil, usageError(fmt.Errorf("reading the settings %s: %w", path, err))
-		}
-	case named || !errors.Is(err, fs.ErrNotExist):
-		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
+		providers, _ = file.settings.At("/llm/providers")
 	}
-	if err := checkEnvironment(); err != nil {
-		return nil, usageError(err)
+	merged, err := value.Of(v.AllSettings())
+	if err != nil {
+		return value.Value{}, fmt.Errorf("merging the settings: %w", err)
 	}
-	if err := v.UnmarshalExact(cfg, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(
-		mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")))); err != nil {
-		return nil, usageError(fmt.Errorf("reading the settings: %w", err))
+	if os.Getenv(settingVariable("llm.providers")) == "" && !providers.IsNull() {
+		llm, _ := merged.Get("llm")
+		llm.Map().Set("providers", providers) // as written: the library lowers the case of keys
 	}
-	cfg.anchor()
-	if err := cfg.check(); err != nil {
-		return nil, usageError(cfg.file.place(err))
-	}
-	return cfg, nil
+	return asSettings(merged, configSchema().Doc()), nil
 }
 
 // anchor makes the paths of a settings file those that the file means, from wherever
@@ -147,76 +139,20 @@ func (c *Config) anchor() {
 }
 
 // check finds values that make no sense.
-func (c *Config) check() error {
-	if modes := []string{"auto", "live", "record", "replay"}; !slices.Contains(modes, c.LLM.Mode) {
-		return wrongSetting("llm.mode", "is %q, want one of %s", c.LLM.Mode, strings.Join(modes, ", "))
-	}
+func (c *Config) check(types []ProviderType) error {
 	if _, err := guard.NewClient(c.HTTP.AllowHosts); err != nil {
-		return wrongSetting("http.allow_hosts", "cannot be used: %w", err)
+		return wrongSetting("http.allow_hosts", "%w", err)
 	}
-	if err := c.LLM.check(); err != nil {
+	if err := c.LLM.check(types); err != nil {
 		return err
 	}
-	if c.LLM.Default != "" && !slices.Contains(c.providerNames(), c.LLM.Default) {
-		return wrongSetting("llm.default", "is %q, which is no provider%s", c.LLM.Default, didYouMean(c.LLM.Default, c.providerNames()))
+	if c.LLM.Default != "" && !slices.Contains(c.LLM.names(), c.LLM.Default) {
+		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, didYouMean(c.LLM.Default, c.LLM.names()))
 	}
 	if err := c.languages().Check(c.language()); err != nil {
-		return wrongSetting("language", "cannot be used: %w", err)
+		return wrongSetting("language", "%w", err)
 	}
-	if c.StateDir == "" {
-		return wrongSetting("state_dir", "is empty")
-	}
-	if d := c.Journal.Durability; d != string(scheduler.Sync) && d != string(scheduler.Async) {
-		return wrongSetting("journal.durability", "is %q, want sync or async", d)
-	}
-	if err := c.Memory.check(c.providerNames()); err != nil {
-		return err
-	}
-	if err := c.Plugins.check(); err != nil {
-		return err
-	}
-	if c.Run.MaxParallel < 1 {
-		return wrongSetting("run.max_parallel", "is %d, want at least 1", c.Run.MaxParallel)
-	}
-	if c.Run.CancelGrace < 0 {
-		return wrongSetting("run.cancel_grace", "cannot be negative")
-	}
-	return nil
-}
-
-// check finds providers that cannot be told apart or asked.
-func (c *LLMConfig) check() error {
-	seen := map[string]bool{"echo": true}
-	for i, p := range c.Providers {
-		at := fmt.Sprintf("llm.providers[%d]", i)
-		switch address, err := url.Parse(p.BaseURL); {
-		case p.Name == "":
-			return wrongSetting(at, "has no name")
-		case p.Name == "echo":
-			return wrongSetting(at+".name", "cannot be echo: that is the provider that repeats the user's words")
-		case seen[p.Name]:
-			return wrongSetting(at+".name", "is %q, as that of another provider", p.Name)
-		case p.BaseURL == "":
-			return wrongSetting(at, "(%s) has no base_url", p.Name)
-		case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
-			return wrongSetting(at+".base_url", "is %q, want the address of a server, as https://api.example.com/v1", p.BaseURL)
-		case p.Timeout < 0:
-			return wrongSetting(at+".timeout", "cannot be negative")
-		case p.MaxRetries != nil && *p.MaxRetries < 0:
-			return wrongSetting(at+".max_retries", "cannot be negative")
-		}
-		seen[p.Name] = true
-	}
-	return nil
-}
-
-// providerNames lists the names that a flow may write under llm.
-func (c *Config) providerNames() []string {
-	names := []string{"echo"}
-	for _, p := range c.LLM.Providers {
-		names = append(names, p.Name)
-	}
-	return names
+	return c.Memory.check(&c.LLM)
 }
 
 // language is the setting, else what LANG says, else en.

@@ -1,32 +1,32 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
 )
 
 // settingsFile is the text of a settings file with the places in it. The library
-// that merges the settings knows no places, and drops a section of the wrong shape.
+// that merges the settings keeps no places, and drops a section of the wrong shape.
 type settingsFile struct {
-	path     string
-	root     *yaml.Node // nil: the file is empty, or there is none
-	problems scheduler.Problems
+	path string
+	root *yaml.Node // nil: the file is empty, or there is none
+	// settings are those of the file alone, each of the type that its setting has.
+	settings value.Value
 }
 
-// name is the path of the file; "" where there is none.
+// name returns the path of the file; "" where there is none.
 func (f *settingsFile) name() string {
 	if f == nil {
 		return ""
@@ -34,169 +34,138 @@ func (f *settingsFile) name() string {
 	return f.path
 }
 
-// checkSettings holds the text of a settings file to Config: it reports all keys
-// that are unknown and all values of the wrong shape.
-func checkSettings(path string, text []byte) (*settingsFile, error) {
+// parseSettings parses a settings file and checks it against the schema of [Config].
+func parseSettings(path string, text []byte) (*settingsFile, error) {
 	f := &settingsFile{path: path}
 	root, err := yaml.Parse(text)
+	if err == nil && root != nil {
+		f.root = root
+		f.settings, err = yaml.Value(root)
+	}
 	if fault := (*yaml.Error)(nil); errors.As(err, &fault) {
-		f.problem(&yaml.Node{Line: fault.Line, Column: fault.Col}, "%s", fault.Msg)
-		return nil, f.problems
+		return nil, scheduler.Problems{{Pos: scheduler.Position{File: path, Line: fault.Line, Col: max(fault.Col, 1)}, Message: fault.Msg}}
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || root == nil {
+		return f, err
 	}
-	if f.root = root; root != nil {
-		f.check(root, reflect.TypeFor[Config](), "the file")
+	s := configSchema()
+	f.settings = asSettings(f.settings, s.Doc())
+	if wrong := checkSettings(f.settings, s, new(Config)); len(wrong) > 0 {
+		return nil, f.place(wrong)
 	}
-	return f, f.problems.Err()
+	return f, nil
 }
 
-func (f *settingsFile) problem(n *yaml.Node, format string, args ...any) *scheduler.Problem {
-	f.problems = append(f.problems, scheduler.Problem{
-		Pos:     scheduler.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)},
-		Message: fmt.Sprintf(format, args...),
-	})
-	return &f.problems[len(f.problems)-1]
-}
+// configSchema returns the schema of the settings. Those of a provider depend on its
+// type and are checked by [ProviderType].
+func configSchema() *schema.Schema { return schema.MustFor[Config]() }
 
-// check holds a node to the type that it is read into. Nothing at all leaves the
-// default, in every place.
-func (f *settingsFile) check(n *yaml.Node, t reflect.Type, name string) {
-	n = yaml.Resolve(n)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// asSettings returns v with every scalar as the type that schema doc wants, for text is
+// all that the environment has, and a file may say 5 for "5". Lists may be texts with
+// commas, keys may have any case, and a setting without a value is left out: it keeps
+// its default.
+func asSettings(v, doc value.Value) value.Value {
+	kind, _ := doc.Get("type")
+	want, _ := kind.Str()
+	text, isText := v.Str()
+	if !isText && v.Kind() != value.Object && v.Kind() != value.List {
+		text = v.JSON()
 	}
+	items, _ := doc.Get("items")
+	itemKind, _ := items.Get("type")
 	switch {
-	case t.Kind() == reflect.Interface || n.Kind == yaml.Scalar && n.Tag == "!!null":
-	case t.Kind() == reflect.Struct && n.Kind == yaml.Mapping:
-		f.checkSection(n, t, name)
-	case t.Kind() == reflect.Struct:
-		f.problem(n, "%s wants settings below it, as name: value", name)
-	case t.Kind() == reflect.Slice && n.Kind == yaml.Sequence:
-		for i, item := range n.Content {
-			f.check(item, t.Elem(), fmt.Sprintf("%s[%d]", name, i))
+	case v.IsNull():
+		return v
+	case v.Kind() == value.Object:
+		return memberSettings(v, doc)
+	case v.Kind() == value.List:
+		list := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			list[i] = asSettings(item, items)
 		}
-	case t.Kind() == reflect.Slice && (n.Kind != yaml.Scalar || t.Elem().Kind() != reflect.String):
-		f.problem(n, "%s wants a list", name)
-	case t.Kind() == reflect.Slice: // a text of several, with commas, as in the environment
-	case n.Kind != yaml.Scalar:
-		f.problem(n, "%s wants %s", name, wantedScalar(t))
-	default:
-		if err := scalarFits(n.Value, t); err != nil {
-			f.problem(n, "%s is %q, %s", name, n.Value, err)
+		return value.OfList(list...)
+	case want == "string":
+		return value.OfString(text)
+	case want == "array" && value.Equal(itemKind, value.OfString("string")):
+		return value.Must(strings.Split(text, ","))
+	case want == "boolean":
+		if b, err := strconv.ParseBool(text); err == nil {
+			return value.OfBool(b)
+		}
+	case want == "integer" || want == "number":
+		if n, err := value.OfNumber(text); err == nil {
+			return n
 		}
 	}
+	return v
 }
 
-// checkSection checks the keys of a section, and what is below them.
-func (f *settingsFile) checkSection(n *yaml.Node, t reflect.Type, name string) {
-	section := ""
-	if n != f.root {
-		section = name + "."
-	}
-	var known []string
-	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("mapstructure"); key != "" {
-			known = append(known, key)
-			fields[key] = t.Field(i).Type
+// memberSettings is [asSettings] of a section.
+func memberSettings(v, doc value.Value) value.Value {
+	properties, _ := doc.Get("properties")
+	section := value.NewMap(v.Map().Len())
+	for key, member := range v.Map().All() {
+		name := strings.ToLower(key)
+		property, known := properties.Get(name)
+		if !known {
+			section.Set(key, member)
+			continue
+		}
+		if member = asSettings(member, property); !member.IsNull() {
+			section.Set(name, member)
 		}
 	}
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		lower := strings.ToLower(key.Value) // as the library reads it
-		field, ok := fields[lower]
-		switch line := seen[lower]; {
-		case !ok:
-			p := f.problem(key, "unknown setting %q", section+key.Value)
+	return value.OfMap(section)
+}
+
+// checkSettings returns all that is wrong in v; where nothing is, it decodes v into
+// target.
+func checkSettings(v value.Value, s *schema.Schema, target any) (all settingErrors) {
+	for _, p := range s.Check(v) {
+		unknown := p.Keyword == "additionalProperties"
+		if unknown && p.Hint == "" {
 			p.Hint = "the settings are printed by scheduler init --settings"
-			if near := value.Nearest(key.Value, known); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		all = append(all, settingError{pointer: p.Pointer, unknown: unknown, message: p.Message, hint: p.Hint})
+	}
+	if len(all) == 0 {
+		all = decodeSettings(v, target)
+	}
+	return all
+}
+
+// decodeSettings decodes v, which fits its schema, into target.
+func decodeSettings(v value.Value, target any) settingErrors {
+	err := value.Decode(v, target)
+	if err == nil {
+		return nil
+	}
+	pointer, cause := value.SplitError(err)
+	return settingErrors{{pointer: pointer, message: cause.Error()}}
+}
+
+// settingNames returns the names of all settings, such as run.max_parallel.
+func settingNames() (names []string) {
+	var walk func(doc value.Value, section string)
+	walk = func(doc value.Value, section string) {
+		properties, _ := doc.Get("properties")
+		for key, property := range properties.Map().All() {
+			if _, isSection := property.Get("properties"); isSection {
+				walk(property, section+key+".")
+				continue
 			}
-		case line > 0:
-			f.problem(key, "the setting %q stands twice, first in line %d", section+key.Value, line)
-		default:
-			seen[lower] = key.Line
-			f.check(n.Content[i+1], field, section+lower)
+			names = append(names, section+key)
 		}
 	}
-}
-
-// scalarFits says what is wrong with the text of a scalar that is read into t.
-func scalarFits(text string, t reflect.Type) error {
-	var err error
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		if _, err = strconv.ParseFloat(text, 64); err == nil && text != "0" {
-			return fmt.Errorf("a duration without a unit: write %ss or %sms", text, text)
-		}
-		if text != "0" {
-			_, err = time.ParseDuration(text)
-		}
-	case t.Kind() == reflect.Bool:
-		_, err = strconv.ParseBool(text)
-	case t.Kind() == reflect.Int:
-		_, err = strconv.Atoi(text)
-	}
-	if err != nil {
-		return errors.New("want " + wantedScalar(t))
-	}
-	return nil
-}
-
-// wantedScalar names what a setting takes.
-func wantedScalar(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[time.Duration]():
-		return "a duration such as 5s, 500ms or 2m"
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.Int:
-		return "a whole number"
-	}
-	return "a text"
-}
-
-// settings gives the settings below a section, with what they are read into.
-func settings(t reflect.Type, section string) iter.Seq2[string, reflect.Type] {
-	return func(yield func(string, reflect.Type) bool) {
-		for i := range t.NumField() {
-			key, field := t.Field(i).Tag.Get("mapstructure"), t.Field(i).Type
-			switch {
-			case key == "":
-			case field.Kind() == reflect.Struct:
-				for setting, t := range settings(field, section+key+".") {
-					if !yield(setting, t) {
-						return
-					}
-				}
-			case !yield(section+key, field):
-				return
-			}
-		}
-	}
-}
-
-// checkEnvironment holds the variables of settings to what they are read into.
-func checkEnvironment() error {
-	for setting, t := range settings(reflect.TypeFor[Config](), "") {
-		variable := settingVariable(setting)
-		if text := os.Getenv(variable); text != "" {
-			if err := scalarFits(text, t); err != nil {
-				return fmt.Errorf("the environment variable %s is %q, %w", variable, text, err)
-			}
-		}
-	}
-	return nil
+	walk(configSchema().Doc(), "")
+	return names
 }
 
 // strangeVariables are the names of variables that look like settings, and are none.
-// They may be those of another program: no error, but not nothing either.
+// They may be those of another program: no error, but worth a warning.
 func strangeVariables(environment []string) (names []string) {
 	known := map[string]bool{}
-	for setting := range settings(reflect.TypeFor[Config](), "") {
+	for _, setting := range settingNames() {
 		known[settingVariable(setting)] = true
 	}
 	for _, entry := range environment {
@@ -208,38 +177,102 @@ func strangeVariables(environment []string) (names []string) {
 	return names
 }
 
-// settingVariable is the environment variable that goes over a setting.
+// settingVariable returns the environment variable that overrides a setting.
 func settingVariable(setting string) string {
 	return "SCHEDULER_" + strings.ToUpper(strings.ReplaceAll(setting, ".", "_"))
 }
 
-// settingError is what is wrong with a setting, such as llm.providers[1].name.
+// settingError is what is wrong with one setting.
 type settingError struct {
-	setting string
-	err     error
+	pointer string // of the setting, such as /llm/providers/1/name
+	unknown bool   // there is no such setting
+	message string
+	hint    string
 }
 
+// settingErrors are what is wrong with the settings.
+type settingErrors []settingError
+
+// wrongSetting returns the error of a setting, such as llm.providers[1].name.
 func wrongSetting(setting, format string, args ...any) error {
-	return &settingError{setting, fmt.Errorf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	pointer := "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(setting)
+	return settingErrors{{pointer: pointer, message: err.Error(), hint: calls.HintOf(err)}}
 }
 
-func (e *settingError) Error() string { return e.setting + " " + e.err.Error() }
-func (e *settingError) Unwrap() error { return e.err }
+// Error is a line for each.
+func (e settingErrors) Error() string {
+	lines := make([]string, len(e))
+	for i := range e {
+		lines[i] = e[i].String()
+	}
+	return strings.Join(lines, "\n")
+}
 
-// place says where a wrong setting comes from: the environment, a line of the file, or
-// neither, for one that is missing.
+// under returns the errors with a pointer put before theirs.
+func (e settingErrors) under(pointer string) settingErrors {
+	for i := range e {
+		e[i].pointer = pointer + e[i].pointer
+	}
+	return e
+}
+
+// setting returns the name of the setting; "" for the file as a whole.
+func (e settingError) setting() string {
+	var name strings.Builder
+	for token := range strings.SplitSeq(strings.TrimPrefix(e.pointer, "/"), "/") {
+		if _, err := strconv.Atoi(token); err == nil {
+			name.WriteString("[" + token + "]")
+			continue
+		}
+		if name.Len() > 0 {
+			name.WriteString(".")
+		}
+		name.WriteString(token)
+	}
+	return name.String()
+}
+
+// String is the setting and what is wrong with it.
+func (e settingError) String() string {
+	switch {
+	case e.pointer == "":
+		return e.message
+	case e.unknown:
+		return fmt.Sprintf("unknown setting %q", e.setting())
+	}
+	return e.setting() + ": " + e.message
+}
+
+// place adds to settingErrors where each comes from: the environment, a line of the
+// file, or neither, for a setting that is missing. Other errors stay as they are.
 func (f *settingsFile) place(err error) error {
-	wrong := (*settingError)(nil)
+	var wrong settingErrors
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if variable := settingVariable(wrong.setting); os.Getenv(variable) != "" {
-		return fmt.Errorf("the environment variable %s: %w", variable, err)
+	if variable := settingVariable(wrong[0].setting()); os.Getenv(variable) != "" {
+		return calls.Errorf(calls.Invalid, "the environment variable %s: %s", variable, wrong[0]).WithHint("%s", wrong[0].hint)
 	}
 	if f == nil || f.root == nil {
 		return fmt.Errorf("in the settings: %w", err)
 	}
-	pointer := "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(wrong.setting)
-	n, _, _ := yaml.Walk(f.root, pointer)
-	return scheduler.Problems{{Pos: scheduler.Position{File: f.path, Line: n.Line, Col: n.Column}, Message: err.Error(), Hint: calls.HintOf(err)}}
+	problems := make(scheduler.Problems, len(wrong))
+	for i, w := range wrong {
+		problems[i] = scheduler.Problem{Pos: f.position(w), Message: w.String(), Hint: w.hint}
+	}
+	slices.SortStableFunc(problems, func(a, b scheduler.Problem) int {
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
+	})
+	return problems
+}
+
+// position returns the place of a setting in the file, or of what is nearest around it:
+// that of the key where it is unknown, else that of the value.
+func (f *settingsFile) position(e settingError) scheduler.Position {
+	n, key, _ := yaml.Walk(f.root, e.pointer)
+	if e.unknown && key != nil {
+		n = key
+	}
+	return scheduler.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)}
 }

@@ -108,7 +108,7 @@ type app struct {
 
 // readConfig reads the settings; flags win over them.
 func (a *app) readConfig() (*Config, error) {
-	config, err := loadConfig(a.configPath)
+	config, err := loadConfig(a.configPath, providerTypes())
 	if err == nil && a.stateDir != "" {
 		config.StateDir = a.stateDir
 	}

@@ -15,43 +15,39 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
 // MemoryConfig is the settings of the memory store.
 type MemoryConfig struct {
-	Mirror     string           `mapstructure:"mirror"`
-	Snapshot   SnapshotConfig   `mapstructure:"snapshot"`
-	Embeddings EmbeddingsConfig `mapstructure:"embeddings"`
+	Mirror     string           `json:"mirror,omitempty"`
+	Snapshot   SnapshotConfig   `json:"snapshot,omitempty"`
+	Embeddings EmbeddingsConfig `json:"embeddings,omitempty"`
 }
 
 // SnapshotConfig says when snapshots are made, and by whom.
 type SnapshotConfig struct {
-	LLM       string        `mapstructure:"llm"`
-	Model     string        `mapstructure:"model"`
-	Memories  int           `mapstructure:"memories"`
-	Idle      time.Duration `mapstructure:"idle"`
-	Snapshots int           `mapstructure:"snapshots"`
-	Drain     time.Duration `mapstructure:"drain"`
+	LLM       string         `json:"llm,omitempty"`
+	Model     string         `json:"model,omitempty"`
+	Memories  int            `json:"memories,omitempty"`
+	Idle      value.Duration `json:"idle,omitempty"`
+	Snapshots int            `json:"snapshots,omitempty"`
+	Drain     value.Duration `json:"drain,omitempty"`
 }
 
-// check refuses settings that make no sense; providers are the names that llm may
-// have.
-func (c *MemoryConfig) check(providers []string) error {
-	s := &c.Snapshot
+// check refuses settings that make no sense.
+func (c *MemoryConfig) check(models *LLMConfig) error {
+	s, providers := &c.Snapshot, models.names()
 	switch {
 	case s.LLM != "" && !slices.Contains(providers, s.LLM):
-		return wrongSetting("memory.snapshot.llm", "is %q, which is no provider%s", s.LLM, didYouMean(s.LLM, providers))
+		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, didYouMean(s.LLM, providers))
 	case s.Memories < 1 || s.Memories > memory.MaxJob:
-		return wrongSetting("memory.snapshot.memories", "is %d, want 1 to %d", s.Memories, memory.MaxJob)
+		return wrongSetting("memory.snapshot.memories", "%d is not between 1 and %d", s.Memories, memory.MaxJob)
 	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
-		return wrongSetting("memory.snapshot.snapshots", "is %d, want 1 to %d", s.Snapshots, memory.MaxJob)
-	case s.Idle < 0:
-		return wrongSetting("memory.snapshot.idle", "cannot be negative")
-	case s.Drain < 0:
-		return wrongSetting("memory.snapshot.drain", "cannot be negative")
+		return wrongSetting("memory.snapshot.snapshots", "%d is not between 1 and %d", s.Snapshots, memory.MaxJob)
 	}
-	return c.Embeddings.check(providers)
+	return c.Embeddings.check(models.embedders())
 }
 
 // openMemory opens the memory of the state directory, or makes it. A nil clock is
@@ -78,7 +74,7 @@ func (a *app) processor(store memory.Store, clock func() time.Time) *memory.Snap
 	return &memory.SnapshotProcessor{
 		Store: store, Clock: clock,
 		Log:      a.memoryLog(),
-		Memories: c.Memories, Idle: c.Idle, Snapshots: c.Snapshots, Embeddings: a.embeddings(),
+		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: a.embeddings(),
 	}
 }
 
@@ -110,7 +106,7 @@ func (m *meteredLLM) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 func (a *app) makeSnapshots(ctx context.Context, p *memory.SnapshotProcessor, users memory.Users, all bool) (memory.Report, llm.Usage, error) {
 	meter := &meteredLLM{}
 	if c := a.config.Memory.Snapshot; c.LLM != "" && p.Generator == nil {
-		provider, _, _, err := a.live(c.LLM)
+		provider, err := a.openProvider(c.LLM)
 		if err != nil {
 			return memory.Report{}, llm.Usage{}, err
 		}
@@ -184,7 +180,7 @@ const drainAlone = time.Second
 // drain makes the snapshots that are due at the end of a run. What is left over, or
 // fails, is done by a later one.
 func (a *app) drain(ctx context.Context, p *memory.SnapshotProcessor) {
-	limit := a.config.Memory.Snapshot.Drain
+	limit := time.Duration(a.config.Memory.Snapshot.Drain)
 	if limit == 0 {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -226,7 +227,7 @@ func TestDrain(t *testing.T) {
 	var stderr bytes.Buffer
 	a := &app{stderr: &stderr, config: &Config{}}
 	c := &a.config.Memory.Snapshot
-	c.Drain = time.Minute
+	c.Drain = value.Duration(time.Minute)
 
 	a.drain(t.Context(), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, nil)})
 	if stderr.Len() > 0 {
@@ -237,7 +238,7 @@ func TestDrain(t *testing.T) {
 	if a.drain(t.Context(), p); stderr.Len() > 0 {
 		t.Errorf("nothing shall be made, but: %s", &stderr)
 	}
-	c.Drain = time.Minute
+	c.Drain = value.Duration(time.Minute)
 	if a.drain(t.Context(), p); stderr.String() != "made 1 snapshot\n" {
 		t.Errorf("got %s", &stderr)
 	}
@@ -343,13 +344,13 @@ func TestMemoryLinesToFile(t *testing.T) {
 func TestMemorySettings(t *testing.T) {
 	p := newMemoryProgram(t)
 	for text, want := range map[string]string{
-		"snapshot: {llm: nobody}":                "is no provider",
-		"snapshot: {memories: 0}":                "is 0, want 1 to 32",
-		"snapshot: {snapshots: 99}":              "is 99, want 1 to 32",
-		"snapshot: {drain: -1s}":                 "cannot be negative",
-		"embeddings: {provider: echo, model: m}": "none of llm.providers",
+		"snapshot: {llm: nobody}":                `unknown provider "nobody"`,
+		"snapshot: {memories: 0}":                "0 is not between 1 and 32",
+		"snapshot: {snapshots: 99}":              "99 is not between 1 and 32",
+		"snapshot: {drain: -1s}":                 "must not be negative",
+		"embeddings: {provider: echo, model: m}": "not one of llm.providers",
 		"snapshot: {idel: 3s}":                   "idel",
-		"snapshot: {idle: 3}":                    "without a unit",
+		"snapshot: {idle: 3}":                    "invalid duration",
 	} {
 		p.write("scheduler.yaml", "memory:\n  "+text+"\n")
 		if code := p.run("", "memory", "stats"); code != exitUsage || !strings.Contains(p.stderr.String(), want) {

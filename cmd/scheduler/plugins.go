@@ -20,22 +20,11 @@ import (
 
 // PluginsConfig says where plugins are, and which of them are trusted.
 type PluginsConfig struct {
-	Folders  []string `mapstructure:"folders"`
-	Paths    []string `mapstructure:"paths"`
-	LockFile string   `mapstructure:"lock_file"`
-	Log      string   `mapstructure:"log"`
-	AutoMTLS bool     `mapstructure:"auto_mtls"`
-}
-
-func (c *PluginsConfig) check() error {
-	if c.LockFile == "" {
-		return wrongSetting("plugins.lock_file", "is empty")
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Log)); err != nil {
-		return wrongSetting("plugins.log", "is %q, want debug, info, warn or error", c.Log)
-	}
-	return nil
+	Folders  []string `json:"folders,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	LockFile string   `json:"lock_file,omitempty" min:"1"`
+	Log      string   `json:"log,omitempty" enum:"debug|info|warn|error"`
+	AutoMTLS bool     `json:"auto_mtls,omitempty"`
 }
 
 // pluginParts is what the process shares of plugins: one host, which starts a plugin

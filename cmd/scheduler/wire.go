@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -20,12 +19,22 @@ import (
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
 
 // This file is the only place where all parts meet: the registry of calls, the
 // providers, the loader of flows and the executor.
+
+// providerTypes lists the kinds of model servers that llm.providers can name as type. A
+// new one is a folder below llm and a line here.
+func providerTypes() []ProviderType {
+	return []ProviderType{
+		NewProviderType("openai", openai.Open),
+	}
+}
+
+// echoProvider is the name of the provider that repeats the user's words.
+const echoProvider = "echo"
 
 // cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
 // beside it.
@@ -49,7 +58,7 @@ func (a *app) loader() (*scheduler.Loader, error) {
 	}
 	return &scheduler.Loader{
 		Registry:  registry,
-		Providers: a.config.providerNames(),
+		Providers: a.config.LLM.names(),
 		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
 		Languages: languages,
@@ -117,7 +126,7 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 		Parse:       a.parseRecorded,
 		Durability:  scheduler.Durability(a.config.Journal.Durability),
 		MaxParallel: a.config.Run.MaxParallel,
-		CancelGrace: a.config.Run.CancelGrace,
+		CancelGrace: time.Duration(a.config.Run.CancelGrace),
 		Secrets: func(name string) (string, bool) {
 			if !slices.Contains(a.config.Secrets, name) {
 				return "", false
@@ -161,10 +170,14 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 		c.llm = calls.NewEnv().LLM
 		return c, nil
 	}
-	var secrets []string
-	if c.llm, c.model, secrets, err = a.live(c.name); err == nil && mode == "record" {
+	c.llm, err = a.openProvider(c.name)
+	if err != nil {
+		return nil, err
+	}
+	c.model = a.modelOf(flow, name)
+	if mode == "record" {
 		c.recording = true
-		secrets = append(secrets, a.secretTexts()...)
+		secrets := append(secretsOf(c.llm), a.secretTexts()...)
 		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
 	}
 	return c, err
@@ -179,12 +192,10 @@ func (a *app) providerName(flow *scheduler.Flow, name string) string {
 // modelOf is the model by which the tokens of a flow are counted, as [app.choose] has
 // it, whether or not it can be asked now.
 func (a *app) modelOf(flow *scheduler.Flow, name string) string {
-	name = a.providerName(flow, name)
-	i := slices.IndexFunc(a.config.LLM.Providers, func(p ProviderConfig) bool { return p.Name == name })
-	if i < 0 || a.config.LLM.Mode == "replay" {
+	if a.config.LLM.Mode == "replay" {
 		return ""
 	}
-	return a.config.LLM.Providers[i].Model
+	return a.config.LLM.modelOf(a.providerName(flow, name))
 }
 
 // asking is the first step that is sure to ask a model of the flow's own provider;
@@ -220,8 +231,7 @@ func (a *app) other(c *choice, name string) (llm.Provider, error) {
 	if c.recording {
 		return nil, usageError(fmt.Errorf("recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name))
 	}
-	p, _, _, err := a.live(name)
-	return p, err
+	return a.openProvider(name)
 }
 
 // openCassette opens a cassette; one that cannot be read is found before the run.
@@ -234,48 +244,27 @@ func openCassette(c replay.Config) (llm.Provider, error) {
 	return p, nil
 }
 
-// live makes the configured provider of that name. secrets are the texts that no
-// file may hold.
-func (a *app) live(name string) (p llm.Provider, model string, secrets []string, err error) {
-	if name == "echo" {
-		return scripted.Echo{}, "", nil, nil
+// openProvider makes the configured provider of that name.
+func (a *app) openProvider(name string) (llm.Provider, error) {
+	if name == echoProvider {
+		return scripted.Echo{}, nil
 	}
-	i := slices.IndexFunc(a.config.LLM.Providers, func(p ProviderConfig) bool { return p.Name == name })
-	if i < 0 {
-		hint := ""
-		if near := value.Nearest(name, a.config.providerNames()); near != "" {
-			hint = fmt.Sprintf(" (did you mean %q?)", near)
-		}
-		return nil, "", nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them", name, hint))
+	c := a.config.LLM.find(name)
+	if c == nil {
+		return nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them",
+			name, didYouMean(name, a.config.LLM.names())))
 	}
-	c := a.config.LLM.Providers[i]
-	settings := openai.Config{Name: c.Name, BaseURL: c.BaseURL, Model: c.Model, Timeout: c.Timeout, MaxRetries: 2}
-	if c.MaxRetries != nil {
-		settings.MaxRetries = *c.MaxRetries
-	}
-	if c.APIKeyEnv != "" {
-		key, ok := os.LookupEnv(c.APIKeyEnv)
-		if !ok {
-			return nil, "", nil, usageError(fmt.Errorf("the provider %q takes its key from the environment variable %s, which is not set", name, c.APIKeyEnv))
-		}
-		settings.APIKey, secrets = key, []string{key}
-	}
-	for _, h := range c.Headers {
-		settings.Headers = append(settings.Headers, openai.Header{Name: h.Name, Value: h.Value})
-	}
-	for _, e := range c.Extra {
-		v, err := value.Of(e.Value)
-		if err != nil {
-			return nil, "", nil, usageError(fmt.Errorf("llm.providers: extra field %s of %q: %w", e.Name, name, err))
-		}
-		if settings.Extra == nil {
-			settings.Extra = map[string]json.RawMessage{}
-		}
-		settings.Extra[e.Name] = v.AppendJSON(nil)
-	}
-	provider, err := openai.New(settings)
+	p, err := c.Open()
 	if err != nil {
-		return nil, "", nil, usageError(err)
+		return nil, usageError(err)
 	}
-	return provider, c.Model, secrets, nil
+	return p, nil
+}
+
+// secretsOf returns the texts of a provider that no file may hold.
+func secretsOf(p llm.Provider) []string {
+	if holder, ok := p.(llm.SecretHolder); ok {
+		return holder.Secrets()
+	}
+	return nil
 }

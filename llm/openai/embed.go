@@ -18,7 +18,7 @@ type Embedder struct {
 
 // Embedder gives an embedder of a model; dimensions is asked for where it is not 0.
 // Requests are sent once: who has texts to embed tries again in its own time.
-func (p *Provider) Embedder(model string, dimensions int) *Embedder {
+func (p *Provider) Embedder(model string, dimensions int) llm.Embedder {
 	return &Embedder{provider: p, model: model, dimensions: dimensions}
 }
 

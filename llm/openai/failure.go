@@ -27,9 +27,9 @@ const mask = "***"
 
 var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password`)
 
-// secretsOf makes the replacer that keeps the configuration's secrets out of
-// messages, also when a server echoes them.
-func secretsOf(config Config, endpoint *url.URL) *strings.Replacer {
+// secretsOf returns the texts of a configuration that nothing may show, the longest
+// first.
+func secretsOf(config Config, endpoint *url.URL) []string {
 	secrets := []string{config.APIKey}
 	for _, h := range config.Headers {
 		if secretHeader.MatchString(h.Name) {
@@ -45,13 +45,18 @@ func secretsOf(config Config, endpoint *url.URL) *strings.Replacer {
 			secrets = append(secrets, values...)
 		}
 	}
-	// The replacer takes the first that fits: the longest must come first.
+	secrets = slices.DeleteFunc(secrets, func(s string) bool {
+		return s == "" || strings.EqualFold(s, "bearer") || strings.EqualFold(s, "basic")
+	})
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// newMask returns the replacer that keeps secrets out of messages, also when a server
+// echoes them. It takes the first that fits: the longest must come first.
+func newMask(secrets []string) *strings.Replacer {
 	var pairs []string
 	for _, s := range secrets {
-		if s == "" || strings.EqualFold(s, "bearer") || strings.EqualFold(s, "basic") {
-			continue
-		}
 		pairs = append(pairs, s, mask)
 		if escaped := url.QueryEscape(s); escaped != s {
 			pairs = append(pairs, escaped, mask)
@@ -68,7 +73,7 @@ func (p *Provider) say(text string) string {
 	if m := htmlTitle.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
-	text = strings.Join(strings.Fields(p.secrets.Replace(strings.ToValidUTF8(text, "\uFFFD"))), " ")
+	text = strings.Join(strings.Fields(p.mask.Replace(strings.ToValidUTF8(text, "\uFFFD"))), " ")
 	if utf8.RuneCountInString(text) > maxMessage {
 		text = string([]rune(text)[:maxMessage]) + " ..."
 	}

@@ -13,13 +13,14 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // Defaults of a [Config].
@@ -65,7 +66,26 @@ type Config struct {
 }
 
 // Header is one HTTP header.
-type Header struct{ Name, Value string }
+type Header = endpoint.Header
+
+// Settings are what a provider of this type has in the settings file.
+type Settings struct {
+	endpoint.Settings
+	BaseURL endpoint.URL `json:"base_url" doc:"The address up to the version: https://api.example.com/v1."`
+}
+
+// Open makes a client from settings. The error says what is wrong with them, or that
+// the key is missing.
+func Open(s Settings) (*Provider, error) {
+	key, err := s.APIKey()
+	if err != nil {
+		return nil, err
+	}
+	return New(Config{
+		Name: s.Name, BaseURL: string(s.BaseURL), APIKey: key, Model: s.Model,
+		Headers: s.Headers, Extra: s.ExtraMembers(), Timeout: time.Duration(s.Timeout), MaxRetries: s.Retries(),
+	})
+}
 
 // Provider is a client of one server.
 type Provider struct {
@@ -73,17 +93,21 @@ type Provider struct {
 	endpoint string
 	vectors  string // the endpoint of embeddings
 	client   *http.Client
-	secrets  *strings.Replacer
+	secrets  []string
+	mask     *strings.Replacer
 }
 
-var _ llm.Provider = (*Provider)(nil)
+var (
+	_ llm.EmbeddingProvider = (*Provider)(nil)
+	_ llm.SecretHolder      = (*Provider)(nil)
+)
 
 // New makes a client. Nothing is sent yet; the error says what is wrong with the
 // configuration.
 func New(config Config) (*Provider, error) {
-	u, err := url.Parse(config.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("provider %s: the base_url must be like https://api.example.com/v1", config.Name)
+	u, err := endpoint.ParseURL(config.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: base_url: %w", config.Name, err)
 	}
 	base := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions")
 	u.Path = base + "/embeddings"
@@ -100,12 +124,24 @@ func New(config Config) (*Provider, error) {
 		config.RetryWait = DefaultRetryWait
 	}
 	p := &Provider{config: config, endpoint: u.String(), vectors: vectors, secrets: secretsOf(config, u)}
+	p.mask = newMask(p.secrets)
 	p.client = &http.Client{Transport: config.Transport, CheckRedirect: p.checkRedirect}
 	return p, nil
 }
 
 // String names the provider: printing one shows no secret.
 func (p *Provider) String() string { return "openai provider " + p.config.Name }
+
+// minSecret is the least length of a secret beside the key: a header such as
+// "X-Auth-Mode: on" makes no secret of every "on" in a record.
+const minSecret = 6
+
+// Secrets returns the key, and what of the headers and the address is secret.
+func (p *Provider) Secrets() []string {
+	return slices.DeleteFunc(slices.Clone(p.secrets), func(s string) bool {
+		return len(s) < minSecret && s != p.config.APIKey
+	})
+}
 
 // maxRedirects bounds the detours within one host.
 const maxRedirects = 3

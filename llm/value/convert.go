@@ -3,6 +3,7 @@ package value
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -60,6 +61,16 @@ type placed struct {
 
 func (p *placed) Error() string { return p.pointer + ": " + p.err.Error() }
 func (p *placed) Unwrap() error { return p.err }
+
+// SplitError splits an error of [Of] or [Decode] into the place, as a JSON pointer, and
+// what is wrong there. The pointer is "" where the whole value is wrong.
+func SplitError(err error) (pointer string, cause error) {
+	var p *placed
+	if errors.As(err, &p) {
+		return p.pointer, p.err
+	}
+	return "", err
+}
 
 // within says that err happened inside the member or element of that name.
 func within(name string, err error) error {

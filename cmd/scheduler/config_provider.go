@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// defaultProviderType is the type of providers that name none.
+const defaultProviderType = "openai"
+
+// ProviderType is a kind of model server that llm.providers can name as type, with the
+// schema of its settings. [NewProviderType] makes one; it does not change.
+type ProviderType struct {
+	Name string
+	// Embeds reports whether its servers may have models for embeddings.
+	Embeds bool
+	schema *schema.Schema
+	decode func(settings value.Value) (open func() (llm.Provider, error), wrong settingErrors)
+}
+
+// NewProviderType describes a type of provider: S is its settings struct, which embeds
+// [llm.Settings], and open makes a provider from them. open sends nothing.
+func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)) ProviderType {
+	var p P
+	_, embeds := any(p).(llm.EmbeddingProvider)
+	return ProviderType{
+		Name: name, Embeds: embeds, schema: schema.MustFor[S](),
+		decode: func(settings value.Value) (func() (llm.Provider, error), settingErrors) {
+			var s S
+			wrong := decodeSettings(settings, &s)
+			return func() (llm.Provider, error) { return open(s) }, wrong
+		},
+	}
+}
+
+// ProviderConfig is one entry of llm.providers, checked by the schema of its type.
+type ProviderConfig struct {
+	llm.Settings
+	Type ProviderType
+	// Open makes the provider. The error says what is missing, such as the key.
+	Open     func() (llm.Provider, error)
+	settings value.Value // as the file has them
+}
+
+// DecodeValue keeps the settings until the types are known.
+func (p *ProviderConfig) DecodeValue(v value.Value) error {
+	p.settings = v
+	return nil
+}
+
+// JSONSchema describes any object: its type knows the rest.
+func (ProviderConfig) JSONSchema() value.Value { return value.OfMap(value.Pairs("type", "object")) }
+
+// check checks the settings of the providers by their types, and that their names differ.
+func (c *LLMConfig) check(types []ProviderType) error {
+	seen := []string{echoProvider}
+	var all settingErrors
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		wrong := p.resolve(types)
+		if len(wrong) == 0 && slices.Contains(seen, p.Name) {
+			wrong = settingErrors{{pointer: "/name", message: fmt.Sprintf("the name %q is taken by another provider", p.Name)}}
+		}
+		seen = append(seen, p.Name)
+		all = append(all, wrong.under(fmt.Sprintf("/llm/providers/%d", i))...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
+}
+
+// names returns the names that a flow may write under llm.
+func (c *LLMConfig) names() []string {
+	names := []string{echoProvider}
+	for i := range c.Providers {
+		names = append(names, c.Providers[i].Name)
+	}
+	return names
+}
+
+// embedders returns the names of the providers that may have models for embeddings.
+func (c *LLMConfig) embedders() (names []string) {
+	for i := range c.Providers {
+		if c.Providers[i].Type.Embeds {
+			names = append(names, c.Providers[i].Name)
+		}
+	}
+	return names
+}
+
+// find returns the provider of that name; nil where there is none.
+func (c *LLMConfig) find(name string) *ProviderConfig {
+	i := slices.IndexFunc(c.Providers, func(p ProviderConfig) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Providers[i]
+}
+
+// modelOf returns the model that the provider of that name asks; "" where it has none
+// of its own.
+func (c *LLMConfig) modelOf(name string) string {
+	if p := c.find(name); p != nil {
+		return p.Model
+	}
+	return ""
+}
+
+// resolve finds the type of the provider and reads the settings as that wants them.
+func (p *ProviderConfig) resolve(types []ProviderType) settingErrors {
+	name := defaultProviderType
+	if given, ok := p.settings.Get("type"); ok {
+		name, _ = given.Str()
+	}
+	var known []string
+	for _, t := range types {
+		known = append(known, t.Name)
+	}
+	i := slices.Index(known, name)
+	if i < 0 {
+		hint := "use one of " + strings.Join(known, ", ")
+		if near := value.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return settingErrors{{pointer: "/type", message: fmt.Sprintf("unknown type of provider %q", name), hint: hint}}
+	}
+	p.Type = types[i]
+	settings := asSettings(p.settings, p.Type.schema.Doc())
+	wrong := checkSettings(settings, p.Type.schema, &p.Settings)
+	if len(wrong) > 0 {
+		return wrong
+	}
+	p.Open, wrong = p.Type.decode(settings)
+	return wrong
+}

@@ -1,0 +1,98 @@
+// Package endpoint is what clients of model servers share, whatever protocol they
+// speak: the settings of a server, how it is asked over HTTP, and what is said when it
+// does not answer.
+package endpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Settings are what every provider that asks a server has in the settings file. The
+// settings of a type of provider embed them and add base_url, which some types have a
+// default for. Headers and extra members are lists, for names whose case matters.
+type Settings struct {
+	llm.Settings
+	APIKeyEnv  string         `json:"api_key_env,omitempty" doc:"The environment variable that holds the key."`
+	Headers    []Header       `json:"headers,omitempty" doc:"Headers of every request."`
+	Extra      []Member       `json:"extra,omitempty" doc:"Further members of every request body."`
+	Timeout    value.Duration `json:"timeout,omitempty" doc:"The longest wait for the first byte, and between two."`
+	MaxRetries *int           `json:"max_retries,omitempty" min:"0" max:"100" doc:"How often a request is tried again where the step has no retry of its own; 2 where it is not given."`
+}
+
+// Header is one HTTP header.
+type Header struct {
+	Name  string `json:"name" min:"1"`
+	Value string `json:"value"`
+}
+
+// Member is one member of a request body.
+type Member struct {
+	Name  string          `json:"name" min:"1"`
+	Value json.RawMessage `json:"value"`
+}
+
+// defaultRetries is how often a request is tried again where the settings do not say.
+const defaultRetries = 2
+
+// Retries returns how often a request is tried again.
+func (s *Settings) Retries() int {
+	if s.MaxRetries == nil {
+		return defaultRetries
+	}
+	return *s.MaxRetries
+}
+
+// APIKey reads the key from the environment; "" where the settings name no variable.
+func (s *Settings) APIKey() (string, error) {
+	if s.APIKeyEnv == "" {
+		return "", nil
+	}
+	key, ok := os.LookupEnv(s.APIKeyEnv)
+	if !ok {
+		return "", fmt.Errorf("the provider %q takes its key from the environment variable %s, which is not set", s.Name, s.APIKeyEnv)
+	}
+	return key, nil
+}
+
+// ExtraMembers returns the further members of every request body by their names.
+func (s *Settings) ExtraMembers() map[string]json.RawMessage {
+	members := make(map[string]json.RawMessage, len(s.Extra))
+	for _, m := range s.Extra {
+		members[m.Name] = m.Value
+	}
+	return members
+}
+
+// URL is the address of a server. Reading a wrong one from settings is an error.
+type URL string
+
+// UnmarshalText takes an absolute http or https address.
+func (u *URL) UnmarshalText(text []byte) error {
+	if _, err := ParseURL(string(text)); err != nil {
+		return err
+	}
+	*u = URL(text)
+	return nil
+}
+
+// errURL does not repeat the address, which may hold a password.
+var errURL = errors.New("invalid server address (use https://api.example.com/v1)")
+
+// ParseURL parses the address of a server: http or https, with a host.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return nil, errURL
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errURL
+	}
+	return u, nil
+}
