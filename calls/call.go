@@ -85,9 +85,9 @@ type Definition struct {
 	New func(params value.Value) (CoreCall, error)
 	// Lint finds what neither the schema nor a [Validator] can see before a flow
 	// runs, such as names of importance functions that do not exist. In params,
-	// null stands for what holds a template. It does no I/O, but functions may be
-	// [Files] too. nil: there is nothing more to check.
-	Lint func(params value.Value, functions Functions) []schema.Problem
+	// null stands for what holds a template. It does no I/O but by env. nil: there is
+	// nothing more to check.
+	Lint func(params value.Value, env LintEnv) []schema.Problem
 	// ParamsFor narrows Info.Params by what is known: with an OpenAPI operation,
 	// http knows the parameters of that operation. Missing ones are asked for by
 	// this schema. It may read files. nil: there is nothing to narrow.
@@ -96,12 +96,20 @@ type Definition struct {
 	Texts []Texts
 }
 
+// LintEnv is what [Definition.Lint] may use. Its zero value has nothing.
+type LintEnv struct {
+	// Registry is what the flow can name; nil where that is not known.
+	Registry *Registry
+	// Files reads files beside the flow; nil where none can be read.
+	Files FileReader
+}
+
 // UndefinedName is the keyword of problems with names that parameters do not give.
 // Where the missing parameters are asked for, they are none.
 const UndefinedName = "undefined"
 
-// Files reads files for [Definition.Lint].
-type Files interface {
+// FileReader reads files for [Definition.Lint].
+type FileReader interface {
 	// ReadFile reads a file that a parameter names, relative to the flow. path is its
 	// name in messages. The error is [fs.ErrNotExist] for a file that is not there;
 	// others, such as that of a file outside of the flow's folder, mean that nothing

@@ -244,8 +244,8 @@ func TestQuietEnv(t *testing.T) {
 	if _, err := env.Flows.RunFlow(t.Context(), "x.yaml", value.Value{}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without flows: %v", err)
 	}
-	if _, found := env.Calls.Find("chat"); found {
-		t.Error("without calls: chat was found")
+	if _, found := env.Registry.Call("chat"); found {
+		t.Error("without a registry: chat was found")
 	}
 	if _, err := env.Calls.RunCall(t.Context(), "chat", value.Value{}); calls.KindOf(err) != calls.NotFound {
 		t.Errorf("without calls: %v", err)
@@ -257,7 +257,7 @@ func TestQuietEnv(t *testing.T) {
 	if _, err := env.HTTP.Do(req); calls.KindOf(err) != calls.Invalid || strings.Contains(err.Error(), "pass") {
 		t.Errorf("without a network: %v", err)
 	}
-	if names := env.Functions.ImportanceNames(); names != nil {
+	if names := env.Registry.ImportanceNames(); names != nil {
 		t.Errorf("without functions: %v", names)
 	}
 	for text, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2} {
@@ -275,7 +275,7 @@ func TestVars(t *testing.T) {
 	if alone.History() != nil || alone.Summary() != "" || alone.Facts() != nil {
 		t.Error("a step without a past remembers something")
 	}
-	vars := calls.Vars{Upstream: calls.Past{Records: []calls.Record{{ID: "a"}}, Abstract: "short", Known: []string{"f"}}}
+	vars := calls.Vars{Upstream: calls.FixedUpstream{Steps: []calls.FinishedStep{{ID: "a"}}, SummaryText: "short", FactList: []string{"f"}}}
 	if vars.History()[0].ID != "a" || vars.Summary() != "short" || vars.Facts()[0] != "f" {
 		t.Errorf("the past is %v, %q, %v", vars.History(), vars.Summary(), vars.Facts())
 	}

@@ -16,26 +16,60 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Env is what a call may use. Every field has a working value: [NewEnv] gives
-// the quiet ones, the engine the real ones, callstest the fakes. An Env and its
-// Vars are the call's until the sequence of Exec ends: after that the engine gives
-// them to other steps.
+// Env is what a call may use, in groups that calls may pass on alone: [Model],
+// [Knowledge], [Substeps], [System] and [Files]. Every field has a working value:
+// [NewEnv] returns the quiet ones, the engine sets the real ones, callstest the fakes.
+//
+// The engine makes an Env for each attempt of a step. It and its Vars are the call's
+// until the sequence of Exec ends; after that the engine uses them for other steps.
 type Env struct {
+	// Vars is what the step sees, the same as Init got.
+	Vars *Vars
+	// Path is where in the run the call is: step, step[3] for an item, outer/inner in
+	// a sub-flow, step/name-1 for what a call does inside its step. "" outside of a
+	// flow.
+	Path string
+
+	Model
+	Knowledge
+	Substeps
+	System
+	Files
+}
+
+// Model is the language model of a step and the counter of its tokens.
+type Model struct {
 	// LLM is the model provider of the flow. The engine meters it: what a call
 	// spends is counted for its step and against the flow's budget.
 	LLM llm.Provider
+	// Tokens counts tokens by the vocabulary of the model in use.
+	Tokens llm.Counter
+}
+
+// Knowledge is where a call looks things up.
+type Knowledge struct {
 	// Memory is the store of what was said before.
 	Memory Memory
-	// Functions finds importance functions and resolvers by name.
-	Functions Functions
+	// Registry finds calls, importance functions and resolvers by name. The engine
+	// sets its own, the one that flows are checked with. nil: nothing has a name.
+	Registry *Registry
+}
+
+// Substeps is work that the engine does for a call inside its step. All of it may be
+// used concurrently.
+type Substeps struct {
 	// Flows runs sub-flows.
 	Flows Flows
 	// Calls runs other calls, for calls that hand out work.
 	Calls Calls
-	// Recorder keeps finished pieces of the call's work, so that a step that is tried
-	// again, or resumed, does not do them again: use it by [Once]. nil: there is no
-	// run to keep them with.
+	// Recorder keeps finished parts of the call's work, so that a step that is tried
+	// again, or resumed, does not repeat them: use it by [Once]. nil: there is no run
+	// to keep them with.
 	Recorder Recorder
+}
+
+// System is the world outside of the run.
+type System struct {
 	// HTTP sends requests to the hosts that the settings allow.
 	HTTP HTTP
 	// Clock is the run's clock; nothing else tells the time.
@@ -43,10 +77,12 @@ type Env struct {
 	// Rand is seeded by the run and the step, so that a run can be replayed. It is
 	// not safe for concurrent use.
 	Rand *rand.Rand
-	// Tokens counts tokens by the vocabulary of the model in use.
-	Tokens llm.Counter
-	// Log is for people who look for a fault. Secrets do not belong there.
+	// Log is for developers who look for a fault. Secrets do not belong there.
 	Log *slog.Logger
+}
+
+// Files is where a call finds files.
+type Files struct {
 	// Dir is the directory that relative paths of parameters start from: that of
 	// the flow file.
 	Dir string
@@ -56,12 +92,6 @@ type Env struct {
 	// Languages holds texts of calls in further languages, or instead of the
 	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
 	Languages fs.FS
-	// Path is where in the run the call is: step, step[3] for an item, outer/inner in
-	// a sub-flow, step/name-1 for what a call does inside its step. "" outside of a
-	// flow.
-	Path string
-	// Vars is what the step sees, the same as Init got.
-	Vars *Vars
 }
 
 // IdempotencyKey names this use of the call in this run. It is the same when the
@@ -76,82 +106,68 @@ func (e *Env) IdempotencyKey() string {
 
 // Memory is what calls need of a memory store; calls/memory has the whole.
 type Memory interface {
-	// Recent is the newest utterances of a scope, oldest first, at most limit.
+	// Recent returns the newest utterances of a scope, oldest first, at most limit.
 	Recent(ctx context.Context, scope Scope, limit int) ([]plugins.Turn, error)
-	// Retrieve is the memories of a scope that matter for query, best first, at
+	// Retrieve returns the memories of a scope that matter for query, best first, at
 	// most limit.
 	Retrieve(ctx context.Context, scope Scope, query string, limit int) ([]plugins.Recalled, error)
 }
 
-// Functions finds what is registered by name: a built-in one has a plain name,
-// that of a plugin is plugin.function.
-type Functions interface {
-	Importance(name string) (plugins.Importance, bool)
-	// Resolver is the one that gives values to that variable name.
-	Resolver(variable string) (plugins.Resolver, bool)
-	// Names lists what exists, sorted, for messages.
-	ImportanceNames() []string
-	VariableNames() []string
-}
-
 // Flows runs a flow inside a run.
 type Flows interface {
-	// RunFlow runs the flow file at path, relative to the running flow, and gives
+	// RunFlow runs the flow file at path, relative to the running flow, and returns
 	// its outputs. Events of its steps belong to the outer run.
 	RunFlow(ctx context.Context, path string, inputs value.Value) (outputs value.Value, err error)
 }
 
-// FlowInfo is what a flow says about itself.
+// FlowInfo describes a flow.
 type FlowInfo struct {
 	Name, Description string
-	// Inputs is the schema of its inputs, nil where nothing is known.
+	// Inputs is the schema of its inputs; nil where it declares none.
 	Inputs *schema.Schema
 }
 
 // FlowDescriber is implemented by [Flows] that can describe a flow without running
 // it.
 type FlowDescriber interface {
-	// DescribeFlow reads the flow file at path, relative to the running flow.
+	// DescribeFlow describes the flow file at path, relative to the running flow.
 	DescribeFlow(ctx context.Context, path string) (FlowInfo, error)
 }
 
 // Calls runs calls by name inside a step.
 type Calls interface {
-	// Find gives a call by name.
-	Find(name string) (Definition, bool)
-	// RunCall checks params, which are taken as they are, runs the call to its end
-	// and gives its output. What it spends counts for the step; its events belong
-	// to the run.
+	// RunCall checks params, which are taken as they are, runs the call of that name
+	// to its end and returns its output. What it spends counts for the step; its
+	// events belong to the run.
 	RunCall(ctx context.Context, name string, params value.Value) (output value.Value, err error)
 }
 
-// HTTP sends a request and gives the answer, as an [*http.Client] does. Which
-// hosts may be reached is up to the implementation, and it looks at redirects too.
+// HTTP sends a request and returns the response, as an [*http.Client] does. Which
+// hosts may be reached is up to the implementation, which checks redirects too. It is
+// safe for concurrent use.
 type HTTP interface {
 	Do(req *http.Request) (*http.Response, error)
 }
 
-// NewEnv gives an Env in which nothing is there: no model, no memory, no
-// functions, no flows, no calls, no network. The clock is the machine's, tokens are a quarter of the
-// bytes.
+// NewEnv returns an Env that has nothing: no model, no memory, no registry, no flows,
+// no calls, no network. The clock is the machine's; a token is four bytes.
 func NewEnv() *Env {
 	return &Env{
-		LLM:       noLLM{},
-		Memory:    noMemory{},
-		Functions: (*Registry)(nil),
-		Flows:     noFlows{},
-		Calls:     noCalls{},
-		HTTP:      noHTTP{},
-		Clock:     time.Now,
-		Rand:      rand.New(rand.NewPCG(0, 0)),
-		Tokens:    byteCounter{},
-		Log:       slog.New(slog.DiscardHandler),
-		Dir:       ".",
 		Vars:      &Vars{},
+		Model:     Model{LLM: noLLM{}, Tokens: byteCounter{}},
+		Knowledge: Knowledge{Memory: noMemory{}},
+		Substeps:  Substeps{Flows: noFlows{}, Calls: noCalls{}},
+		System: System{
+			HTTP:  noHTTP{},
+			Clock: time.Now,
+			Rand:  rand.New(rand.NewPCG(0, 0)),
+			Log:   slog.New(slog.DiscardHandler),
+		},
+		Files: Files{Dir: "."},
 	}
 }
 
-// ErrNoProvider is the error below that of a model that was never set up.
+// ErrNoProvider is wrapped by the error of a model that was never configured.
 var ErrNoProvider = errors.New("no model provider is configured")
 
 type noLLM struct{}
@@ -180,8 +196,6 @@ func (noFlows) RunFlow(context.Context, string, value.Value) (value.Value, error
 
 type noCalls struct{}
 
-func (noCalls) Find(string) (Definition, bool) { return Definition{}, false }
-
 func (noCalls) RunCall(_ context.Context, name string, _ value.Value) (value.Value, error) {
 	return value.Value{}, Errorf(NotFound, "the call %s cannot be run from here", name)
 }
@@ -189,10 +203,10 @@ func (noCalls) RunCall(_ context.Context, name string, _ value.Value) (value.Val
 type noHTTP struct{}
 
 func (noHTTP) Do(req *http.Request) (*http.Response, error) {
-	return nil, Errorf(Invalid, "there is no network here to reach %s", req.URL.Host)
+	return nil, Errorf(Invalid, "no network to reach %s", req.URL.Host)
 }
 
-// byteCounter over-estimates nothing and knows nothing: four bytes a token.
+// byteCounter counts four bytes as a token, whatever the model.
 type byteCounter struct{}
 
 func (byteCounter) Count(text string) int { return (len(text) + 3) / 4 }

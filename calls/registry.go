@@ -9,16 +9,17 @@ import (
 )
 
 // Registry is everything a flow can name: calls, importance functions and
-// variables. Fill it before use; reading is then safe from many goroutines. A
-// nil Registry is an empty one.
+// variables. The program makes one when it starts and gives it to the loader and the
+// engine. Fill it before use; reading is then safe for concurrent use. A nil Registry
+// is an empty one.
 type Registry struct {
-	calls      map[string]Definition
-	importance map[string]plugins.Importance
-	resolvers  map[string]plugins.Resolver
-	check      func(name string) error
+	calls       map[string]Definition
+	importance  map[string]plugins.Importance
+	resolvers   map[string]plugins.Resolver
+	checkPlugin func(name string) error
 }
 
-// NewRegistry makes a Registry of calls. Two of one name are an error.
+// NewRegistry returns a Registry of calls. Two of one name are an error.
 func NewRegistry(defs ...Definition) (*Registry, error) {
 	r := &Registry{
 		calls:      make(map[string]Definition, len(defs)),
@@ -55,17 +56,17 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 	return nil
 }
 
-// SetCheck gives the registry what knows more of plugins: see [Registry.Unusable].
-func (r *Registry) SetCheck(check func(name string) error) { r.check = check }
+// SetPluginCheck sets what [Registry.CheckPlugin] asks; the plugin host does so.
+func (r *Registry) SetPluginCheck(check func(name string) error) { r.checkPlugin = check }
 
-// Unusable says why what a plugin gives cannot be used now, registered or not: the
-// plugin is not trusted, has changed, or is gone. name is that of a plugin,
-// plugin.function or vars.name. nil where nothing speaks against it.
-func (r *Registry) Unusable(name string) error {
-	if r == nil || r.check == nil {
+// CheckPlugin returns why what a plugin offers cannot be used now, registered or not:
+// the plugin is not trusted, has changed, or is gone. name is that of a plugin,
+// plugin.function or vars.name. nil where it can be used, or belongs to no plugin.
+func (r *Registry) CheckPlugin(name string) error {
+	if r == nil || r.checkPlugin == nil {
 		return nil
 	}
-	return r.check(name)
+	return r.checkPlugin(name)
 }
 
 func add[T any](m map[string]T, what, name string, x T) error {

@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Vars is what a step may see. It is read-only and shared.
+// Vars is what a step may see. The engine makes it when the step starts, and the calls
+// of the step share it. It is read-only, so it is safe for concurrent use.
 type Vars struct {
 	// Inputs are the inputs of the flow, an object.
 	Inputs value.Value
@@ -29,29 +30,28 @@ type Vars struct {
 	Upstream Upstream
 }
 
-// Upstream gives what the finished upstream steps of a step left. It is asked
-// only by steps that want it: a step that does not costs the same in a flow of
-// any size.
+// Upstream is what the finished upstream steps of a step left. It is asked only by
+// steps that want it: a step that does not costs the same in a flow of any size.
 type Upstream interface {
-	// History is the finished upstream steps in file order.
-	History() []Record
-	// Summary is the text of the newest upstream summary step, else the input of
+	// History returns the finished upstream steps in file order.
+	History() []FinishedStep
+	// Summary returns the text of the newest upstream summary step, else the input of
 	// that name, else "".
 	Summary() string
-	// Facts are those of the newest upstream facts step, else the input of that
+	// Facts returns those of the newest upstream facts step, else the input of that
 	// name, else none.
 	Facts() []string
 }
 
-// History is the finished upstream steps in file order.
-func (v *Vars) History() []Record {
+// History returns the finished upstream steps in file order.
+func (v *Vars) History() []FinishedStep {
 	if v.Upstream == nil {
 		return nil
 	}
 	return v.Upstream.History()
 }
 
-// Summary is the summary of what came before, or "".
+// Summary returns the summary of what came before, or "".
 func (v *Vars) Summary() string {
 	if v.Upstream == nil {
 		return ""
@@ -59,7 +59,7 @@ func (v *Vars) Summary() string {
 	return v.Upstream.Summary()
 }
 
-// Facts are the facts known from before.
+// Facts returns the facts known from before.
 func (v *Vars) Facts() []string {
 	if v.Upstream == nil {
 		return nil
@@ -67,24 +67,24 @@ func (v *Vars) Facts() []string {
 	return v.Upstream.Facts()
 }
 
-// Past is an Upstream of known values.
-type Past struct {
-	Records  []Record
-	Abstract string
-	Known    []string
+// FixedUpstream is an [Upstream] of given values, for calls that run without a flow.
+type FixedUpstream struct {
+	Steps       []FinishedStep
+	SummaryText string
+	FactList    []string
 }
 
-// History is p.Records.
-func (p Past) History() []Record { return p.Records }
+// History returns u.Steps.
+func (u FixedUpstream) History() []FinishedStep { return u.Steps }
 
-// Summary is p.Abstract.
-func (p Past) Summary() string { return p.Abstract }
+// Summary returns u.SummaryText.
+func (u FixedUpstream) Summary() string { return u.SummaryText }
 
-// Facts is p.Known.
-func (p Past) Facts() []string { return p.Known }
+// Facts returns u.FactList.
+func (u FixedUpstream) Facts() []string { return u.FactList }
 
-// Record is one finished step.
-type Record struct {
+// FinishedStep is a step that has ended with an output.
+type FinishedStep struct {
 	ID          string      `json:"id"`
 	Name        string      `json:"name"`
 	Description string      `json:"description"`
@@ -92,7 +92,7 @@ type Record struct {
 	Output      value.Value `json:"output"`
 }
 
-// Run says which run of which flow a call is part of.
+// Run is the run that a call is part of.
 type Run struct {
 	// ID is unique; "" for a call that runs without a flow.
 	ID   string `json:"id"`

@@ -17,10 +17,11 @@ import (
 // Run; many runs may share one StepExecutor.
 type StepExecutor struct {
 	// Env is the template of what calls may use; nil is [calls.NewEnv]. Every step
-	// gets a copy with a metered LLM, the random numbers of its own, its Vars, the
+	// gets a copy with the Registry, a metered LLM, the random numbers of its own, its Vars, the
 	// directory of its flow file and a runner of sub-flows.
 	Env *calls.Env
-	// Registry finds the call slot for steps that fill their parameters.
+	// Registry is the one that flows were loaded with: what calls find by name, and the
+	// call slot for steps that fill their parameters.
 	Registry *calls.Registry
 	// Load reads the flow file at path for sub-flows that were not loaded with the
 	// flow; nil refuses them.

@@ -16,14 +16,9 @@ type subcalls struct{ task *task }
 
 var _ calls.Calls = subcalls{}
 
-// Find gives a call by name.
-func (s subcalls) Find(name string) (calls.Definition, bool) {
-	return s.task.run.exec.Registry.Call(name)
-}
-
 // RunCall runs the call as a pseudo-step.
 func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
-	def, ok := s.Find(name)
+	def, ok := s.task.run.exec.Registry.Call(name)
 	if !ok {
 		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
 	}

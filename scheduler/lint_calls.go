@@ -19,7 +19,7 @@ func (u *unit) lookUpCall(s *stepUnit) {
 		return
 	}
 	registry := u.loading.Registry
-	if err := calls.UnknownCall(registry, s.Call); err != nil { // nor can its parameters be checked
+	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
 		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
 		return
 	}
@@ -36,7 +36,7 @@ func (u *unit) lintCalls() {
 		s.Output = u.outputOf(s)
 	}
 	for i, name := range u.keys.Plugins {
-		if err := u.loading.Registry.Unusable(name.text); name.set() && err != nil {
+		if err := u.loading.Registry.CheckPlugin(name.text); name.set() && err != nil {
 			u.add(u.of(name.node), "%v", err).Hint = calls.HintOf(err)
 		} else {
 			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")

@@ -8,28 +8,10 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// lintFiles is what a call may ask when it looks at its parameters.
-type lintFiles struct {
-	calls.Functions
-	unit *unit
-}
+// lintFiles reads files for calls that check their parameters.
+type lintFiles struct{ unit *unit }
 
-var (
-	_ calls.Files     = lintFiles{}
-	_ calls.Usability = lintFiles{}
-	_ calls.Catalog   = lintFiles{}
-)
-
-// Call finds a call.
-func (f lintFiles) Call(name string) (calls.Definition, bool) {
-	return f.unit.loading.Registry.Call(name)
-}
-
-// CallNames lists the calls.
-func (f lintFiles) CallNames() []string { return f.unit.loading.Registry.CallNames() }
-
-// Unusable asks the registry.
-func (f lintFiles) Unusable(name string) error { return f.unit.loading.Registry.Unusable(name) }
+var _ calls.FileReader = lintFiles{}
 
 var (
 	errOutside     = errors.New("the file is not in the folder of the flow")

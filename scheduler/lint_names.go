@@ -268,7 +268,7 @@ func (u *unit) lintVariable(v view, use use) {
 		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
 			v.step.Resolve = append(v.step.Resolve, name)
 		}
-		if err := u.loading.Registry.Unusable("vars." + name); err != nil {
+		if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
 			u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
 			return
 		}

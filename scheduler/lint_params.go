@@ -113,7 +113,7 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
 			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	problems = s.Def.Lint(known(with), lintFiles{u.loading.Registry, u})
+	problems = s.Def.Lint(known(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}})
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	}

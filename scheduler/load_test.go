@@ -103,10 +103,10 @@ func (conditionalParams) JSONSchema() value.Value {
 }
 
 // lintPick is the hook that looks for importance functions.
-func lintPick(params value.Value, functions calls.Functions) []schema.Problem {
+func lintPick(params value.Value, env calls.LintEnv) []schema.Problem {
 	by, ok := params.Get("by")
 	name, _ := by.Str()
-	if _, known := functions.Importance(name); !ok || known {
+	if _, known := env.Registry.Importance(name); !ok || known {
 		return nil
 	}
 	if name == "outdated" {
@@ -117,7 +117,7 @@ func lintPick(params value.Value, functions calls.Functions) []schema.Problem {
 	}
 	return []schema.Problem{{
 		Pointer: "/by", Message: fmt.Sprintf("there is no importance function %q", name),
-		Hint: "there are " + strings.Join(functions.ImportanceNames(), ", "),
+		Hint: "there are " + strings.Join(env.Registry.ImportanceNames(), ", "),
 	}}
 }
 

@@ -53,7 +53,7 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 // unplaced is an error without the place in it, for which there is a better one.
 type unplaced struct {
 	err error
-	at  *calls.At
+	at  *calls.PositionError
 }
 
 func (e *unplaced) Error() string {
@@ -65,7 +65,7 @@ func (e *unplaced) Unwrap() error { return e.err }
 // placed finds the place of an error in a text that the parameters of a step
 // gave; other errors stay as they are.
 func placed(err error, with *Param) error {
-	var at *calls.At
+	var at *calls.PositionError
 	if with == nil || !errors.As(err, &at) {
 		return err
 	}

@@ -120,6 +120,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
 	r := &run{
 		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, patience: e.grace(),
 	}
+	r.env.Registry = e.Registry
 	r.vars.Language = e.Language
 	return r
 }

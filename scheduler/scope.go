@@ -209,7 +209,7 @@ func (s *scope) resolve(ctx context.Context) error {
 	}
 	var batches []batch
 	for _, name := range s.members("vars") {
-		resolver, ok := s.run.env.Functions.Resolver(name)
+		resolver, ok := s.run.env.Registry.Resolver(name)
 		if !ok {
 			continue // the template says that it is undefined, or has a default
 		}
@@ -281,7 +281,7 @@ func (s *scope) state(ctx context.Context) (plugins.State, error) {
 		User: scope.User, Session: scope.Session, Language: s.vars.Language, Now: s.vars.Now,
 		Retrieve: func(context.Context) ([]plugins.Recalled, error) { return retrieve() },
 	}
-	s.env.Equip(&state)
+	s.env.AttachServices(&state)
 	if s.vars.Step.ID == "" {
 		state.Ask = nil // no step would pay for it
 	}

@@ -17,11 +17,11 @@ var _ calls.Upstream = past{}
 
 // History is the finished upstream steps in file order. Secrets in inputs are
 // masked: it goes into prompts and to plugins as a whole.
-func (p past) History() []calls.Record {
-	var records []calls.Record
+func (p past) History() []calls.FinishedStep {
+	var records []calls.FinishedStep
 	for _, i := range p.finished() {
 		step, st := p.run.flow.Steps[i], &p.run.states[i]
-		records = append(records, calls.Record{
+		records = append(records, calls.FinishedStep{
 			ID: step.ID, Name: step.Name, Description: step.Description,
 			Input: p.run.secrets.mask(st.input), Output: st.output,
 		})

@@ -11,7 +11,7 @@ import (
 )
 
 // lint checks the tools; null is what is known only later.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
+func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	var p Params
 	if value.Decode(params, &p) != nil {
 		return nil
@@ -20,19 +20,21 @@ func lint(params value.Value, functions calls.Functions) []schema.Problem {
 		name, given := params.At(problem.Pointer + "/name")
 		return given && name.IsNull()
 	})
+	if env.Registry == nil {
+		return problems
+	}
 	for i, t := range p.Tools.Calls {
-		if err := calls.UnknownCall(functions, t.Call); t.Call != "" && err != nil {
+		if t.Call == "" {
+			continue
+		}
+		if err := env.Registry.CheckCall(t.Call); err != nil {
 			problems = append(problems, schema.Problem{
 				Pointer: fmt.Sprintf("/tools/calls/%d/call", i), Message: err.Error(), Hint: calls.HintOf(err),
 			})
 		}
 	}
-	catalog, ok := functions.(calls.Catalog)
-	if !ok {
-		return problems
-	}
 	for _, t := range p.plans() {
-		if def, ok := catalog.Call(t.call); ok {
+		if def, ok := env.Registry.Call(t.call); ok {
 			problems = append(problems, t.fixed(def)...)
 			problems = append(problems, t.offered(def)...)
 		}

@@ -251,7 +251,7 @@ func (t plan) ofFlow(ctx context.Context, env *calls.Env, made *tool) (*schema.S
 
 // ofCall gives the parameters of the call.
 func (t plan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
-	def, ok := env.Calls.Find(t.call)
+	def, ok := env.Registry.Call(t.call)
 	if !ok {
 		return nil, calls.Errorf(calls.NotFound, "there is no call %q that can be run from here", t.call)
 	}

@@ -124,7 +124,7 @@ func TestLint(t *testing.T) {
 		"{tools: 5}":    "",
 		"{tools: null}": "",
 	} {
-		if got := schema.Problems(agent.Definition().Lint(parse(t, with), nil)).Error(); got != want {
+		if got := schema.Problems(agent.Definition().Lint(parse(t, with), calls.LintEnv{})).Error(); got != want {
 			t.Errorf("%s: %s", with, got)
 		}
 	}

@@ -32,19 +32,28 @@ type world struct {
 	does func(ctx context.Context)
 }
 
-func (w *world) Find(name string) (calls.Definition, bool) {
-	s := map[string]string{
+// registry returns the calls of the world.
+func (w *world) registry() *calls.Registry {
+	var defs []calls.Definition
+	for name, s := range map[string]string{
 		"weather": "{type: object, additionalProperties: false, required: [city], properties: {city: {type: string}, unit: {type: string, enum: [C, F]}, deep: {type: object, required: [a, b], properties: {a: {type: integer}, b: {type: integer}}}}}",
 		"http":    "{type: object, additionalProperties: false, properties: {url: {type: string}, method: {type: string}, path: {type: object}, query: {type: object}, headers: {type: object}, body: {}, timeout: {type: string}}}",
 		"text":    "{type: object, additionalProperties: false}",
-	}[name]
-	if s == "" {
-		return calls.Definition{}, false
+	} {
+		doc, err := schema.Parse(parse(w.t, s))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defs = append(defs, w.define(name, doc))
 	}
-	doc, err := schema.Parse(parse(w.t, s))
+	registry, err := calls.NewRegistry(defs...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return registry
+}
+
+func (w *world) define(name string, doc *schema.Schema) calls.Definition {
 	def := calls.Definition{Info: &calls.Info{Name: name, Params: doc, Summary: calls.Text{En: "Does " + name + ".", Zh: "做 " + name}}}
 	if name == "http" {
 		def.ParamsFor = func(_ context.Context, _ *calls.Env, params value.Value) (*schema.Schema, error) {
@@ -60,7 +69,7 @@ func (w *world) Find(name string) (calls.Definition, bool) {
 				headers: {type: object, required: [X-Tenant], properties: {X-Tenant: {type: string}}}}}`))
 		}
 	}
-	return def, true
+	return def
 }
 
 func (w *world) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
@@ -110,6 +119,7 @@ func run(ctx context.Context, t *testing.T, w *world, p llm.Provider, with strin
 		return result{err: err}
 	}
 	env := calls.NewEnv()
+	env.Registry = w.registry()
 	env.LLM, env.Vars, env.Calls, env.Flows = p, &calls.Vars{Question: "the question"}, w, w
 	for _, f := range prepare {
 		f(env)

@@ -250,7 +250,7 @@ func TestLines(t *testing.T) {
 	if diff := cmp.Diff([]ask.Line{{"user", "hi"}, {"user", "a\nb"}}, ask.Messages(messages)); diff != "" {
 		t.Error(diff)
 	}
-	lines := ask.Records([]calls.Record{
+	lines := ask.Records([]calls.FinishedStep{
 		{ID: "a", Name: "Search", Output: parse(t, "{text: found}")},
 		{ID: "b", Output: parse(t, "{n: 1}")},
 		{ID: "c", Output: parse(t, "{}")},

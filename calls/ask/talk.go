@@ -40,7 +40,7 @@ func Messages(messages []*value.Map) (lines []Line) {
 
 // Records are the lines of finished steps: what they put out, as text where it is
 // one.
-func Records(records []calls.Record) (lines []Line) {
+func Records(records []calls.FinishedStep) (lines []Line) {
 	for _, r := range records {
 		who := r.Name
 		if who == "" {

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		t.Run(def.Info.Name, func(t *testing.T) {
 			callstest.Run(t, def, func(env *calls.Env) {
-				env.Functions, env.Memory = registry(t), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, env.Clock)}
+				env.Registry, env.Memory = registry(t), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, env.Clock)}
 			})
 		})
 	}

@@ -93,7 +93,7 @@ func checkExample(t *testing.T, def calls.Definition, example calls.Example, pre
 	if problems := def.Info.Input.Check(input); problems != nil {
 		t.Errorf("the input does not fit its schema: %v\n%s", problems, input)
 	}
-	output, err := Fold(call.Exec(t.Context(), env, input))
+	output, err := CollectOutput(call.Exec(t.Context(), env, input))
 	if err != nil {
 		t.Fatalf("Exec: %v (%s)", err, calls.HintOf(err))
 	}
@@ -112,7 +112,7 @@ func checkCancel(t *testing.T, def calls.Definition, example calls.Example, prep
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Fold(call.Exec(ctx, env, input))
+	_, err = CollectOutput(call.Exec(ctx, env, input))
 	if err != nil && calls.KindOf(err) != calls.Canceled && !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run fails with kind %s, want %s: %v", calls.KindOf(err), calls.Canceled, err)
 	}
@@ -239,9 +239,9 @@ func (mirror) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Fold drains a stream of chunks to the output of a step, by the rule of
-// [calls.Chunk].
-func Fold(chunks iter.Seq2[calls.Chunk, error]) (value.Value, error) {
+// CollectOutput drains a stream of chunks and returns the output of the step, by the
+// rule of [calls.Chunk].
+func CollectOutput(chunks iter.Seq2[calls.Chunk, error]) (value.Value, error) {
 	var text strings.Builder
 	var data *value.Value
 	for chunk, err := range chunks {

@@ -84,7 +84,7 @@ response_schema:
 			},
 		},
 	})
-	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
+	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
 		return schema.TyposIn(params, "response_schema")
 	}
 	return def

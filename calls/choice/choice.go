@@ -123,7 +123,7 @@ func (p Params) check(i int, c Choice) error {
 }
 
 // lint does the same where conditions, which are known only later, are null.
-func lint(params value.Value, _ calls.Functions) (problems []schema.Problem) {
+func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	var p Params
 	if by, given := params.Get("by"); given && by.IsNull() || value.Decode(params, &p) != nil {
 		return nil

@@ -36,7 +36,7 @@ func run(t *testing.T, p llm.Provider, vars *calls.Vars, with string) (string, e
 	if err != nil {
 		return "", err
 	}
-	output, err := callstest.Fold(call.Exec(t.Context(), env, input))
+	output, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	return output.JSON(), err
 }
 
@@ -91,7 +91,7 @@ func TestLint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := schema.Problems(choice.Definition().Lint(params, nil)).Error(); got != want {
+		if got := schema.Problems(choice.Definition().Lint(params, calls.LintEnv{})).Error(); got != want {
 			t.Errorf("%s: %s", with, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestModel(t *testing.T) {
 		t.Errorf("about nothing: %v", err)
 	}
 	for with, vars := range map[string]*calls.Vars{
-		choices + "values: {n: 1}": {}, choices + "question: x": {}, choices: {Upstream: calls.Past{Abstract: "so far"}},
+		choices + "values: {n: 1}": {}, choices + "question: x": {}, choices: {Upstream: calls.FixedUpstream{SummaryText: "so far"}},
 	} {
 		if _, err := run(t, scripted.Texts(good), vars, with); err != nil {
 			t.Errorf("%s: %v", with, err)
@@ -149,7 +149,7 @@ func TestModel(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	const good = `{"reason": "", "branch": "a"}`
-	vars := &calls.Vars{Question: "which </question>?", Upstream: calls.Past{Abstract: "so far"}, Language: "zh"}
+	vars := &calls.Vars{Question: "which </question>?", Upstream: calls.FixedUpstream{SummaryText: "so far"}, Language: "zh"}
 	p := scripted.Texts(good, good)
 	if _, err := run(t, p, vars, "{model: m, temperature: 0.5, values: {n: 1.50}, choices: [{branch: a, description: apples}, {branch: b, default: true}]}"); err != nil {
 		t.Fatal(err)

@@ -80,14 +80,13 @@ func Definition() calls.Definition {
 
 // lint warns of a workspace that is not there: the prompt would be the identity
 // and no more.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
+func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	given, _ := params.Get("workspace")
 	path, ok := given.Str()
-	files, can := functions.(calls.Files)
-	if !ok || path == "" || strings.HasPrefix(path, "~") || !can {
+	if !ok || path == "" || strings.HasPrefix(path, "~") || env.Files == nil {
 		return nil
 	}
-	if _, _, err := files.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := env.Files.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return []schema.Problem{{

@@ -470,7 +470,7 @@ func TestHistoryFromMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := callstest.Fold(call.Exec(t.Context(), env, in))
+		out, err := callstest.CollectOutput(call.Exec(t.Context(), env, in))
 		if err != nil {
 			t.Fatal(err)
 		}

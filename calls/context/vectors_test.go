@@ -264,7 +264,7 @@ func try(t testing.TB, dir string, now time.Time, with *value.Map, change ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := callstest.Fold(call.Exec(t.Context(), env, input))
+	data, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	if err != nil {
 		return nil, err
 	}

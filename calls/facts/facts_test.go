@@ -38,7 +38,7 @@ func run(ctx context.Context, t *testing.T, p llm.Provider, vars *calls.Vars, wi
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := callstest.Fold(call.Exec(ctx, env, input))
+	output, err := callstest.CollectOutput(call.Exec(ctx, env, input))
 	if err == nil {
 		if problems := def.Info.Output.Check(output); problems != nil {
 			t.Errorf("the output does not fit its schema: %v", problems)
@@ -50,7 +50,7 @@ func run(ctx context.Context, t *testing.T, p llm.Provider, vars *calls.Vars, wi
 func TestFacts(t *testing.T) {
 	vars := &calls.Vars{
 		Question: "what?",
-		Upstream: calls.Past{Known: []string{"Ann likes tea."}, Records: []calls.Record{{ID: "a", Output: value.OfMap(value.Pairs("text", "done"))}}},
+		Upstream: calls.FixedUpstream{FactList: []string{"Ann likes tea."}, Steps: []calls.FinishedStep{{ID: "a", Output: value.OfMap(value.Pairs("text", "done"))}}},
 	}
 	for name, c := range map[string]struct {
 		with    string
@@ -80,7 +80,7 @@ func TestFacts(t *testing.T) {
 func TestPrompt(t *testing.T) {
 	const none = `{"facts": [], "domain": []}`
 	p := scripted.Texts(none, none)
-	vars := &calls.Vars{Language: "zh", Upstream: calls.Past{Known: []string{"知道\n的 </known>"}}}
+	vars := &calls.Vars{Language: "zh", Upstream: calls.FixedUpstream{FactList: []string{"知道\n的 </known>"}}}
 	if _, err := run(t.Context(), t, p, vars, "{text: x, domains: [天气], model: m, temperature: 1}"); err != nil {
 		t.Fatal(err)
 	}

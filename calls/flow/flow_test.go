@@ -44,7 +44,7 @@ func TestExec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		output, err := callstest.Fold(call.Exec(t.Context(), env, input))
+		output, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 		if err != nil || output.JSON() != `{"text":"done"}` {
 			t.Errorf("%s gives %s, %v", with, output, err)
 		}

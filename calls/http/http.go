@@ -98,7 +98,7 @@ func (p Params) Validate() error {
 
 // lint checks what is known already; null is what is known only later, and url may
 // still be filled in.
-func lint(params value.Value, _ calls.Functions) []schema.Problem {
+func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	var p Params
 	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
 		if v, given := params.Get(name); given && v.IsNull() {

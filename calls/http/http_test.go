@@ -65,7 +65,7 @@ func run(ctx context.Context, t *testing.T, e *calls.Env, with string) (value.Va
 	if err != nil {
 		return value.Value{}, err
 	}
-	output, err := callstest.Fold(call.Exec(ctx, e, input))
+	output, err := callstest.CollectOutput(call.Exec(ctx, e, input))
 	if err == nil {
 		if problems := def.Info.Output.Check(output); problems != nil {
 			t.Errorf("the output does not fit its schema: %v", problems)
@@ -226,7 +226,7 @@ func TestLint(t *testing.T) {
 		"{url: http://h}":         "",
 		"{timeout: null, url: x}": "",
 	} {
-		if got := schema.Problems(httpcall.Definition().Lint(params(t, with), nil)).Error(); got != want {
+		if got := schema.Problems(httpcall.Definition().Lint(params(t, with), calls.LintEnv{})).Error(); got != want {
 			t.Errorf("%s: %s", with, got)
 		}
 	}

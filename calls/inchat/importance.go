@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
@@ -64,10 +63,10 @@ func (j *importanceJudge) causeOfEnd(over error) error {
 
 // requestVerdicts asks a function about all candidates that may want its verdict.
 func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map[int]plugins.Verdict, error) {
-	if err := functionError(j.env.Functions, name); err != nil {
+	if err := j.env.Registry.CheckImportance(name); err != nil {
 		return nil, err
 	}
-	function, _ := j.env.Functions.Importance(name)
+	function, _ := j.env.Registry.Importance(name)
 	var wanting []int
 	var items []plugins.Item
 	for i := range j.candidates {
@@ -93,21 +92,6 @@ func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map
 		found[i] = verdicts[at]
 	}
 	return found, nil
-}
-
-// functionError says why an importance function cannot be asked; nil where it can.
-func functionError(functions calls.Functions, name string) error {
-	if err := calls.Unusable(functions, name); err != nil {
-		return calls.Errorf(calls.KindOf(err), "the importance function %q cannot be used: %w", name, err)
-	}
-	if _, ok := functions.Importance(name); ok {
-		return nil
-	}
-	err := calls.Errorf(calls.NotFound, "unknown importance function %q", name)
-	if near := value.Nearest(name, functions.ImportanceNames()); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
-	return err.WithHint("there are %s", strings.Join(functions.ImportanceNames(), ", "))
 }
 
 // maxRetrieved is how many memories a function sees.
@@ -145,7 +129,7 @@ func (j *importanceJudge) functionState(ctx context.Context) plugins.State {
 		return j.env.Memory.Retrieve(ctx, vars.Scope, input, maxRetrieved)
 	})
 	s.Retrieve = func(context.Context) ([]plugins.Recalled, error) { return retrieve() }
-	j.env.Equip(&s)
+	j.env.AttachServices(&s)
 	j.known = &s
 	return s
 }

@@ -70,7 +70,7 @@ func TestImportance(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := calls.NewEnv()
-		env.Functions, env.Memory = registry, memory{asked: &searched}
+		env.Registry, env.Memory = registry, memory{asked: &searched}
 		env.Vars = &calls.Vars{Scope: calls.Scope{User: "u1"}}
 		call, err := inchat.Definition().New(params(t, importanceEntries))
 		if err != nil {
@@ -80,7 +80,7 @@ func TestImportance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := callstest.Fold(call.Exec(t.Context(), env, input))
+		out, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestLintImportance(t *testing.T) {
 		t.Fatal(err)
 	}
 	problem := func() string {
-		found := inchat.Definition().Lint(params(t, importanceEntries), registry)
+		found := inchat.Definition().Lint(params(t, importanceEntries), calls.LintEnv{Registry: registry})
 		if len(found) != 3 || found[0].Warning {
 			t.Errorf("got %v", found)
 		}
@@ -143,7 +143,7 @@ func TestLintImportance(t *testing.T) {
 	if got, want := problem(), `/world_books/0/condition: unknown importance function "tests.about_tea" (did you mean "tests.about_tee"?)`; got != want {
 		t.Errorf("got %s", got)
 	}
-	registry.SetCheck(func(name string) error {
+	registry.SetPluginCheck(func(name string) error {
 		return calls.Errorf(calls.Plugin, "no %s", name).WithHint("go on")
 	})
 	if got, want := problem(), `/world_books/0/condition: the importance function "tests.about_tea" cannot be used: no tests.about_tea (go on)`; got != want {
@@ -169,7 +169,7 @@ func TestStepTimesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := calls.NewEnv()
-	env.Functions = registry
+	env.Registry = registry
 	env.Vars = &calls.Vars{}
 	call, err := inchat.Definition().New(params(t, importanceEntries))
 	if err != nil {
@@ -181,7 +181,7 @@ func TestStepTimesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := callstest.Fold(call.Exec(ctx, env, in)); err == nil || err.Error() != "plugin slow: context deadline exceeded" {
+	if _, err := callstest.CollectOutput(call.Exec(ctx, env, in)); err == nil || err.Error() != "plugin slow: context deadline exceeded" {
 		t.Errorf("got %v", err)
 	}
 }

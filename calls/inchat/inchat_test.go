@@ -281,7 +281,7 @@ world_books:
     five: {content: a, mode: always, condition: "{{keyword:a}}"}
 `)
 	var got []string
-	for _, problem := range inchat.Definition().Lint(p, nil) {
+	for _, problem := range inchat.Definition().Lint(p, calls.LintEnv{}) {
 		if !problem.Warning {
 			t.Errorf("not a warning: %v", problem)
 		}
@@ -322,7 +322,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := callstest.Fold(call.Exec(ctx, calls.NewEnv(), input)); calls.KindOf(err) != calls.Canceled {
+	if _, err := callstest.CollectOutput(call.Exec(ctx, calls.NewEnv(), input)); calls.KindOf(err) != calls.Canceled {
 		t.Errorf("got %v", err)
 	}
 }

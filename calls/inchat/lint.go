@@ -14,30 +14,30 @@ import (
 // it names: conditions that cannot be read, depths and orders that are no
 // integers. All of that is a warning, for the call runs without these entries. An
 // importance function that cannot be asked is an error.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
+func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	var found []schema.Problem
 	for _, name := range []string{"presets_in_chat", "world_books"} {
 		entries, _ := params.Get(name)
-		found = lintEntries(found, entries, "/"+name, functions)
+		found = lintEntries(found, entries, "/"+name, env.Registry)
 	}
 	return found
 }
 
 // lintEntries looks for entries at any depth: objects with a content.
-func lintEntries(found []schema.Problem, v value.Value, at string, functions calls.Functions) []schema.Problem {
+func lintEntries(found []schema.Problem, v value.Value, at string, registry *calls.Registry) []schema.Problem {
 	for i, item := range v.List() {
-		found = lintEntries(found, item, at+"/"+strconv.Itoa(i), functions)
+		found = lintEntries(found, item, at+"/"+strconv.Itoa(i), registry)
 	}
 	if _, ok := v.Get("content"); ok {
-		return append(found, lintEntry(v.Map(), at, functions)...)
+		return append(found, lintEntry(v.Map(), at, registry)...)
 	}
 	for key, member := range v.Map().All() {
-		found = lintEntries(found, member, at+"/"+value.Escape(key), functions)
+		found = lintEntries(found, member, at+"/"+value.Escape(key), registry)
 	}
 	return found
 }
 
-func lintEntry(entry *value.Map, at string, functions calls.Functions) (found []schema.Problem) {
+func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []schema.Problem) {
 	warn := func(field, message, hint string) {
 		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
 	}
@@ -64,7 +64,7 @@ func lintEntry(entry *value.Map, at string, functions calls.Functions) (found []
 	}
 	names, _ := parsed.Functions()
 	for _, name := range names {
-		if err := functionError(functions, name); err != nil {
+		if err := registry.CheckImportance(name); err != nil {
 			found = append(found, schema.Problem{Pointer: at + "/condition", Message: err.Error(), Hint: calls.HintOf(err)})
 		}
 	}

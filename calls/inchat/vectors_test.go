@@ -95,7 +95,7 @@ func run(t testing.TB, def calls.Definition, params value.Value, env *calls.Env)
 	if err != nil {
 		return value.Value{}, err
 	}
-	return callstest.Fold(call.Exec(t.Context(), env, input))
+	return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 }
 
 func vectors(t *testing.T, path string) []value.Value {

@@ -55,7 +55,7 @@ func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings
 	return &builder{
 		params: p, in: in, env: env,
 		config: cfg, settings: cfg.Settings.withDefaults(local.Settings),
-		names:    variableNames{given: p.Variables, functions: env.Functions, in: in, vars: env.Vars},
+		names:    variableNames{given: p.Variables, registry: env.Registry, in: in, vars: env.Vars},
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
@@ -130,7 +130,7 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 		}
 		if byFunction[name] == nil {
 			order = append(order, name)
-			if _, ok := b.env.Functions.Importance(name); !ok {
+			if _, ok := b.env.Registry.Importance(name); !ok {
 				variables = append(variables, name)
 			}
 		}
@@ -172,7 +172,7 @@ func verdictReason(name string, v plugins.Verdict) string {
 // askImportance has an importance function, or a variable that is true or false, judge
 // modules.
 func (b *builder) askImportance(ctx context.Context, name string, modules []int) ([]plugins.Verdict, error) {
-	function, ok := b.env.Functions.Importance(name)
+	function, ok := b.env.Registry.Importance(name)
 	if !ok {
 		v, err := b.fetchedValue(name)
 		if err != nil {

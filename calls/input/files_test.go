@@ -51,7 +51,7 @@ func TestLint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pointers []string
-			for _, p := range def.Lint(read(t, c.with), newEnv(t).Functions) {
+			for _, p := range def.Lint(read(t, c.with), calls.LintEnv{Registry: newEnv(t).Registry}) {
 				pointers = append(pointers, p.Pointer)
 			}
 			if diff := cmp.Diff(c.want, pointers); diff != "" {

@@ -121,7 +121,7 @@ func (c *counting) Resolve(_ context.Context, _ plugins.State, names []string) (
 
 func register(t testing.TB, env *calls.Env, r plugins.Resolver, names ...string) {
 	t.Helper()
-	if err := env.Functions.(*calls.Registry).AddResolver(r, names...); err != nil {
+	if err := env.Registry.AddResolver(r, names...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -210,7 +210,7 @@ func TestImportanceErrors(t *testing.T) {
 			t.Run(name+" "+policy, func(t *testing.T) {
 				env := newEnv(t)
 				if f != nil {
-					if err := env.Functions.(*calls.Registry).AddImportance(name, f); err != nil {
+					if err := env.Registry.AddImportance(name, f); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -266,7 +266,7 @@ func TestImportanceSeesTheStateInOneBatch(t *testing.T) {
 		}
 		return []plugins.Verdict{{Include: true, Reason: "since"}, {Include: true, Score: &score}}, nil
 	})
-	if err := env.Functions.(*calls.Registry).AddImportance("f", f); err != nil {
+	if err := env.Registry.AddImportance("f", f); err != nil {
 		t.Fatal(err)
 	}
 	env.Vars.Resolved = map[string]value.Value{"early": value.OfBool(true)}
@@ -299,7 +299,7 @@ func TestCancelledByTheRun(t *testing.T) {
 		cancel()
 		return nil, ctx.Err()
 	})
-	if err := env.Functions.(*calls.Registry).AddImportance("stop", stop); err != nil {
+	if err := env.Registry.AddImportance("stop", stop); err != nil {
 		t.Fatal(err)
 	}
 	call, err := input.Definition().New(read(t, "config: {context_template: [{module_name: a, importance_func: stop, segments: []}]}"))
@@ -310,7 +310,7 @@ func TestCancelledByTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := callstest.Fold(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Canceled {
+	if _, err := callstest.CollectOutput(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Canceled {
 		t.Errorf("got %v", err)
 	}
 }
@@ -329,7 +329,7 @@ func TestStepTimesOut(t *testing.T) {
 			<-ctx.Done()
 			return calls.Errorf(calls.Timeout, "plugin slow: %w", ctx.Err())
 		}
-		r := env.Functions.(*calls.Registry)
+		r := env.Registry
 		err := errors.Join(
 			r.AddImportance("slow", judge(func(ctx context.Context, _ []plugins.Item) ([]plugins.Verdict, error) { return nil, wait(ctx) })),
 			r.AddResolver(plugins.ResolverFunc(func(ctx context.Context, _ plugins.State, _ string) (any, error) { return nil, wait(ctx) }), "slow"),
@@ -345,7 +345,7 @@ func TestStepTimesOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := callstest.Fold(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Timeout || !strings.Contains(err.Error(), "plugin slow: context deadline exceeded") {
+		if _, err := callstest.CollectOutput(call.Exec(ctx, env, in)); calls.KindOf(err) != calls.Timeout || !strings.Contains(err.Error(), "plugin slow: context deadline exceeded") {
 			t.Errorf("%s: got %v", module, err)
 		}
 	}

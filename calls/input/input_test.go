@@ -93,14 +93,14 @@ func newEnv(t testing.TB) *calls.Env {
 		t.Fatal(err)
 	}
 	env := calls.NewEnv()
-	env.Functions = registry
+	env.Registry = registry
 	env.Dir = t.TempDir()
 	env.Clock = func() time.Time { return callstest.Now }
 	env.Vars = &calls.Vars{
 		Question: "how hot?", Language: "en", Now: callstest.Now,
 		Scope:    calls.Scope{User: "ann", Session: "main"},
 		Inputs:   value.OfMap(value.Pairs("city", "Hangzhou", "n", 3)),
-		Upstream: calls.Past{Abstract: "They spoke of tea.", Known: []string{"likes tea", "lives here"}},
+		Upstream: calls.FixedUpstream{SummaryText: "They spoke of tea.", FactList: []string{"likes tea", "lives here"}},
 	}
 	return env
 }
@@ -113,7 +113,7 @@ func write(t testing.TB, env *calls.Env, name, content string) {
 }
 
 func TestConformance(t *testing.T) {
-	callstest.Run(t, input.Definition(), func(env *calls.Env) { env.Functions = newEnv(t).Functions })
+	callstest.Run(t, input.Definition(), func(env *calls.Env) { env.Registry = newEnv(t).Registry })
 }
 
 // segments makes a config of one module per argument.

@@ -13,20 +13,19 @@ import (
 // lint finds what is wrong with a config, in the flow or in a file, beyond its
 // schema: names that stand twice, importance functions and variables that nobody
 // gives.
-func lint(params value.Value, functions calls.Functions) []schema.Problem {
+func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if doc, _ := params.Get("config"); doc.Kind() == value.Object {
 		if cfg, _, _ := checkConfig(doc); cfg == nil { // the schema says it
 			return nil
 		}
-		return underPointer("/config", lintConfig(doc, params, functions))
+		return underPointer("/config", lintConfig(doc, params, env.Registry))
 	}
 	given, _ := params.Get("config_path")
 	path, ok := given.Str()
-	files, can := functions.(calls.Files)
-	if !ok || path == "" || !can { // not given, or known when the flow runs
+	if !ok || path == "" || env.Files == nil { // not given, or known when the flow runs
 		return nil
 	}
-	problems := lintFile(path, params, functions, files)
+	problems := lintFile(path, params, env)
 	if policy, _ := params.Get("on_invalid"); policy.JSON() == `"default"` { // it runs all the same
 		for i := range problems {
 			problems[i].Warning = true
@@ -36,9 +35,9 @@ func lint(params value.Value, functions calls.Functions) []schema.Problem {
 }
 
 // lintFile looks at a config file; its problems have their places in the file.
-func lintFile(name string, params value.Value, functions calls.Functions, files calls.Files) schema.Problems {
+func lintFile(name string, params value.Value, env calls.LintEnv) schema.Problems {
 	const pointer = "/config_path"
-	content, path, err := files.ReadFile(name)
+	content, path, err := env.Files.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return schema.Problems{{Pointer: pointer, Message: "there is no file " + name, Hint: "paths are relative to the flow file"}}
 	}
@@ -53,7 +52,7 @@ func lintFile(name string, params value.Value, functions calls.Functions, files 
 		}
 		return schema.Problems{{Pointer: pointer, Message: fault.Msg, File: path, Line: fault.Line, Col: fault.Col}}
 	}
-	problems := lintConfig(doc.Value, params, functions)
+	problems := lintConfig(doc.Value, params, env.Registry)
 	for i, p := range problems {
 		moved := schema.Problem{Pointer: pointer, Message: p.Message, Hint: p.Hint, Warning: p.Warning, File: path}
 		moved.Line, moved.Col = doc.At(p.Pointer)
@@ -66,7 +65,7 @@ func lintFile(name string, params value.Value, functions calls.Functions, files 
 }
 
 // lintConfig is lint of one configuration; the pointers are those in it.
-func lintConfig(doc, params value.Value, functions calls.Functions) schema.Problems {
+func lintConfig(doc, params value.Value, registry *calls.Registry) schema.Problems {
 	cfg, problems, duplicates := checkConfig(doc)
 	problems = append(problems, duplicates...)
 	if cfg == nil {
@@ -78,7 +77,7 @@ func lintConfig(doc, params value.Value, functions calls.Functions) schema.Probl
 		return problems // any name may be among them
 	}
 	failing := !fixed || policy.JSON() == `"error"`
-	for _, u := range (variableNames{given: given.Map(), functions: functions}).findUnknown(cfg.Modules) {
+	for _, u := range (variableNames{given: given.Map(), registry: registry}).findUnknown(cfg.Modules) {
 		if u.variable == "" || failing {
 			problems = append(problems, u.problem)
 		}

@@ -63,7 +63,7 @@ func (b *builder) newState() plugins.State {
 			return found, err
 		},
 	}
-	b.env.Equip(&s)
+	b.env.AttachServices(&s)
 	return s
 }
 

@@ -34,8 +34,8 @@ var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 
 // variableNames finds where the value of a variable comes from.
 type variableNames struct {
-	given     *value.Map // by the parameter variables
-	functions calls.Functions
+	given    *value.Map // by the parameter variables
+	registry *calls.Registry
 	// What the step sees; vars is nil before a flow runs.
 	in   Input
 	vars *calls.Vars
@@ -91,7 +91,7 @@ func (n variableNames) findRoot(name string) (source, bool) {
 			return source{root: name, known: &v}, true
 		}
 	}
-	if r, ok := n.functions.Resolver(name); ok {
+	if r, ok := n.registry.Resolver(name); ok {
 		return source{root: name, resolver: r}, true
 	}
 	return source{}, false
@@ -109,7 +109,7 @@ func (n variableNames) allNames() []string {
 			list = append(list, "inputs."+key)
 		}
 	}
-	return append(list, n.functions.VariableNames()...)
+	return append(list, n.registry.VariableNames()...)
 }
 
 // unknownName is what a template names and nobody gives.
@@ -143,19 +143,19 @@ func (n variableNames) findUnknown(modules []module) (list []unknownName) {
 // importanceProblem is what is wrong with the name of an importance function; nil where it
 // can be asked: it is one, or a variable.
 func (n variableNames) importanceProblem(name string) *schema.Problem {
-	if err := calls.Unusable(n.functions, name); err != nil {
+	if err := n.registry.CheckPlugin(name); err != nil {
 		return unusableProblem("importance function", name, err)
 	}
-	if _, ok := n.functions.Importance(name); ok {
+	if _, ok := n.registry.Importance(name); ok {
 		return nil
 	}
 	if s, ok := n.find(name); ok {
 		return n.pluginProblem(name, s)
 	}
-	near := value.Nearest(name, append(n.functions.ImportanceNames(), n.allNames()...))
+	near := value.Nearest(name, append(n.registry.ImportanceNames(), n.allNames()...))
 	return &schema.Problem{
 		Keyword: "unknown", Message: fmt.Sprintf("unknown importance function %q", name),
-		Hint: didYouMean(near, "there are "+strings.Join(n.functions.ImportanceNames(), ", ")),
+		Hint: didYouMean(near, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
 	}
 }
 
@@ -173,7 +173,7 @@ func (n variableNames) variableProblem(name string) *schema.Problem {
 // pluginProblem is why the plugin of a variable cannot be asked.
 func (n variableNames) pluginProblem(name string, s source) *schema.Problem {
 	if s.resolver != nil {
-		if err := calls.Unusable(n.functions, "vars."+s.root); err != nil {
+		if err := n.registry.CheckPlugin("vars." + s.root); err != nil {
 			return unusableProblem("variable", name, err)
 		}
 	}

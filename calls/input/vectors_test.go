@@ -162,6 +162,6 @@ func (v vector) run(t *testing.T) (result, error) {
 			t.Fatal(err)
 		}
 	}
-	env.Functions = registry
+	env.Registry = registry
 	return exec(t, value.OfMap(with), env)
 }

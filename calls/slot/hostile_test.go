@@ -138,7 +138,7 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := callstest.Fold(call.Exec(t.Context(), env, input))
+		out, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 		if err != nil {
 			t.Fatal(err)
 		}

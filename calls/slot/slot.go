@@ -59,11 +59,11 @@ func (known) JSONSchema() value.Value { return value.OfMap(nil) }
 
 // Input is what the model gets to see.
 type Input struct {
-	RemainingSchema value.Value    `json:"remaining_schema"`
-	Question        string         `json:"question,omitempty"`
-	Summary         string         `json:"summary,omitempty"`
-	Facts           []string       `json:"facts,omitempty"`
-	History         []calls.Record `json:"history,omitempty"`
+	RemainingSchema value.Value          `json:"remaining_schema"`
+	Question        string               `json:"question,omitempty"`
+	Summary         string               `json:"summary,omitempty"`
+	Facts           []string             `json:"facts,omitempty"`
+	History         []calls.FinishedStep `json:"history,omitempty"`
 }
 
 // Output is the filled data.
@@ -106,7 +106,7 @@ func Extended(kit Kit) calls.Definition {
 		LLMOptional: true,
 		Examples:    examples(),
 	}, func(p *Params) { p.kit = &kit })
-	def.Lint = func(params value.Value, _ calls.Functions) []schema.Problem {
+	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
 		return schema.TyposIn(params, "current_schema")
 	}
 	def.Texts = []calls.Texts{templateTexts()}

@@ -73,10 +73,10 @@ func callVector(t *testing.T, row value.Value, differs map[string]int) {
 	if n, ok := get(row, "history").Int(); ok {
 		steps = n
 	}
-	vars := &calls.Vars{Question: "?", Upstream: calls.Past{}}
-	past := calls.Past{}
+	vars := &calls.Vars{Question: "?", Upstream: calls.FixedUpstream{}}
+	past := calls.FixedUpstream{}
 	for i := range steps {
-		past.Records = append(past.Records, calls.Record{ID: fmt.Sprintf("s%d", i), Name: fmt.Sprintf("step s%d", i), Output: value.OfMap(value.Pairs("n", i))})
+		past.Steps = append(past.Steps, calls.FinishedStep{ID: fmt.Sprintf("s%d", i), Name: fmt.Sprintf("step s%d", i), Output: value.OfMap(value.Pairs("n", i))})
 	}
 	vars.Upstream = past
 	params := value.Pairs("data", known, "current_schema", doc)

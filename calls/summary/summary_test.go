@@ -60,13 +60,13 @@ func prompted(t *testing.T, p *scripted.Provider, i int) string {
 	return m.Content
 }
 
-func past() calls.Past {
-	return calls.Past{
-		Records: []calls.Record{
+func past() calls.FixedUpstream {
+	return calls.FixedUpstream{
+		Steps: []calls.FinishedStep{
 			{ID: "search", Output: value.OfMap(value.Pairs("hits", 3))},
 			{ID: "b", Name: "Reply", Output: value.OfMap(value.Pairs("text", "There are three."))},
 		},
-		Abstract: "They talked about tea.",
+		SummaryText: "They talked about tea.",
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSources(t *testing.T) {
 func TestNothingNew(t *testing.T) {
 	p := scripted.Texts()
 	for _, with := range []string{"{}", "messages: []", "text: ' '"} {
-		texts, err := run(t.Context(), t, p, &calls.Vars{Upstream: calls.Past{Abstract: "before"}}, with)
+		texts, err := run(t.Context(), t, p, &calls.Vars{Upstream: calls.FixedUpstream{SummaryText: "before"}}, with)
 		if diff := cmp.Diff([]string{"before"}, texts); diff != "" || err != nil {
 			t.Error(with, err, diff)
 		}
@@ -127,7 +127,7 @@ func TestNothingNew(t *testing.T) {
 // A model that says nothing does not make the summary of before go away.
 func TestNoAnswer(t *testing.T) {
 	for _, answer := range []string{"", " \n", "<think>hm</think>\n", "<think>cut"} {
-		texts, err := run(t.Context(), t, scripted.Texts(answer), &calls.Vars{Upstream: calls.Past{Abstract: "before"}}, "text: x")
+		texts, err := run(t.Context(), t, scripted.Texts(answer), &calls.Vars{Upstream: calls.FixedUpstream{SummaryText: "before"}}, "text: x")
 		if calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" {
 			t.Errorf("%q: got %q, %v", answer, texts, err)
 		}

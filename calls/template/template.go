@@ -58,7 +58,7 @@ const pointer = "/template"
 
 // lint finds all that is wrong with the template, and the names in it that no
 // value is given for.
-func lint(params value.Value, _ calls.Functions) (problems []schema.Problem) {
+func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	given, _ := params.Get("template")
 	text, ok := given.Str()
 	if !ok { // known when the flow runs
@@ -146,7 +146,7 @@ func classify(err error) error {
 	plain := *fault
 	plain.Hint = ""              // it is printed apart
 	plain.Line, plain.Col = 0, 0 // so is the place
-	return &calls.Error{Kind: kind, Hint: fault.Hint, Err: &calls.At{
+	return &calls.Error{Kind: kind, Hint: fault.Hint, Err: &calls.PositionError{
 		Pointer: pointer, Offset: fault.Offset, Line: fault.Line, Col: fault.Col, Err: &plain,
 	}}
 }

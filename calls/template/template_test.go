@@ -33,7 +33,7 @@ func exec(ctx context.Context, t *testing.T, with string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := callstest.Fold(call.Exec(ctx, env, in))
+	out, err := callstest.CollectOutput(call.Exec(ctx, env, in))
 	text, _ := out.Get("text")
 	s, _ := text.Str()
 	return s, err

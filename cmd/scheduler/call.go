@@ -123,7 +123,7 @@ func (r *callRunner) speaks(language string) error {
 
 func (r *callRunner) env() *calls.Env {
 	env := calls.NewEnv()
-	env.Functions = r.registry
+	env.Registry = r.registry
 	env.MediaRoots = r.app.config.Media
 	env.Languages = r.app.config.furtherLanguages().Files
 	env.Tokens = tokens.For("")
@@ -137,8 +137,6 @@ type plainCalls struct {
 	registry *calls.Registry
 	env      *calls.Env
 }
-
-func (c plainCalls) Find(name string) (calls.Definition, bool) { return c.registry.Call(name) }
 
 func (c plainCalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
 	def, ok := c.registry.Call(name)
@@ -232,16 +230,16 @@ type callRequest struct {
 
 // callVars is what a line says of the call's Vars.
 type callVars struct {
-	Question string         `json:"question"`
-	Inputs   value.Value    `json:"inputs"`
-	History  []calls.Record `json:"history"`
-	Summary  string         `json:"summary"`
-	Facts    []string       `json:"facts"`
-	Vars     *value.Map     `json:"vars"`
-	Language string         `json:"language"`
-	User     string         `json:"user"`
-	Session  string         `json:"session"`
-	Now      string         `json:"now"`
+	Question string               `json:"question"`
+	Inputs   value.Value          `json:"inputs"`
+	History  []calls.FinishedStep `json:"history"`
+	Summary  string               `json:"summary"`
+	Facts    []string             `json:"facts"`
+	Vars     *value.Map           `json:"vars"`
+	Language string               `json:"language"`
+	User     string               `json:"user"`
+	Session  string               `json:"session"`
+	Now      string               `json:"now"`
 }
 
 // varNames lists the members of vars.
@@ -329,7 +327,7 @@ func (r *callRunner) envOf(request *callRequest) (*calls.Env, error) {
 	env.Vars = &calls.Vars{
 		Inputs: v.Inputs, Question: v.Question, Resolved: resolved, Language: language, Now: now,
 		Scope:    calls.Scope{User: v.User, Session: v.Session},
-		Upstream: calls.Past{Records: v.History, Abstract: v.Summary, Known: v.Facts},
+		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
 	}
 	return env, nil
 }

@@ -127,7 +127,7 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 
 // findCall finds a call that can be used.
 func findCall(registry *calls.Registry, name string) (calls.Definition, error) {
-	err := calls.UnknownCall(registry, name)
+	err := registry.CheckCall(name)
 	if calls.KindOf(err) == calls.NotFound {
 		err = fmt.Errorf("%s (%s)", err.Error(), calls.HintOf(err)) // in one line
 	}

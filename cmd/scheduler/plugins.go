@@ -156,7 +156,7 @@ func (a *app) parseShown(file string, text scheduler.FlowText) (*scheduler.Flow,
 	if err != nil {
 		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
-	registry.SetCheck(nil)
+	registry.SetPluginCheck(nil)
 	return (&scheduler.Loader{Registry: registry}).LoadText(file, text)
 }
 

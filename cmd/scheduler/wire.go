@@ -103,7 +103,6 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 		return nil, err
 	}
 	env := calls.NewEnv()
-	env.Functions = registry
 	env.MediaRoots = a.config.Media
 	env.Languages = a.config.furtherLanguages().Files
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {

@@ -69,7 +69,7 @@ func use(t *testing.T, dir, importance, variable, call string, params *value.Map
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := callstest.Fold(c.Exec(t.Context(), env, value.OfMap(params)))
+		out, err := callstest.CollectOutput(c.Exec(t.Context(), env, value.OfMap(params)))
 		if err != nil || name == asks && !strings.Contains(out.JSON(), state.Input) {
 			t.Errorf("%s: %s, %v", name, out, err)
 		}

@@ -64,7 +64,7 @@ func TestFlow(t *testing.T) {
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Functions = r
+	env.Registry = r
 	env.LLM = scripted.Texts(`{"table": "rooms"}`)
 	env.Clock = func() time.Time { return time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC) }
 	exec := scheduler.StepExecutor{Env: env, Registry: r, Secrets: func(string) (string, bool) { return "", false }}
@@ -101,7 +101,7 @@ outputs: {said: "{{ work.rounds[0].tool_calls[0].result }}", text: "{{ work.text
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Functions = r
+	env.Registry = r
 	env.LLM = scripted.New(
 		scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "find_rooms", Arguments: `{"where": {"view": "sea"}, "limit": 1}`}}},
 		scripted.Answer{Text: "Take 201."})
@@ -236,7 +236,7 @@ outputs: {prompt: "{{ prompt.prompt }}"}
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Functions = r
+	env.Registry = r
 	times := 0
 	env.Memory = searched{times: &times}
 	exec := scheduler.StepExecutor{Env: env, Registry: r}

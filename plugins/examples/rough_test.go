@@ -31,7 +31,7 @@ func say(t *testing.T, r *calls.Registry, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := callstest.Fold(call.Exec(t.Context(), calls.NewEnv(), input))
+	out, err := callstest.CollectOutput(call.Exec(t.Context(), calls.NewEnv(), input))
 	return out.JSON(), err
 }
 

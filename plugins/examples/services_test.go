@@ -22,7 +22,7 @@ func asksHost(t *testing.T, h *host.Host, err error) {
 	env := calls.NewEnv()
 	env.LLM, env.Memory = scripted.Echo{}, memory{}
 	state := plugins.State{Input: "tea"}
-	env.Equip(&state)
+	env.AttachServices(&state)
 	const want = "Ours is 99.9 %."
 	judge, _ := r.Importance("curious.is_known")
 	verdicts, err := judge.Judge(t.Context(), state, []plugins.Item{{Text: "SLO"}})

@@ -199,9 +199,9 @@ func (h *Host) Names() []string {
 
 // Register enters the functions of all trusted plugins into a registry, by what the
 // lock file says of them. A name that is taken is an error. From then on the registry
-// knows why a plugin cannot be used: see [calls.Registry.Unusable].
+// knows why a plugin cannot be used: see [calls.Registry.CheckPlugin].
 func (h *Host) Register(r *calls.Registry) error {
-	r.SetCheck(h.checker())
+	r.SetPluginCheck(h.checker())
 	var problems []error
 	for _, name := range h.Names() {
 		h.mu.Lock()

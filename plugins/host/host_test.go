@@ -256,7 +256,7 @@ func run(t testing.TB, r *calls.Registry, env *calls.Env, name string, params *v
 	if err != nil {
 		return value.Value{}, err
 	}
-	return callstest.Fold(call.Exec(t.Context(), env, input))
+	return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 }
 
 // Each test below holds for a plugin in this process and for a program.
@@ -396,7 +396,7 @@ func TestHostServices(t *testing.T) {
 		env := calls.NewEnv()
 		env.LLM = scripted.Echo{}
 		env.Memory = memory{}
-		env.Vars = &calls.Vars{Scope: calls.Scope{User: "u1"}, Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}}
+		env.Vars = &calls.Vars{Scope: calls.Scope{User: "u1"}, Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.FixedUpstream{SummaryText: "sum"}}
 		out, err := run(t, r, env, "sample.ask-model", value.Pairs("name", "tea"))
 		if err != nil || !strings.Contains(out.JSON(), "tea: tea of u1, at most 1") {
 			t.Errorf("got %s, %v", out, err)
@@ -432,7 +432,7 @@ func TestEnvironment(t *testing.T) {
 	dir := folder(t, "services: [vars]\nenv: [PASSED_ON, NOT_SET]")
 	_, r := open(t, dir, host.Options{})
 	env := calls.NewEnv()
-	env.Vars = &calls.Vars{Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.Past{Abstract: "sum"}, Run: calls.Run{ID: "r1"}}
+	env.Vars = &calls.Vars{Question: "q", Inputs: value.OfMap(value.Pairs("a", 1)), Upstream: calls.FixedUpstream{SummaryText: "sum"}, Run: calls.Run{ID: "r1"}}
 	env.Path = "look[2]"
 	out, err := run(t, r, env, "sample.environment", nil)
 	if err != nil {

@@ -18,17 +18,17 @@ func TestUnusable(t *testing.T) {
 	opts := host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), host.LockName)}
 	why := func() (message, hint string) {
 		r := registered(t, openAll(t, opts))
-		err := r.Unusable("sample.greet")
+		err := r.CheckPlugin("sample.greet")
 		for _, name := range []string{"sample", "sample.nosuch", "sample.is_long"} {
-			if got := r.Unusable(name); !errors.Is(got, err) {
+			if got := r.CheckPlugin(name); !errors.Is(got, err) {
 				t.Errorf("%s: %v, but %v", name, got, err)
 			}
 		}
-		if _, known := r.Resolver("profile"); known && !errors.Is(r.Unusable("vars.profile"), err) {
-			t.Errorf("its variable: %v", r.Unusable("vars.profile"))
+		if _, known := r.Resolver("profile"); known && !errors.Is(r.CheckPlugin("vars.profile"), err) {
+			t.Errorf("its variable: %v", r.CheckPlugin("vars.profile"))
 		}
 		for _, name := range []string{"vars.nosuch", "other.thing", "chat"} {
-			if got := r.Unusable(name); got != nil {
+			if got := r.CheckPlugin(name); got != nil {
 				t.Errorf("%s: %v", name, got)
 			}
 		}

@@ -223,7 +223,7 @@ func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
 		}
 	}
 	s.exec.Parse = s.loader.LoadText
-	s.loader.Registry, s.exec.Registry, s.exec.Env.Functions = registry, registry, registry
+	s.loader.Registry, s.exec.Registry = registry, registry
 	var mu sync.Mutex
 	var waits []time.Duration
 	if s.exec.Sleep == nil {

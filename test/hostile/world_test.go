@@ -227,7 +227,7 @@ func (w *world) exec(ctx context.Context, t *testing.T, plugin, name, mode strin
 	if err != nil {
 		return value.Value{}, err
 	}
-	return callstest.Fold(call.Exec(ctx, env, input))
+	return callstest.CollectOutput(call.Exec(ctx, env, input))
 }
 
 // endless is a model that never comes to an end.

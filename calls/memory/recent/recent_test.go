@@ -49,7 +49,7 @@ func TestRecent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return callstest.Fold(call.Exec(t.Context(), env, input))
+		return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	}
 	const one, three = `{"role":"user","content":"one","timestamp":"2026-03-05T09:07:00.000Z"}`, `{"role":"user","content":"three","timestamp":"2026-03-05T09:07:02.000Z"}`
 	for _, test := range []struct {

@@ -55,7 +55,7 @@ include: [content]
 }
 
 // lint finds times that are none, and those between which nothing can be.
-func lint(params value.Value, _ calls.Functions) []schema.Problem {
+func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := memory.LintTimes(params, "timestamp", "since", "before")
 	if len(problems) > 0 {
 		return problems

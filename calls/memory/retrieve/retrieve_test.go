@@ -45,7 +45,7 @@ func run(t *testing.T, env *calls.Env, with string) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	output, err := callstest.Fold(call.Exec(t.Context(), env, input))
+	output, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	if problems := def.Info.Output.Check(output); err == nil && problems != nil {
 		t.Error(problems)
 	}

@@ -51,7 +51,7 @@ role: user
 }
 
 // lint finds texts that the store would refuse.
-func lint(params value.Value, _ calls.Functions) []schema.Problem {
+func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := append(memory.LintTimes(params, "timestamp"), memory.LintID(params, "id", memory.MemoryID)...)
 	content, _ := params.Get("content")
 	if text, ok := content.Str(); ok && strings.TrimSpace(text) == "" {

@@ -40,7 +40,7 @@ func TestSave(t *testing.T) {
 		if err != nil {
 			return value.Value{}, err
 		}
-		return callstest.Fold(call.Exec(t.Context(), env, input))
+		return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	}
 	const id = "memory_01890a5d-ac96-774b-bcce-b302099a8057"
 	for with, want := range map[string]string{

@@ -36,7 +36,7 @@ func TestSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := callstest.Fold(call.Exec(t.Context(), env, input))
+		out, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := callstest.Fold(call.Exec(t.Context(), env, value.OfMap(value.Pairs("user", "x")))); calls.KindOf(err) != calls.Invalid {
+	if _, err := callstest.CollectOutput(call.Exec(t.Context(), env, value.OfMap(value.Pairs("user", "x")))); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a store: %v", err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Equip gives a state what functions may use of the step: the memories of its scope,
-// and its model.
-func (e *Env) Equip(s *plugins.State) {
+// AttachServices lets the functions that get the state use the step's model and
+// search the memories of its scope. They may do so until the step ends.
+func (e *Env) AttachServices(s *plugins.State) {
 	memory, scope, model := e.Memory, e.Vars.Scope, e.LLM
 	s.Search = func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
 		return memory.Retrieve(ctx, scope, query, limit)
