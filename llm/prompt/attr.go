@@ -28,27 +28,10 @@ func refused(o val, name string) val {
 	}}
 }
 
-// isInternal says whether Python's objects have an attribute of that name which
-// leads to their insides.
+// isInternal reports whether Python keeps the insides of an object under such a
+// name: __class__ and the like.
 func isInternal(name string) bool {
-	if len(name) < 5 || !strings.HasPrefix(name, "__") || !strings.HasSuffix(name, "__") {
-		return false
-	}
-	switch name[2 : len(name)-2] {
-	case "class", "init", "new", "dict", "doc", "module", "bases", "base", "mro", "subclasses", "globals", "code",
-		"closure", "defaults", "kwdefaults", "builtins", "import", "call", "self", "func", "name", "qualname", "reduce",
-		"reduce_ex", "getattribute", "getattr", "setattr", "delattr", "getitem", "setitem", "delitem", "iter", "next",
-		"len", "contains", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "sizeof", "dir",
-		"init_subclass", "subclasshook", "weakref", "slots", "annotations", "wrapped", "html", "html_format", "add",
-		"mul", "rmul", "mod", "rmod", "bool", "int", "float", "index", "or", "ror", "ior", "iadd", "imul", "reversed",
-		"class_getitem", "getnewargs", "get", "abs", "and", "xor", "neg", "pos", "invert", "round", "trunc", "floor",
-		"ceil", "sub", "rsub", "radd", "pow", "rpow", "divmod", "rdivmod", "truediv", "rtruediv", "floordiv",
-		"rfloordiv", "lshift", "rshift", "rlshift", "rrshift", "rand", "rxor", "getformat", "getstate", "type_params",
-		"text_signature", "objclass", "del", "enter", "exit", "instancecheck", "subclasscheck", "prepare",
-		"dictoffset", "flags", "itemsize", "basicsize", "weakrefoffset", "text_encoding":
-		return true
-	}
-	return false
+	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
 // getattr is a Python attribute: a method, or a member of one of the objects
@@ -65,21 +48,11 @@ func (m *machine) getattr(o val, name string) (val, bool, error) {
 			return x.vals[i], true, nil
 		}
 		return none, false, nil
-	case *fn:
-		if x.class && name == "mro" {
-			return refused(o, name), true, nil
-		}
-		if x.name == "dict" && name == "fromkeys" {
-			return val{x: &fn{name: "fromkeys", call: dictFromKeys}}, true, nil
-		}
-		return none, false, nil
 	case *macro:
 		if name == "name" {
 			return ofStr(x.name), true, nil
 		}
 		return none, false, nil
-	case *cycler:
-		return x.attr(name)
 	case *groupTuple:
 		switch name {
 		case "grouper":
@@ -99,21 +72,7 @@ func (m *machine) getattr(o val, name string) (val, bool, error) {
 		return refused(o, name), true, nil
 	}
 	if hasMethod(o, name) {
-		return val{x: &fn{name: name, call: func(m *machine, a argv) (val, error) {
-			return m.callMethod(o, name, a)
-		}}}, true, nil
-	}
-	return m.numberAttr(o, name)
-}
-
-// numberAttr is real and imag of a number: 5.real is 5.
-func (m *machine) numberAttr(o val, name string) (val, bool, error) {
-	if n, ok := toNum(o); ok && (name == "real" || name == "imag") {
-		v, err := arith("+", n, num{kind: 'i'})
-		if name == "imag" {
-			v, err = arith("-", n, n)
-		}
-		return v, true, err
+		return ofFunc(name, func(m *machine, a argv) (val, error) { return m.callMethod(o, name, a) }), true, nil
 	}
 	return none, false, nil
 }
@@ -166,10 +125,6 @@ func getitem(o, key val) (v val, ok bool, err error) {
 		if index(int(x.n)) {
 			return val{v: value.OfInt(x.start + i*x.step)}, true, nil
 		}
-	case bytestr:
-		if index(len(x)) {
-			return ofInt(int(x[i])), true, nil
-		}
 	}
 	return none, false, nil
 }
@@ -195,19 +150,11 @@ func (m *machine) slice(o val, start, stop, step *int) (val, error) {
 	}
 	s, isStr := o.str()
 	_, isTuple := o.x.(tuple)
-	r, isRange := o.x.(*rangeOf)
-	if !isStr && !isTuple && !isRange && !o.isList() {
+	if !isStr && !isTuple && !o.isList() {
 		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
 	}
 	if isStr && step == nil && start != nil && stop == nil && *start >= 0 && *start < len(s) && isASCII(s) {
 		return ofStr(s[*start:]), nil
-	}
-	if isRange {
-		from, to, by, err := sliceRange(int(r.n), start, stop, step)
-		if err != nil {
-			return none, err
-		}
-		return rangeValue(r.start+int64(from)*r.step, r.start+int64(to)*r.step, r.step*int64(by))
 	}
 	items, err := m.items(o)
 	if err != nil {

@@ -106,28 +106,9 @@ func (m *machine) argv(args []argument) (a argv, err error) {
 		if err != nil {
 			return a, err
 		}
-		switch {
-		case arg.stars == 1:
-			items, err := m.items(v)
-			if err != nil {
-				return a, at(err, arg.x.pos())
-			}
-			a.pos = append(a.pos, items...)
-		case arg.stars == 2:
-			if !v.isDict() {
-				return a, at(errorf(Type, "** needs a dict, not a '%s'", v.pyType()), arg.x.pos())
-			}
-			for i := range dictLen(v) {
-				k, x := dictAt(v, i)
-				name, ok := k.str()
-				if !ok {
-					return a, at(errorf(Type, "** needs a dict with strings as keys"), arg.x.pos())
-				}
-				a.kw = append(a.kw, binding{name, x})
-			}
-		case arg.name != "":
+		if arg.name != "" {
 			a.kw = append(a.kw, binding{arg.name, v})
-		default:
+		} else {
 			a.pos = append(a.pos, v)
 		}
 	}
@@ -154,11 +135,6 @@ func (n *filterNode) eval(m *machine) (val, error) {
 	v, err := n.def.apply(m, n.name, in, a)
 	if err != nil {
 		return none, at(err, n.pos())
-	}
-	if u := v.undef(); u != nil && n.name == "attr" && u != in.undef() {
-		c := *u
-		c.name, c.off = memberPath(pathText(n.in), u.name), n.pos()
-		return val{x: &c}, nil
 	}
 	return v, nil
 }
@@ -247,7 +223,7 @@ func (m *machine) invoke(f val, a argv) (val, error) {
 
 // funcValue wraps a function of the program.
 func funcValue(name string, f Func) val {
-	return val{x: &fn{name: name, call: func(m *machine, a argv) (val, error) {
+	return ofFunc(name, func(m *machine, a argv) (val, error) {
 		if len(a.kw) > 0 {
 			return none, errorf(Type, "%s takes no arguments by name", name)
 		}
@@ -260,7 +236,7 @@ func funcValue(name string, f Func) val {
 			args[i] = v
 		}
 		return callFunc(m.ctx, name, f, args)
-	}}}
+	})
 }
 
 // callFunc calls a function of the program; its panic is an error.

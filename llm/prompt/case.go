@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-func cased(s string, want func(rune) bool) bool {
+func isCased(s string, want func(rune) bool) bool {
 	found := false
 	for _, r := range s {
 		if unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) {
@@ -22,7 +22,7 @@ func cased(s string, want func(rune) bool) bool {
 	return found
 }
 
-func every(s string, ok func(rune) bool) bool {
+func isEvery(s string, ok func(rune) bool) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0
 }
 
@@ -57,16 +57,14 @@ func pyTitle(s string) string {
 	}, s)
 }
 
-func capitalize(s string) string {
-	_, n := utf8.DecodeRuneInString(s)
-	return strings.ToTitle(s[:n]) + lower(s[n:])
+// isDigit is Python's str.isdigit, which counts superscripts.
+func isDigit(r rune) bool {
+	return unicode.IsDigit(r) || strings.ContainsRune("²³¹⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", r)
 }
 
-func swapCase(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsUpper(r) {
-			return unicode.ToLower(r)
-		}
-		return unicode.ToUpper(r)
-	}, s)
+func titleRune(s string) string { return cases.Title(language.Und, cases.NoLower).String(s) }
+
+func capitalize(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return titleRune(s[:n]) + lower(s[n:])
 }

@@ -19,7 +19,6 @@ func TestCheck(t *testing.T) {
 		"{% if a %}{{ ) }}":                  {[]string{"1:14", "1:1"}, []string{"a"}},
 		"{{ a | nosuch }}{# b":               {[]string{"1:8", "1:17"}, nil},
 		"{{ ) }} {{ a":                       {[]string{"1:4", "1:11"}, nil},
-		"{% block a %}{% endblock %}{{ x }}": {nil, []string{"x"}},
 	} {
 		refs, errs := Check(Source{Text: text})
 		var places, names []string

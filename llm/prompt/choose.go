@@ -36,6 +36,9 @@ func (a *argv) builtinArg(what string, table map[string]*builtin) (string, *buil
 	if def == nil {
 		e := errorf(Other, "there is no %s named %s", what, quoted(name))
 		e.Hint = didYouMean(name, sortedKeys(table))
+		if remedy, ok := unsupported[what][name]; ok {
+			e.Hint = remedy
+		}
 		return "", nil, e
 	}
 	return name, def, nil

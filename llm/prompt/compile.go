@@ -55,14 +55,9 @@ func (m *machine) print(x node) error {
 	if err != nil {
 		return err
 	}
-	s, err := m.text(v)
+	s, err := m.printed(v)
 	if err != nil {
 		return at(err, x.pos())
-	}
-	if m.autoescape {
-		if _, ok := v.x.(markup); !ok {
-			s = escapeHTML(s)
-		}
 	}
 	if err := m.write(s); err != nil {
 		return at(err, x.pos())
@@ -72,16 +67,15 @@ func (m *machine) print(x node) error {
 
 // compiler turns the source into a program and the structure for pongo2.
 type compiler struct {
-	src    string
-	pos    int
-	trim   bool // the tag before ends with -
-	prog   *program
-	tree   treeWriter
-	run    run
-	open   []block
-	slots  *slots
-	refs   refs
-	blocks map[string]bool // names of {% block %}s
+	src   string
+	pos   int
+	trim  bool // the tag before ends with -
+	prog  *program
+	tree  treeWriter
+	run   run
+	open  []block
+	slots *slots
+	refs  refs
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
 	faults *faults
@@ -100,7 +94,7 @@ type block struct {
 
 func newCompiler(src string) *compiler {
 	names := newSlots()
-	c := &compiler{src: src, prog: &program{slots: names}, slots: names, blocks: map[string]bool{}}
+	c := &compiler{src: src, prog: &program{slots: names}, slots: names}
 	c.refs.push()
 	return c
 }
@@ -221,29 +215,12 @@ func (c *compiler) output(start int) error {
 	if err != nil {
 		return err
 	}
-	return c.printed(p)
-}
-
-func (c *compiler) printed(p *parser) error {
 	first := p.cur().off
 	x, err := p.whole()
 	if err == nil {
 		c.addExpr(p, x, first)
 	}
 	return err
-}
-
-// printTag reads {% print a, b %}, which prints one after the other.
-func (c *compiler) printTag(p *parser) error {
-	for more := true; more; more = p.op(",") {
-		first := p.cur().off
-		x, err := p.expr()
-		if err != nil {
-			return err
-		}
-		c.addExpr(p, x, first)
-	}
-	return p.done()
 }
 
 // addExpr adds an expression that began at first and has been read.
@@ -268,9 +245,6 @@ func (c *compiler) statement(at, start int) error {
 	}
 	if word.text == "raw" && p.atEnd() {
 		return c.raw(at)
-	}
-	if word.text == "print" {
-		return c.printTag(p)
 	}
 	if c.broken {
 		return nil
@@ -313,11 +287,6 @@ func (p *parser) done() error {
 
 func (c *compiler) close(b *block, p *parser) error {
 	end := b.end
-	if b.word == "block" && p.cur().kind == tokName {
-		if name := p.advance(); !c.refs.closing(name.text) {
-			return syntaxAt(name.off, "this is not the name of the block that ends here")
-		}
-	}
 	c.refs.unguard(b.guards)
 	c.open = c.open[:len(c.open)-1]
 	c.tree.tag(tagEnd)
@@ -347,10 +316,7 @@ func (c *compiler) unknownTag(word *token) error {
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
 		return syntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
 	}
-	known := append(sortedKeys(c.statements()), "raw", "print")
-	e := syntaxAt(word.off, "there is no tag named %s", quoted(word.text))
-	e.Hint = didYouMean(word.text, known)
-	return e
+	return unknownName("tag", word, append(sortedKeys(c.statements()), "raw"))
 }
 
 // raw takes everything up to {% endraw %} as text.

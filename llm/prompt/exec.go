@@ -30,8 +30,6 @@ type (
 		targets []*target
 		values  []node
 	}
-	blockStmt      struct{ scoped bool }
-	autoescapeStmt struct{ x node }
 	// bodyNode is what the body of a filter block wrote.
 	bodyNode struct{ place }
 )
@@ -155,7 +153,7 @@ func (s *filterStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
 
 // computed writes a value that a statement made.
 func (m *machine) computed(v val, offset int, expr string) error {
-	text, err := m.text(v)
+	text, err := m.printed(v)
 	start := len(m.out)
 	if err == nil {
 		err = m.write(text)
@@ -186,24 +184,4 @@ func (s *withStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
 		}
 		return m.body(bodies[0])
 	})
-}
-
-func (s *blockStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
-	parent := m.root
-	if s.scoped {
-		parent = m.frame
-	}
-	return m.inner(parent, func() error { return m.body(bodies[0]) })
-}
-
-func (s *autoescapeStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
-	on, err := m.truth(s.x)
-	if err != nil {
-		return err
-	}
-	before := m.autoescape
-	m.autoescape = on
-	err = m.inner(m.frame, func() error { return m.body(bodies[0]) })
-	m.autoescape = before
-	return err
 }

@@ -16,20 +16,15 @@ func newFilterTable() map[string]*builtin {
 	t := map[string]*builtin{
 		"default": {params: []string{"default_value", "boolean"}, lax: true, fn: filterDefault},
 		"abs":     {fn: filterAbs},
-		"attr":    {params: []string{"name"}, need: 1, fn: filterAttr},
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
 		"string": {fn: func(m *machine, c *call) (val, error) {
-			if _, ok := c.in.x.(markup); ok {
-				return c.in, nil
-			}
-			return m.ofText(c.in)
+			s, err := m.text(c.in)
+			return ofStr(s), err
 		}},
-		"length":         {fn: func(m *machine, c *call) (val, error) { n, err := m.length(c.in); return ofInt(n), err }},
-		"tojson":         {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
-		"pprint":         {params: []string{}, fn: filterPprint},
-		"filesizeformat": {params: []string{"binary"}, fn: filterFileSize},
+		"length": {fn: func(m *machine, c *call) (val, error) { n, err := m.length(c.in); return ofInt(n), err }},
+		"tojson": {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
 	maps.Copy(t, textFilters())
 	maps.Copy(t, listFilters())
@@ -37,11 +32,6 @@ func newFilterTable() map[string]*builtin {
 		t[alias] = t[name]
 	}
 	return t
-}
-
-func (m *machine) ofText(v val) (val, error) {
-	s, err := m.text(v)
-	return ofStr(s), err
 }
 
 func filterDefault(_ *machine, c *call) (val, error) {
@@ -77,18 +67,6 @@ func filterAbs(_ *machine, c *call) (val, error) {
 	return ofBig(new(big.Int).Abs(n.big())), nil
 }
 
-func filterAttr(m *machine, c *call) (val, error) {
-	name, err := c.str(0, "")
-	if err != nil {
-		return none, err
-	}
-	v, ok, err := m.getattr(c.in, name)
-	if err != nil || ok {
-		return v, err
-	}
-	return val{x: &undefined{class: Undefined, name: name, msg: "the " + c.in.pyType() + " has no attribute " + quoted(name), off: m.here}}, nil
-}
-
 func filterInt(_ *machine, c *call) (val, error) {
 	fallback := ofInt(0)
 	if c.given(0) {
@@ -115,7 +93,7 @@ func filterInt(_ *machine, c *call) (val, error) {
 	case n.kind == 'f':
 		return truncated(n.f, fallback), nil
 	}
-	return arith("+", n, num{kind: 'i'})
+	return ofBig(n.big()), nil
 }
 
 func truncated(f float64, fallback val) val {
@@ -129,7 +107,7 @@ func truncated(f float64, fallback val) val {
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
 	s = strings.TrimFunc(s, isSpace)
-	if len(s) > maxBits/3 || base < 0 || base == 1 || base > 36 {
+	if len(s) > maxDigits || base < 0 || base == 1 || base > 36 {
 		return nil, false
 	}
 	sign := ""
@@ -212,7 +190,10 @@ func filterRound(_ *machine, c *call) (val, error) {
 		return none, errorf(Limit, "round to more than 400 digits")
 	}
 	if n.kind != 'f' && method == "common" {
-		return roundInt(n, precision)
+		if precision < 0 && n.kind == 'i' {
+			return truncated(roundHalfEven(n.float(), precision), none), nil
+		}
+		return ofBig(n.big()), nil
 	}
 	f := n.float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -229,19 +210,6 @@ func filterRound(_ *machine, c *call) (val, error) {
 	return ofFloat((math.Floor(f*scale) + 0) / scale), nil
 }
 
-// roundInt rounds an integer to tens, hundreds ... as Python does.
-func roundInt(n num, precision int) (val, error) {
-	if precision >= 0 {
-		return arith("+", n, num{kind: 'i'})
-	}
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-precision)), nil)
-	q, r := new(big.Int).DivMod(n.big(), scale, new(big.Int))
-	if c := new(big.Int).Lsh(r, 1).Cmp(scale); c > 0 || c == 0 && q.Bit(0) == 1 {
-		q.Add(q, big.NewInt(1))
-	}
-	return bigResult(q.Mul(q, scale))
-}
-
 // roundHalfEven is Python's round: correct for the exact value of the float.
 func roundHalfEven(f float64, precision int) float64 {
 	if precision >= 0 {
@@ -250,46 +218,4 @@ func roundHalfEven(f float64, precision int) float64 {
 	}
 	scale := math.Pow(10, float64(-precision))
 	return math.RoundToEven(f/scale) * scale
-}
-
-func filterFileSize(_ *machine, c *call) (val, error) {
-	n, ok := toNum(c.in)
-	f := n.float()
-	if s, isStr := c.in.str(); isStr {
-		f, ok = parseFloat(s)
-	}
-	if !ok {
-		return none, errorf(Type, "filesizeformat needs a number, not a '%s'", c.in.pyType())
-	}
-	binary, err := c.bool(0, false)
-	if err != nil {
-		return none, err
-	}
-	base, units := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
-	if binary {
-		base, units = 1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}
-	}
-	switch {
-	case f == 1:
-		return ofStr("1 Byte"), nil
-	case f < base:
-		return ofStr(strconv.FormatInt(int64(f), 10) + " Bytes"), nil
-	}
-	size, unit := base, ""
-	for _, unit = range units {
-		size *= base
-		if f < size {
-			break
-		}
-	}
-	return ofStr(strconv.FormatFloat(base*f/size, 'f', 1, 64) + " " + unit), nil
-}
-
-func filterPprint(_ *machine, c *call) (val, error) {
-	p := printer{max: maxBytes, sorted: true}
-	p.repr(c.in)
-	if len(p.b) > 80 && (c.in.isDict() || isSequence(c.in)) {
-		return none, errorf(Other, "pprint of more than one line is not offered: use tojson(indent=2)")
-	}
-	return ofStr(string(p.b)), p.err
 }

@@ -6,263 +6,212 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/callnode/scheduler/llm/value"
 )
 
-// spec is how a value is to be written: [[fill]align][sign][#][0][width][,][.precision][type].
-type spec struct {
+// layout is how one value is written by '%6.2f' % x or '{:>6.2f}'.format(x).
+// It knows what prompts line up: width, alignment, sign, thousands, decimals.
+type layout struct {
 	fill      rune
-	align     byte // < > ^ = or 0
-	sign      byte // + - or space
-	alt, zero bool
+	align     byte // < > ^, or = for zeros between sign and digits; 0 where not given
+	sign      byte // + or space; 0 where only a minus is written
+	comma     bool // thousands are separated
 	width     int
-	group     byte // , or _ or 0
-	precision int  // -1: none
-	kind      byte // 0: none
+	precision int  // -1 where not given
+	kind      byte // s d f e g x X or %; 0 where not given
 }
 
-func parseSpec(s string) (spec, error) {
-	f := spec{fill: ' ', sign: '-', precision: -1}
-	bad := errorf(Other, "invalid format specifier %s", quoted(s))
-	if r, n := utf8.DecodeRuneInString(s); n > 0 && len(s) > n && strings.IndexByte("<>^=", s[n]) >= 0 {
-		f.fill, f.align = r, s[n]
-		s = s[n+1:]
-	} else if s != "" && strings.IndexByte("<>^=", s[0]) >= 0 {
-		f.align = s[0]
+// readNumber reads the digits at the start of s, which may be none.
+func readNumber(s string) (n int, ok bool, rest string) {
+	end := 0
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(s[:end])
+	if err != nil && end > 0 {
+		n = math.MaxInt
+	}
+	return n, end > 0, s[end:]
+}
+
+// readPrecision reads .2 at the start of s into the layout.
+func (l *layout) readPrecision(s string) (rest string, ok bool) {
+	if !strings.HasPrefix(s, ".") {
+		return s, true
+	}
+	l.precision, ok, rest = readNumber(s[1:])
+	return rest, ok
+}
+
+func (l *layout) checkSize() error {
+	if l.width > maxPad || l.precision > maxPad/1000 {
+		return errorf(Limit, "a width or precision that is too large")
+	}
+	return nil
+}
+
+// parseLayout reads what follows the colon of a {} field.
+func parseLayout(s string) (layout, error) {
+	l := layout{fill: ' ', precision: -1}
+	invalid := errorf(Other, "invalid format %s", quoted(s))
+	invalid.Hint = "a format has the form [fill][<>^][+][0][width][,][.digits][s, d, f, e, g, x or %]"
+	isAlign := func(i int) bool { return i < len(s) && strings.IndexByte("<>^", s[i]) >= 0 }
+	_, n := utf8.DecodeRuneInString(s)
+	if n > 0 && isAlign(n) {
+		l.fill, _ = utf8.DecodeRuneInString(s)
+		l.align, s = s[n], s[n+1:]
+	} else if isAlign(0) {
+		l.align, s = s[0], s[1:]
+	}
+	if s != "" && strings.IndexByte("+- ", s[0]) >= 0 {
+		if s[0] != '-' {
+			l.sign = s[0]
+		}
 		s = s[1:]
 	}
-	take := func(set string) byte {
-		if s != "" && strings.IndexByte(set, s[0]) >= 0 {
-			c := s[0]
-			s = s[1:]
-			return c
-		}
-		return 0
+	if strings.HasPrefix(s, "0") && l.align == 0 {
+		l.fill, l.align = '0', '='
 	}
-	number := func() (int, bool) {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		if n == 0 {
-			return 0, false
-		}
-		i, err := strconv.Atoi(s[:n])
-		if err != nil {
-			i = math.MaxInt
-		}
-		s = s[n:]
-		return i, true
+	l.width, _, s = readNumber(s)
+	s, l.comma = strings.CutPrefix(s, ",")
+	s, ok := l.readPrecision(s)
+	if !ok || len(s) > 1 || s != "" && strings.IndexByte("sdfegxX%", s[0]) < 0 {
+		return l, invalid
 	}
-	if c := take("+- "); c != 0 {
-		f.sign = c
-	}
-	f.alt = take("#") != 0
-	if f.zero = take("0") != 0; f.zero && f.align == 0 {
-		f.fill, f.align = '0', '='
-	}
-	f.width, _ = number()
-	f.group = take(",_")
-	if take(".") != 0 {
-		p, ok := number()
-		if !ok {
-			return f, bad
-		}
-		f.precision = p
-	}
-	f.kind = take("bcdeEfFgGnosxX%")
 	if s != "" {
-		return f, bad
+		l.kind = s[0]
 	}
-	if f.width > maxPad || f.precision > maxPad/1000 {
-		return f, errorf(Limit, "a width or precision that is too big")
-	}
-	return f, nil
+	return l, l.checkSize()
 }
 
-// write formats a value by the rules of Python's format().
-func (f spec) write(m *machine, v val) (string, error) {
+// write returns the text of a value in the layout.
+func (l layout) write(m *machine, v val) (string, error) {
 	if err := v.use(); err != nil {
 		return "", err
 	}
 	n, isNum := toNum(v)
+	isNum = isNum && !isBool(v)
 	_, isStr := v.str()
-	if isBool(v) && f.kind == 0 {
-		isNum = f != (spec{fill: ' ', sign: '-', precision: -1})
-	}
+	wantsText := l.kind == 's' || l.kind == 0
 	switch {
-	case isNum && (f.kind == 0 && n.kind != 'f' || f.kind != 0 && strings.IndexByte("bcdoxX", f.kind) >= 0 || f.kind == 'n' && n.kind != 'f'):
-		return f.integer(n)
-	case isNum && f.kind != 's':
-		return f.float(n)
-	case isStr || f == (spec{fill: ' ', sign: '-', precision: -1}):
-		if f.kind != 0 && f.kind != 's' || f.align == '=' && !f.zero || f.group != 0 {
-			return "", errorf(Other, "a '%s' cannot be written in this format", v.pyType())
+	case isNum && l.kind != 's':
+		return l.writeNumber(n)
+	case l.kind != 0 && !(isStr && l.kind == 's'):
+		return "", errorf(Type, "the format %q does not fit a '%s'", l.kind, v.pyType())
+	case wantsText && (isStr || l == layout{fill: ' ', precision: -1}):
+		if l.comma || l.sign != 0 || l.align == '=' {
+			return "", errorf(Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.pyType())
 		}
-		s, err := m.text(v)
-		if err != nil {
-			return "", err
-		}
-		if f.precision >= 0 {
-			if r := []rune(s); len(r) > f.precision {
-				s = string(r[:f.precision])
-			}
-		}
-		if f.align == '=' {
-			f.align = '<'
-		}
-		return f.pad("", s, '<'), nil
+		return l.writeText(m, v, '<')
 	}
-	return "", errorf(Type, "a '%s' cannot be written in this format", v.pyType())
+	e := errorf(Type, "a '%s' cannot be written in this format", v.pyType())
+	e.Hint = "make a text of it first: | string"
+	return "", e
 }
 
-func isBool(v val) bool { return v.x == nil && v.v.Kind() == value.Bool }
-
-func (f spec) signOf(negative bool) string {
-	switch {
-	case negative:
-		return "-"
-	case f.sign == '+' || f.sign == ' ':
-		return string(f.sign)
+// writeText pads the printed form of a value, cut to the precision.
+func (l layout) writeText(m *machine, v val, align byte) (string, error) {
+	s, err := m.text(v)
+	if err != nil {
+		return "", err
 	}
-	return ""
+	if r := []rune(s); l.precision >= 0 && len(r) > l.precision {
+		s = string(r[:l.precision])
+	}
+	return l.pad("", s, align), nil
 }
 
-func (f spec) integer(n num) (string, error) {
-	if n.kind == 'f' || f.precision >= 0 {
-		return "", errorf(Other, "the format %q is for integers without a precision", f.kind)
+func (l layout) writeNumber(n num) (string, error) {
+	wantsInt := l.kind == 'd' || l.kind == 'x' || l.kind == 'X'
+	if wantsInt && n.kind == 'f' || l.kind == 0 && l.precision >= 0 || wantsInt && l.precision >= 0 {
+		e := errorf(Other, "the format does not fit the number")
+		e.Hint = "'d' is for integers and takes no decimals; decimals need 'f', 'e' or 'g'"
+		return "", e
 	}
-	i := n.big()
-	if f.kind == 'c' {
-		if !i.IsInt64() || i.Int64() < 0 || i.Int64() > utf8.MaxRune {
-			return "", errorf(Other, "no character has this number")
+	var digits, tail string
+	negative := n.f < 0 || n.kind == 'f' && n.f == 0 && math.Signbit(n.f)
+	if n.kind != 'f' && (l.kind == 0 || wantsInt) {
+		i := n.big()
+		negative = i.Sign() < 0
+		base := 10
+		if l.kind|0x20 == 'x' {
+			base = 16
 		}
-		return f.pad("", string(rune(i.Int64())), '<'), nil
+		digits = new(big.Int).Abs(i).Text(base)
+		if l.kind == 'X' {
+			digits = strings.ToUpper(digits)
+		}
+	} else {
+		f := n.float()
+		negative = math.Signbit(f) && !math.IsNaN(f)
+		digits, tail = l.floatDigits(math.Abs(f))
 	}
-	base, prefix := 10, ""
-	switch f.kind {
-	case 'b':
-		base, prefix = 2, "0b"
-	case 'o':
-		base, prefix = 8, "0o"
-	case 'x':
-		base, prefix = 16, "0x"
-	case 'X':
-		base, prefix = 16, "0X"
+	sign := ""
+	if negative {
+		sign = "-"
+	} else if l.sign != 0 {
+		sign = string(l.sign)
 	}
-	digits := new(big.Int).Abs(i).Text(base)
-	if f.kind == 'X' {
-		digits = strings.ToUpper(digits)
+	if l.comma && digits[0] <= '9' {
+		digits = withCommas(digits, l.zeroWidth(len(sign)+len(tail)))
 	}
-	sign := f.signOf(i.Sign() < 0)
-	if f.alt && base != 10 {
-		sign += prefix
-	}
-	every := 3
-	if base != 10 {
-		every = 4
-	}
-	return f.number(sign, digits, "", every), nil
+	return l.pad(sign, digits+tail, '>'), nil
 }
 
-func (f spec) float(n num) (string, error) {
-	x := n.float()
-	negative := math.Signbit(x) && !math.IsNaN(x)
-	x = math.Abs(x)
-	sign := f.signOf(negative)
-	tail := ""
-	kind, precision := f.kind, f.precision
-	if precision < 0 && kind != 0 {
+// zeroWidth is how many columns of digits a layout with leading zeros wants.
+func (l layout) zeroWidth(taken int) int {
+	if l.align != '=' {
+		return 0
+	}
+	return l.width - taken
+}
+
+// floatDigits returns the digits before the point and everything after them.
+func (l layout) floatDigits(f float64) (digits, tail string) {
+	kind, precision := l.kind, l.precision
+	if precision < 0 {
 		precision = 6
 	}
+	end := ""
 	if kind == '%' {
-		x *= 100
-		kind, tail = 'f', "%"
+		f, kind, end = f*100, 'f', "%"
 	}
 	var s string
 	switch {
-	case math.IsNaN(x):
-		s = "nan"
-	case math.IsInf(x, 0):
-		s = "inf"
-	case kind == 0 && precision < 0:
-		s = floatText(x)
-	case kind == 0:
-		if s = general(x, max(precision, 1), 'e', false); !strings.ContainsAny(s, ".e") {
-			s += ".0"
-		}
-	case kind == 'g' || kind == 'G' || kind == 'n':
-		s = general(x, max(precision, 1), 'e', f.alt)
+	case kind == 0 || math.IsInf(f, 0) || math.IsNaN(f):
+		s = floatText(f)
+	case kind == 'g':
+		s = strconv.FormatFloat(f, 'g', max(precision, 1), 64)
 	default:
-		s = strconv.FormatFloat(x, kind|0x20, precision, 64)
-		if f.alt && precision == 0 {
-			s += "."
-		}
+		s = strconv.FormatFloat(f, kind, precision, 64)
 	}
-	if kind == 'E' || kind == 'F' || kind == 'G' {
-		s = strings.ToUpper(s)
+	if i := strings.IndexAny(s, ".e"); i >= 0 {
+		return s[:i], s[i:] + end
 	}
-	whole, fraction := s, ""
-	if i := strings.IndexAny(s, ".eE"); i >= 0 {
-		whole, fraction = s[:i], s[i:]
-	}
-	return f.number(sign, whole, fraction+tail, 3), nil
+	return s, end
 }
 
-// general is the g format: precision counts all digits, zeros at the end go
-// unless they are wanted.
-func general(x float64, precision int, exp byte, keep bool) string {
-	s := strconv.FormatFloat(x, exp, precision-1, 64)
-	i := strings.IndexByte(s, exp)
-	e, _ := strconv.Atoi(s[i+1:])
-	tail := s[i:]
-	if e >= -4 && e < precision {
-		s, tail = strconv.FormatFloat(x, 'f', precision-1-e, 64), ""
-	} else {
-		s = s[:i]
-	}
-	if !keep && strings.IndexByte(s, '.') >= 0 {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s + tail
-}
-
-// number groups the digits and pads.
-func (f spec) number(sign, digits, tail string, every int) string {
-	if f.group != 0 && digits[0] <= '9' {
-		least := 0
-		if f.align == '=' && f.fill == '0' {
-			least = f.width - len(sign) - len(tail)
-		}
-		digits = grouped(digits, f.group, every, least)
-	}
-	return f.pad(sign, digits+tail, '>')
-}
-
-func grouped(digits string, sep byte, every, least int) string {
-	for least > 0 && len(digits)+(len(digits)-1)/every < least {
+// withCommas separates thousands; zeros in front fill up to that many columns.
+func withCommas(digits string, columns int) string {
+	for len(digits)+(len(digits)-1)/3 < columns {
 		digits = "0" + digits
 	}
 	var b strings.Builder
 	for i := range len(digits) {
-		if i > 0 && (len(digits)-i)%every == 0 {
-			b.WriteByte(sep)
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
 		}
 		b.WriteByte(digits[i])
 	}
 	return b.String()
 }
 
-func (f spec) pad(sign, s string, align byte) string {
-	if f.align != 0 {
-		align = f.align
+// pad fills up to the width; align counts where the layout names none.
+func (l layout) pad(sign, s string, align byte) string {
+	if l.align != 0 {
+		align = l.align
 	}
-	space := f.width - utf8.RuneCountInString(sign) - utf8.RuneCountInString(s)
-	if space <= 0 {
-		return sign + s
-	}
-	fill := func(n int) string { return strings.Repeat(string(f.fill), n) }
+	space := max(l.width-utf8.RuneCountInString(sign)-utf8.RuneCountInString(s), 0)
+	fill := func(n int) string { return strings.Repeat(string(l.fill), n) }
 	switch align {
 	case '<':
 		return sign + s + fill(space)
@@ -272,4 +221,232 @@ func (f spec) pad(sign, s string, align byte) string {
 		return sign + fill(space) + s
 	}
 	return fill(space) + sign + s
+}
+
+// percentFormat is one run of the % operator on a string, or of the filter format.
+type percentFormat struct {
+	m    *machine
+	args val
+	list tuple // the arguments by place
+	next int   // which of them comes next
+}
+
+// formatPercent writes '...' % args.
+func (m *machine) formatPercent(s string, args val) (string, error) {
+	p := &percentFormat{m: m, args: args}
+	list, isTuple := args.x.(tuple)
+	if p.list = list; !isTuple {
+		p.list = tuple{args}
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		text, rest, err := p.convert(after)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+		if err := m.room(b.Len()); err != nil {
+			return "", err
+		}
+		s = rest
+	}
+	mayBeLeft := !isTuple && (args.isDict() || isSequence(args))
+	if p.next < len(p.list) && !mayBeLeft {
+		return "", errorf(Type, "not all arguments converted during string formatting")
+	}
+	return b.String(), nil
+}
+
+// convert writes what (key)flags width.precision letter at the start of s asks for.
+func (p *percentFormat) convert(s string) (text, rest string, err error) {
+	key, named := "", strings.HasPrefix(s, "(")
+	if named {
+		if key, s, named = strings.Cut(s[1:], ")"); !named {
+			return "", "", errorf(Other, "incomplete format key")
+		}
+	}
+	l := layout{fill: ' ', precision: -1}
+	zeros := false
+	for s != "" && strings.IndexByte("-+ 0", s[0]) >= 0 {
+		switch s[0] {
+		case '-':
+			l.align = '<'
+		case '0':
+			zeros = true
+		default:
+			if l.sign != '+' {
+				l.sign = s[0]
+			}
+		}
+		s = s[1:]
+	}
+	l.width, _, s = readNumber(s)
+	if dot := strings.HasPrefix(s, "."); dot {
+		l.precision, _, s = readNumber(s[1:])
+	}
+	if err := l.checkSize(); err != nil {
+		return "", "", err
+	}
+	if s == "" {
+		return "", "", errorf(Other, "incomplete format")
+	}
+	kind, rest := s[0], s[1:]
+	if kind == '%' {
+		return "%", rest, nil
+	}
+	if strings.IndexByte("sdifegxX", kind) < 0 {
+		e := errorf(Other, "unsupported format character %q", kind)
+		e.Hint = "use %s, %d, %f, %e, %g or %x"
+		return "", "", e
+	}
+	v, err := p.argument(key, named)
+	if err != nil {
+		return "", "", err
+	}
+	if l.kind = kind; kind == 'i' {
+		l.kind = 'd'
+	}
+	if zeros && l.align == 0 && kind != 's' {
+		l.fill, l.align = '0', '='
+	}
+	text, err = l.writePercent(p.m, v)
+	return text, rest, err
+}
+
+// argument takes the next argument, or the one of that key.
+func (p *percentFormat) argument(key string, named bool) (val, error) {
+	if !named {
+		if p.next >= len(p.list) {
+			return none, errorf(Type, "not enough arguments for format string")
+		}
+		p.next++
+		return p.list[p.next-1], nil
+	}
+	p.next = len(p.list)
+	if !p.args.isDict() {
+		return none, errorf(Type, "format requires a mapping")
+	}
+	v, ok, err := dictGet(p.args, ofStr(key))
+	if err == nil && !ok {
+		err = errorf(Other, "the format has no argument %s", quoted(key))
+	}
+	return v, err
+}
+
+// writePercent writes one value as the % operator does: unlike a {} field it
+// aligns everything to the right and cuts floats to integers for %d.
+func (l layout) writePercent(m *machine, v val) (string, error) {
+	if err := v.use(); err != nil {
+		return "", err
+	}
+	if l.kind == 's' {
+		return l.writeText(m, v, '>')
+	}
+	n, isNum := toNum(v)
+	if !isNum || n.kind == 'f' && l.kind|0x20 == 'x' {
+		return "", errorf(Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
+	}
+	if n.kind == 'f' && l.kind == 'd' {
+		whole, ok := toNum(truncated(n.f, none))
+		if !ok {
+			return "", errorf(Other, "cannot convert %s to an integer", floatText(n.f))
+		}
+		n = whole
+	}
+	return l.writeNumber(n)
+}
+
+// fieldFormat is one run of str.format.
+type fieldFormat struct {
+	m    *machine
+	args argv
+	auto int  // fields without a number so far
+	mode byte // a: automatic numbers, m: written ones; 0 until the first
+}
+
+// formatFields writes '...'.format(args). A field is a number or a name with a
+// layout; it reaches no members, so that a text cannot look into values.
+func (m *machine) formatFields(s string, args argv) (string, error) {
+	f := &fieldFormat{m: m, args: args}
+	var b strings.Builder
+	for s != "" {
+		i := strings.IndexAny(s, "{}")
+		if i < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:i])
+		if i+1 < len(s) && s[i+1] == s[i] {
+			b.WriteByte(s[i])
+			s = s[i+2:]
+			continue
+		}
+		end := strings.IndexByte(s, '}')
+		if s[i] == '}' || end < 0 {
+			return "", errorf(Other, "single %q in a format", s[i])
+		}
+		text, err := f.write(s[i+1 : end])
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+		if err := m.room(b.Len()); err != nil {
+			return "", err
+		}
+		s = s[end+1:]
+	}
+	return b.String(), nil
+}
+
+// write writes the field name[:layout].
+func (f *fieldFormat) write(field string) (string, error) {
+	if strings.ContainsAny(field, ".[") && strings.IndexAny(field, ".[") < strings.IndexByte(field+":", ':') || strings.Contains(field, "{") {
+		e := errorf(Security, "a field of a format reaches no members and contains no field: {%s}", field)
+		e.Hint = "give the value itself as an argument"
+		return "", e
+	}
+	name, form, _ := strings.Cut(field, ":")
+	if i := strings.IndexByte(name, '!'); i >= 0 {
+		return "", errorf(Other, "conversions such as %s are not supported in a format", name[i:])
+	}
+	v, err := f.argument(name)
+	if err != nil {
+		return "", err
+	}
+	l, err := parseLayout(form)
+	if err != nil {
+		return "", err
+	}
+	return l.write(f.m, v)
+}
+
+// argument returns the argument that the name of a field means.
+func (f *fieldFormat) argument(name string) (val, error) {
+	i, err := strconv.Atoi(name)
+	mode := byte('m')
+	if name == "" {
+		i, err, mode = f.auto, nil, 'a'
+		f.auto++
+	}
+	if err != nil {
+		for _, kw := range f.args.kw {
+			if kw.name == name {
+				return kw.v, nil
+			}
+		}
+		return none, errorf(Other, "the format has no argument %s", quoted(name))
+	}
+	if f.mode != 0 && f.mode != mode {
+		return none, errorf(Other, "a format numbers all of its fields or none")
+	}
+	f.mode = mode
+	if i < 0 || i >= len(f.args.pos) {
+		return none, errorf(Other, "the format has no argument %d", i)
+	}
+	return f.args.pos[i], nil
 }

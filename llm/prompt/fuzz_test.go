@@ -110,7 +110,7 @@ func FuzzTemplate(f *testing.F) {
 // arithmetic draws an expression of integers and its value.
 func arithmetic(t *rapid.T, depth int) (string, *big.Int) {
 	if depth == 0 || rapid.Bool().Draw(t, "leaf") {
-		i := big.NewInt(rapid.Int64().Draw(t, "int"))
+		i := big.NewInt(rapid.Int64Range(-1<<40, 1<<40).Draw(t, "int"))
 		if i.Sign() < 0 {
 			return fmt.Sprintf("(%s)", i), i
 		}
@@ -151,6 +151,9 @@ func TestArithmeticIsExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, err := e.Eval(context.Background(), Values{})
+		if e := new(Error); errors.As(err, &e) && e.Class == Limit {
+			return // beyond 64 bits on the way
+		}
 		if err != nil || v.JSON() != want.String() {
 			t.Fatalf("%s: want %s, got %s, %v", text, want, v, err)
 		}

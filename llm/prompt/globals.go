@@ -7,12 +7,8 @@ func global(name string) (val, bool) {
 }
 
 func newGlobalTable() map[string]val {
-	class := func(name string, call func(m *machine, a argv) (val, error)) val {
-		return val{x: &fn{name: name, class: true, call: call}}
-	}
 	return map[string]val{
-		"range": class("range", makeRange), "dict": class("dict", makeDict), "namespace": class("namespace", makeNamespace),
-		"cycler": class("cycler", makeCycler), "joiner": class("joiner", makeJoiner),
+		"range": ofFunc("range", makeRange), "dict": ofFunc("dict", makeDict), "namespace": ofFunc("namespace", makeNamespace),
 	}
 }
 
@@ -109,27 +105,6 @@ func makeDict(m *machine, a argv) (val, error) {
 	return d.value(), nil
 }
 
-func dictFromKeys(m *machine, a argv) (val, error) {
-	if len(a.pos) < 1 || len(a.pos) > 2 {
-		return none, errorf(Type, "fromkeys takes 1 or 2 arguments, %d are given", len(a.pos))
-	}
-	keys, err := m.items(a.pos[0])
-	if err != nil {
-		return none, err
-	}
-	member := none
-	if len(a.pos) == 2 && !a.pos[1].isAbsent() {
-		member = a.pos[1]
-	}
-	d := newDict(len(keys))
-	for _, k := range keys {
-		if err := d.set(k, member); err != nil {
-			return none, err
-		}
-	}
-	return d.value(), nil
-}
-
 func makeNamespace(m *machine, a argv) (val, error) {
 	d, err := m.dictOf("namespace", a)
 	if err != nil {
@@ -160,58 +135,4 @@ func (ns *namespace) set(name string, v val) error {
 	}
 	ns.names, ns.vals = append(ns.names, name), append(ns.vals, v)
 	return nil
-}
-
-// cycler is cycler('a', 'b'): next() gives one after the other.
-type cycler struct {
-	items []val
-	i     int
-}
-
-func (*cycler) pyType() string { return "Cycler" }
-
-func makeCycler(_ *machine, a argv) (val, error) {
-	if len(a.pos) == 0 || len(a.kw) > 0 {
-		return none, errorf(Other, "cycler needs at least one item, and none by name")
-	}
-	return val{x: &cycler{items: a.pos}}, nil
-}
-
-func (c *cycler) attr(name string) (val, bool, error) {
-	switch name {
-	case "current":
-		return c.items[c.i], true, nil
-	case "next":
-		return val{x: &fn{name: name, call: func(*machine, argv) (val, error) {
-			v := c.items[c.i]
-			c.i = (c.i + 1) % len(c.items)
-			return v, nil
-		}}}, true, nil
-	case "reset":
-		return val{x: &fn{name: name, call: func(*machine, argv) (val, error) {
-			c.i = 0
-			return none, nil
-		}}}, true, nil
-	}
-	return none, false, nil
-}
-
-func makeJoiner(_ *machine, a argv) (val, error) {
-	sep := ofStr(", ")
-	switch {
-	case len(a.pos)+len(a.kw) > 1 || len(a.kw) == 1 && a.kw[0].name != "sep":
-		return none, errorf(Type, "joiner takes one argument, sep")
-	case len(a.pos) == 1:
-		sep = a.pos[0]
-	case len(a.kw) == 1:
-		sep = a.kw[0].v
-	}
-	used := false
-	return val{x: &fn{name: "joiner", call: func(*machine, argv) (val, error) {
-		if used {
-			return sep, nil
-		}
-		used = true
-		return ofStr(""), nil
-	}}}, nil
 }

@@ -158,69 +158,49 @@ func isNamePart(r rune) bool {
 // isSpace is Python's str.isspace.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// number reads an integer or a float by Jinja2's rules: digits may be grouped
-// by single underscores, and after a dot (l.0.1) there are no floats.
+// number reads an integer or a float in decimal digits; after a dot (l.0.1) there
+// are no floats.
 func (l *exprLexer) number() error {
 	rest := l.src[l.pos:]
-	digits := func(i int, ok func(byte) bool) int {
-		for i < len(rest) && (ok(rest[i]) || rest[i] == '_' && i+1 < len(rest) && ok(rest[i+1])) {
-			i++
-		}
-		return i
+	digits := func(from int) int {
+		_, _, after := readNumber(rest[from:])
+		return len(rest) - len(after)
 	}
-	decimal := func(c byte) bool { return c >= '0' && c <= '9' }
-	if n := digits(0, decimal); !l.afterDot() {
-		end := n
-		if end+1 < len(rest) && rest[end] == '.' && decimal(rest[end+1]) {
-			end = digits(end+1, decimal)
+	whole := digits(0)
+	end := whole
+	if !l.afterDot() {
+		if end+1 < len(rest) && rest[end] == '.' && digits(end+1) > end+1 {
+			end = digits(end + 1)
 		}
-		if end < len(rest) && rest[end]|0x20 == 'e' {
-			e := end + 1
-			if e < len(rest) && (rest[e] == '+' || rest[e] == '-') {
-				e++
-			}
-			if e < len(rest) && decimal(rest[e]) {
-				end = digits(e, decimal)
+		if exponent := strings.TrimLeft(rest[end:], "eE"); len(rest)-len(exponent) == end+1 {
+			from := len(rest) - len(strings.TrimPrefix(strings.TrimPrefix(exponent, "+"), "-"))
+			if digits(from) > from {
+				end = digits(from)
 			}
 		}
-		if end > n {
-			f, _ := strconv.ParseFloat(strings.ReplaceAll(rest[:end], "_", ""), 64) // out of range is an infinity
-			l.emit(token{kind: tokFloat, text: rest[:end], num: ofFloat(f)}, end)
-			return nil
-		}
 	}
-	base, ok := 10, decimal
-	end := 0
-	if len(rest) > 2 && rest[0] == '0' {
-		switch rest[1] | 0x20 {
-		case 'x':
-			base, ok = 16, func(c byte) bool { return decimal(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
-		case 'o':
-			base, ok = 8, func(c byte) bool { return c >= '0' && c <= '7' }
-		case 'b':
-			base, ok = 2, func(c byte) bool { return c == '0' || c == '1' }
-		}
+	text := rest[:end]
+	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.afterDot() {
+		e := syntaxAt(l.pos, "invalid number %s", quoted(text+string(next)))
+		e.Hint = "numbers are decimal digits, as in 1000000 or 1.5e6"
+		return e
 	}
-	if base != 10 {
-		end = digits(2, ok)
-	} else {
-		end = digits(0, decimal)
-		if rest[0] == '0' && strings.Trim(rest[:end], "0_") != "" {
-			return syntaxAt(l.pos, "a number must not begin with 0")
-		}
+	if end > whole {
+		f, _ := strconv.ParseFloat(text, 64) // out of range is an infinity
+		l.emit(token{kind: tokFloat, text: text, num: ofFloat(f)}, end)
+		return nil
 	}
-	text := strings.ReplaceAll(rest[:end], "_", "")
-	if base != 10 {
-		text = text[2:]
+	if text[0] == '0' && strings.Trim(text, "0") != "" {
+		return syntaxAt(l.pos, "a number must not begin with 0")
 	}
-	if len(text) > maxBits/3 {
-		return syntaxAt(l.pos, "a number of more than %d digits", maxBits/3)
+	if len(text) > maxDigits {
+		return syntaxAt(l.pos, "a number of more than %d digits", maxDigits)
 	}
-	i, good := new(big.Int).SetString(text, base)
-	if !good {
-		return syntaxAt(l.pos, "%q is not a number", rest[:end])
+	i, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return syntaxAt(l.pos, "invalid number %s", quoted(text))
 	}
-	l.emit(token{kind: tokInt, text: rest[:end], num: ofBig(i)}, end)
+	l.emit(token{kind: tokInt, text: text, num: ofBig(i)}, end)
 	return nil
 }
 
@@ -274,14 +254,10 @@ func unescape(s string, offset int) (string, error) {
 		case isSimple:
 			b.WriteByte(simple)
 		case c == '\n': // a line that goes on
-		case c >= '0' && c <= '7':
-			n := i
-			for n < len(s) && n < i+3 && s[n] >= '0' && s[n] <= '7' {
-				n++
-			}
-			r, _ := strconv.ParseUint(s[i:n], 8, 32)
-			b.WriteRune(rune(r))
-			i = n - 1
+		case c >= '0' && c <= '7' || c == 'N':
+			e := syntaxAt(offset, `the escape \%c is not supported in a string`, c)
+			e.Hint = `write the character itself or its \u form`
+			return "", e
 		case width > 0:
 			digits := s[i+1 : min(i+1+width, len(s))]
 			r, err := strconv.ParseUint(digits, 16, 32)
@@ -293,8 +269,6 @@ func unescape(s string, offset int) (string, error) {
 			}
 			b.WriteRune(rune(r))
 			i += width
-		case c == 'N':
-			return "", syntaxAt(offset, `\N{name} is not offered: write the character or its \u form`)
 		default:
 			b.WriteByte('\\')
 			b.WriteByte(c)

@@ -16,7 +16,7 @@ const (
 	maxBytes     = 16 << 20  // of the rendered text, and of any string made on the way
 	maxItems     = 1_000_000 // of a list made on the way
 	maxRange     = 100_000   // of a range, as in Jinja2's sandbox
-	maxBits      = 1 << 14   // of an integer made on the way
+	maxDigits    = 5000      // of an integer that is written or read
 	maxValue     = 1200      // lists and objects inside each other
 	maxArguments = 250       // of a call
 	maxVars      = 1000      // of a frame or a namespace

@@ -19,7 +19,7 @@ func render(ctx context.Context, text string, values *value.Map) (string, error)
 	return t.Render(ctx, Values{values})
 }
 
-func classOf(t *testing.T, err error) Class {
+func classOf(t testing.TB, err error) Class {
 	t.Helper()
 	var e *Error
 	if !errors.As(err, &e) {
@@ -77,21 +77,14 @@ func TestFatal(t *testing.T) {
 		"lorem":                   {"{% lorem 100000 w %}", Syntax},
 		"long loops":              {"{% for a in range(300) %}{% for b in range(300) %}{% for c in range(300) %}{% endfor %}{% endfor %}{% endfor %}", Limit},
 		"long filters":            {"{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}", Limit},
-		"center":                  {"{{ 'x' | center(99999999) }}", Limit},
-		"center method":           {"{{ 'x'.center(99999999) }}", Limit},
-		"ljust":                   {"{{ 'x'.ljust(99999999999999999999) }}", Limit},
-		"zfill":                   {"{{ 'x'.zfill(99999999) }}", Limit},
 		"floatformat":             {"{{ '%.99999999f' % 1 }}", Limit},
 		"width of %":              {"{{ '%99999999d' % 1 }}", Limit},
 		"width of format":         {"{{ '{:99999999}'.format(1) }}", Limit},
 		"precision of format":     {"{{ '{:.99999999f}'.format(1) }}", Limit},
-		"width given later":       {"{{ '{:{w}}'.format(1, w=99999999) }}", Limit},
 		"round":                   {"{{ 1 | round(99999999) }}", Limit},
 		"indent":                  {"{{ 'x' | indent(99999999, true) }}", Limit},
 		"indent of JSON":          {"{{ [1] | tojson(indent=99999999) }}", Limit},
-		"tabs":                    {"{{ '\t'.expandtabs(99999999) }}", Limit},
 		"repeated string":         {"{{ 'x' * 999999999 }}", Limit},
-		"repeated list":           {"{{ [1] * 999999999 }}", Limit},
 		"repeated replace":        {"{{ ('x' * 100000).replace('x', 'y' * 100000) }}", Limit},
 		"repeated join":           {"{{ range(9999) | join('y' * 100000) }}", Limit},
 		"growing string":          {"{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}", Limit},
@@ -142,7 +135,6 @@ func TestNotFatal(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ 5 % 0.5 }}": "0.0",
 		"{{ [1] == [1] }} {{ {'a': 1} == {'a': 1} }}":                   "True True",
-		"{{ 7 * [1] == 7 * [1] }}":                                      "True",
 		"{% for c in 'cab' | sort %}{{ c }}{% endfor %}":                "abc",
 		"{{ 0 ** 10 ** 9 }}{{ 1 ** 999999999 }}{{ (-1) ** 999999999 }}": "01-1",
 	} {
@@ -218,20 +210,5 @@ func TestDeadline(t *testing.T) {
 	stop()
 	if _, err = e.Eval(stopped, Values{}); classOf(t, err) != Limit || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestBigResult: a value that stands for a huge one does not leave.
-func TestBigResult(t *testing.T) {
-	for _, text := range []string{
-		"[[[[0] * 1000] * 1000] * 1000] * 1000", "{'a': [[[0] * 1000] * 1000] * 1000}", "([[[0] * 1000] * 1000] * 1000,)",
-	} {
-		e, err := ParseExpr(Source{Text: text}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Eval(context.Background(), Values{}); classOf(t, err) != Limit {
-			t.Errorf("%s: got %v", text, err)
-		}
 	}
 }

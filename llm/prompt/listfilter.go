@@ -98,7 +98,7 @@ func filterReverse(m *machine, c *call) (val, error) {
 	slices.Reverse(items)
 	if _, ok := c.in.str(); ok {
 		s, err := m.join("", items, true)
-		return c.like(s), err
+		return ofStr(s), err
 	}
 	return lazily("reverse", func() ([]val, error) { return items, nil })
 }

@@ -20,8 +20,6 @@ type loopState struct {
 	// what the condition sees.
 	tested int
 	kept   []val
-	last   []val // of changed()
-	called bool
 }
 
 func (*loopState) pyType() string { return "LoopContext" }
@@ -152,9 +150,7 @@ func (l *loopState) attr(m *machine, name string) (val, bool, error) {
 	case "nextitem":
 		return l.neighbour(m, l.i+1, name)
 	case "cycle":
-		return val{x: &fn{name: name, call: l.cycle}}, true, nil
-	case "changed":
-		return val{x: &fn{name: name, call: l.changed}}, true, nil
+		return ofFunc(name, l.cycle), true, nil
 	}
 	return none, false, nil
 }
@@ -176,18 +172,6 @@ func (l *loopState) cycle(_ *machine, a argv) (val, error) {
 		return none, errorf(Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.pos[l.i%len(a.pos)], nil
-}
-
-func (l *loopState) changed(m *machine, a argv) (val, error) {
-	same := l.called && len(l.last) == len(a.pos)
-	for i := 0; same && i < len(a.pos); i++ {
-		var err error
-		if same, err = m.equal(l.last[i], a.pos[i]); err != nil {
-			return none, err
-		}
-	}
-	l.last, l.called = a.pos, true
-	return ofBool(!same), nil
 }
 
 // call is loop(items) in a recursive loop.

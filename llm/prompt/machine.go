@@ -13,28 +13,26 @@ import (
 
 // machine is the state of one evaluation or rendering.
 type machine struct {
-	ctx      context.Context
-	scope    Scope
-	frame    *frame
-	slots    []slot // outer names that were looked up
-	steps    int
-	check    int  // the step at which the context is asked next
-	calls    int  // macros inside each other
-	repeated bool // a list was multiplied: small values may stand for huge ones
+	ctx   context.Context
+	scope Scope
+	frame *frame
+	slots []slot // outer names that were looked up
+	steps int
+	check int // the step at which the context is asked next
+	calls int // macros inside each other
 
 	here    int // offset of the filter or call that runs
 	walking int // generators inside each other
 
 	// of templates
-	prog       *program
-	pctx       *pongo2.ExecutionContext
-	root       *frame
-	out        []byte
-	captured   string // by a filter block
-	autoescape bool
-	trace      bool
-	pieces     []Piece
-	err        error
+	prog     *program
+	pctx     *pongo2.ExecutionContext
+	root     *frame
+	out      []byte
+	captured string // by a filter block
+	trace    bool
+	pieces   []Piece
+	err      error
 }
 
 type slot struct {
@@ -112,6 +110,7 @@ func (m *machine) outer(n *nameNode) (val, error) {
 		f, ok := m.scope.(Forgiving)
 		s.v = val{x: &undefined{
 			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.Absent(n.name),
+			hint: unsupported["function"][n.name],
 		}}
 	}
 	return s.v, nil
@@ -119,15 +118,7 @@ func (m *machine) outer(n *nameNode) (val, error) {
 
 // export turns a value into JSON data for the world outside: tuples and what
 // can be walked become lists, keys become strings.
-func (m *machine) export(v val) (value.Value, error) {
-	if v.x == nil {
-		if m.repeated {
-			return v.v, m.weigh(v.v, 0)
-		}
-		return v.v, nil
-	}
-	return m.exportNested(v, 0)
-}
+func (m *machine) export(v val) (value.Value, error) { return m.exportNested(v, 0) }
 
 func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 	if depth > maxNesting {
@@ -138,7 +129,7 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 	}
 	switch x := v.x.(type) {
 	case nil:
-		return v.v, m.weigh(v.v, depth)
+		return v.v, nil
 	case *undefined:
 		if x.soft {
 			return value.Value{}, nil
@@ -176,30 +167,6 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 		return value.OfList(list...), nil
 	}
 	return value.Value{}, misused(v, "a '%s' has no form outside of a template", v.pyType())
-}
-
-// weigh counts the elements of a value that may share its parts many times over.
-func (m *machine) weigh(v value.Value, depth int) error {
-	if !m.repeated {
-		return nil
-	}
-	if depth > maxValue {
-		return tooDeep()
-	}
-	if err := m.spend(1); err != nil {
-		return err
-	}
-	for _, item := range v.List() {
-		if err := m.weigh(item, depth+1); err != nil {
-			return err
-		}
-	}
-	for _, member := range v.Map().All() {
-		if err := m.weigh(member, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keyText is the JSON form of a dict's key, as Python's json module writes it.

@@ -7,11 +7,11 @@ import (
 // macroStmt defines a macro; with call, it is the body of a call block.
 type macroStmt struct {
 	place
-	name                    string
-	params                  []param
-	varargs, kwargs, caller bool // what the body mentions
-	call                    *callNode
-	expr                    string
+	name   string
+	params []param
+	caller bool // the body mentions caller
+	call   *callNode
+	expr   string
 }
 
 type param struct {
@@ -114,15 +114,12 @@ func (x *macro) bind(m *machine, f *frame, a argv) error {
 	return x.bindRest(f, a)
 }
 
-// bindRest handles arguments without a parameter.
+// bindRest handles arguments without a parameter: only caller may be one.
 func (x *macro) bindRest(f *frame, a argv) error {
 	s := x.stmt
-	if s.varargs {
-		f.vars = append(f.vars, binding{"varargs", val{x: tuple(a.pos[min(len(s.params), len(a.pos)):])}})
-	} else if len(a.pos) > len(s.params) {
+	if len(a.pos) > len(s.params) {
 		return errorf(Type, "the macro %s takes at most %d arguments, %d are given", quoted(x.name), len(s.params), len(a.pos))
 	}
-	rest := newDict(len(a.kw))
 	for _, kw := range a.kw {
 		if s.has(kw.name) {
 			continue
@@ -131,19 +128,11 @@ func (x *macro) bindRest(f *frame, a argv) error {
 			f.vars = append(f.vars, binding{"caller", kw.v})
 			continue
 		}
-		if !s.kwargs {
-			e := errorf(Type, "the macro %s has no argument %s", quoted(x.name), quoted(kw.name))
-			if kw.name == "caller" {
-				e.Msg = "the macro " + quoted(x.name) + " does not use caller(), so it cannot be used with {% call %}"
-			}
-			return e
+		e := errorf(Type, "the macro %s has no argument %s", quoted(x.name), quoted(kw.name))
+		if kw.name == "caller" {
+			e.Msg = "the macro " + quoted(x.name) + " does not use caller(), so it cannot be used with {% call %}"
 		}
-		if err := rest.set(ofStr(kw.name), kw.v); err != nil {
-			return err
-		}
-	}
-	if s.kwargs {
-		f.vars = append(f.vars, binding{"kwargs", rest.value()})
+		return e
 	}
 	return nil
 }

@@ -1,26 +1,23 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// methodsOf gives the methods of a value: those of Python's str, list, tuple,
-// dict and bytes that change nothing.
+// methodsOf returns the methods of a value: those of Python's str, list, tuple and
+// dict that prompts use and that change nothing.
 func methodsOf(o val) map[string]*builtin {
 	switch {
 	case o.isDict():
 		return dictTable()
-	case o.isList():
-		return listTable()
 	case isSequence(o):
-		return tupleTable()
+		return listTable()
 	}
 	if _, ok := o.str(); ok {
 		return strTable()
-	}
-	if _, ok := o.x.(bytestr); ok {
-		return bytesTable()
 	}
 	return nil
 }
@@ -40,107 +37,99 @@ func newDictTable() map[string]*builtin {
 		"copy": {fn: func(_ *machine, c *call) (val, error) { return c.in, nil }},
 		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
 			v, ok, err := dictGet(c.in, c.args[0])
-			switch {
-			case err != nil || ok:
-				return v, err
-			case c.args[1].isAbsent():
-				return none, nil
+			if err == nil && !ok && c.given(1) {
+				return c.args[1], nil
 			}
-			return c.args[1], nil
-		}},
-		"fromkeys": {params: []string{"iterable", "value"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-			return dictFromKeys(m, argv{pos: c.args})
+			return v, err
 		}},
 	}
 }
 
 func newListTable() map[string]*builtin {
 	return map[string]*builtin{
-		"index": {params: []string{"value", "start", "stop"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-			items, from, err := m.window(c)
-			if err != nil {
-				return none, err
+		"index": {params: []string{"value"}, need: 1, fn: func(m *machine, c *call) (val, error) {
+			first, _, err := m.findEqual(c)
+			if err == nil && first < 0 {
+				err = errorf(Other, "the value is not in the list")
 			}
-			for i, x := range items {
-				if same, err := m.equal(x, c.args[0]); err != nil || same {
-					return ofInt(from + i), err
-				}
-			}
-			return none, errorf(Other, "the value is not in the list")
+			return ofInt(first), err
 		}},
 		"count": {params: []string{"value"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-			items, err := m.items(c.in)
-			n := 0
-			for _, x := range items {
-				same, err := m.equal(x, c.args[0])
-				if err != nil {
-					return none, err
-				}
-				if same {
-					n++
-				}
-			}
+			_, n, err := m.findEqual(c)
 			return ofInt(n), err
 		}},
-		"copy": {fn: func(_ *machine, c *call) (val, error) { return c.in, nil }},
 	}
 }
 
-// window is the part of a list between the second and the third argument.
-func (m *machine) window(c *call) ([]val, int, error) {
+// findEqual returns where the first argument stands first in the input, -1 for
+// nowhere, and how often it is there.
+func (m *machine) findEqual(c *call) (first, count int, err error) {
 	items, err := m.items(c.in)
-	if err != nil {
-		return nil, 0, err
+	first = -1
+	for i, x := range items {
+		same, err := m.equal(x, c.args[0])
+		if err != nil {
+			return 0, 0, err
+		}
+		if !same {
+			continue
+		}
+		if count++; first < 0 {
+			first = i
+		}
 	}
-	from, err := c.int(1, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	to, err := c.int(2, len(items))
-	if err != nil {
-		return nil, 0, err
-	}
-	from, to, _, err = sliceRange(len(items), &from, &to, nil)
-	return items[from:max(from, to)], from, err
+	return first, count, err
 }
 
-func newBytesTable() map[string]*builtin {
-	return map[string]*builtin{
-		"decode": {params: []string{"encoding", "errors"}, fn: func(m *machine, c *call) (val, error) {
-			s, _ := c.in.x.(bytestr)
-			if !utf8.ValidString(string(s)) {
-				return none, errorf(Other, "the bytes are not UTF-8")
-			}
-			return ofStr(string(s)), c.utf8Only(m)
-		}},
+func newStrTable() map[string]*builtin {
+	isIn := func(ok func(rune) bool) *builtin {
+		return testText(func(s string) bool { return isEvery(s, ok) })
 	}
+	t := map[string]*builtin{
+		"upper": changeText(upper), "lower": changeText(lower), "title": changeText(pyTitle), "capitalize": changeText(capitalize),
+		"strip": strip(true, true), "lstrip": strip(true, false), "rstrip": strip(false, true),
+		"startswith": affix(strings.HasPrefix), "endswith": affix(strings.HasSuffix),
+		"removeprefix": cutAffix(strings.TrimPrefix), "removesuffix": cutAffix(strings.TrimSuffix),
+		"find": find(strings.Index, false), "rfind": find(strings.LastIndex, false), "index": find(strings.Index, true),
+		"partition": partition(strings.Index, false), "rpartition": partition(strings.LastIndex, true),
+		"split": split(false), "rsplit": split(true),
+		"isupper": testText(func(s string) bool { return isCased(s, unicode.IsUpper) }),
+		"islower": testText(func(s string) bool { return isCased(s, unicode.IsLower) }),
+		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(isDigit),
+		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
+	}
+	t["splitlines"] = &builtin{fn: func(m *machine, c *call) (val, error) { return m.texts(splitLines(c.self())) }}
+	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *machine, c *call) (val, error) {
+		items, err := m.items(c.args[0])
+		if err != nil {
+			return none, err
+		}
+		s, err := m.join(c.self(), items, true)
+		return ofStr(s), err
+	}}
+	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
+	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
+		sub, err := c.str(0, "")
+		return ofInt(strings.Count(c.self(), sub)), err
+	}}
+	t["format"] = &builtin{rest: true, fn: func(m *machine, c *call) (val, error) {
+		s, err := m.formatFields(c.self(), c.argv)
+		return ofStr(s), err
+	}}
+	return t
 }
 
-// utf8Only checks an encoding argument.
-func (c *call) utf8Only(*machine) error {
-	enc, err := c.str(0, "utf-8")
-	if err != nil {
-		return err
-	}
-	if e := strings.ReplaceAll(strings.ToLower(enc), "_", "-"); e != "utf-8" && e != "utf8" {
-		return errorf(Other, "only utf-8 is offered, not %s", quoted(enc))
-	}
-	return nil
-}
-
-// text method helpers
-
-func textMethod(f func(string) string) *builtin {
+func changeText(f func(string) string) *builtin {
 	return &builtin{fn: func(m *machine, c *call) (val, error) {
 		s := c.self()
 		if err := m.room(len(s)); err != nil {
 			return none, err
 		}
-		return c.like(f(s)), nil
+		return ofStr(f(s)), nil
 	}}
 }
 
-func textTest(f func(string) bool) *builtin {
+func testText(f func(string) bool) *builtin {
 	return &builtin{fn: func(m *machine, c *call) (val, error) {
 		s := c.self()
 		return ofBool(f(s)), m.spend(len(s) >> 8)
@@ -153,19 +142,11 @@ func (c *call) self() string {
 	return s
 }
 
-// like makes a text that is markup when the input is.
-func (c *call) like(s string) val {
-	if _, ok := c.in.x.(markup); ok {
-		return val{x: markup(s)}
-	}
-	return ofStr(s)
-}
-
 func strip(left, right bool) *builtin {
 	return &builtin{params: []string{"chars"}, fn: func(m *machine, c *call) (val, error) {
 		s := c.self()
 		cut := isSpace
-		if a := c.args[0]; !a.isAbsent() && !a.isNone() {
+		if c.given(0) && !c.args[0].isNone() {
 			chars, err := c.str(0, "")
 			if err != nil {
 				return none, err
@@ -181,17 +162,13 @@ func strip(left, right bool) *builtin {
 		if right {
 			s = strings.TrimRightFunc(s, cut)
 		}
-		return c.like(s), nil
+		return ofStr(s), nil
 	}}
 }
 
 // affix is startswith or endswith, of one string or a tuple of them.
 func affix(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part", "start", "stop"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-		s, _, err := m.part(c)
-		if err != nil {
-			return none, err
-		}
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
 		parts := []val{c.args[0]}
 		if t, ok := c.args[0].x.(tuple); ok {
 			parts = t
@@ -201,7 +178,7 @@ func affix(has func(s, part string) bool) *builtin {
 			if !ok {
 				return none, errorf(Type, "needs a string or a tuple of strings, not '%s'", p.pyType())
 			}
-			if has(s, text) {
+			if has(c.self(), text) {
 				return ofBool(true), nil
 			}
 		}
@@ -209,50 +186,28 @@ func affix(has func(s, part string) bool) *builtin {
 	}}
 }
 
-// part is the text between the second and the third argument, and how many
-// characters stand before it.
-func (m *machine) part(c *call) (string, int, error) {
-	s := c.self()
-	if c.args[1].isAbsent() && c.args[2].isAbsent() {
-		return s, 0, nil
-	}
-	start, err := c.int(1, 0)
-	if err != nil {
-		return "", 0, err
-	}
-	n := utf8.RuneCountInString(s)
-	stop, err := c.int(2, n)
-	if err != nil {
-		return "", 0, err
-	}
-	from, to, _, err := sliceRange(n, &start, &stop, nil)
-	if err != nil || from >= to {
-		return "", from, err
-	}
-	v, err := m.slice(ofStr(s), &from, &to, nil)
-	out, _ := v.str()
-	return out, from, err
+func cutAffix(cut func(s, part string) string) *builtin {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
+		part, err := c.str(0, "")
+		return ofStr(cut(c.self(), part)), err
+	}}
 }
 
-// find is find, rfind, index and rindex: positions count characters.
+// find is find, rfind or index: positions count characters.
 func find(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub", "start", "stop"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-		s, before, err := m.part(c)
-		if err != nil {
-			return none, err
-		}
+	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *machine, c *call) (val, error) {
+		s := c.self()
 		sub, err := c.str(0, "")
 		if err != nil {
 			return none, err
 		}
 		i := search(s, sub)
-		if i < 0 {
-			if must {
-				return none, errorf(Other, "substring not found")
-			}
-			return ofInt(-1), nil
+		if i >= 0 {
+			i = utf8.RuneCountInString(s[:i])
+		} else if must {
+			return none, errorf(Other, "substring not found")
 		}
-		return ofInt(before + utf8.RuneCountInString(s[:i])), m.spend(len(s) >> 8)
+		return ofInt(i), m.spend(len(s) >> 8)
 	}}
 }
 
@@ -276,31 +231,21 @@ func partition(search func(s, sep string) int, last bool) *builtin {
 	}}
 }
 
-// pad is center, ljust, rjust of the method kind: with a fill character.
-func pad(share func(space, width int) int) *builtin {
-	return &builtin{params: []string{"width", "fillchar"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-		width, err := c.width(0)
-		if err != nil {
-			return none, err
-		}
-		fill, err := c.str(1, " ")
-		if err != nil {
-			return none, err
-		}
-		if utf8.RuneCountInString(fill) != 1 {
-			return none, errorf(Type, "the fill character must be exactly one character long")
-		}
-		s := c.self()
-		space := width - utf8.RuneCountInString(s)
-		if space <= 0 {
-			return c.in, nil
-		}
-		if err := m.room(len(s) + space*len(fill)); err != nil {
-			return none, err
-		}
-		left := share(space, width)
-		return c.like(strings.Repeat(fill, left) + s + strings.Repeat(fill, space-left)), nil
-	}}
+func replaceMethod(m *machine, c *call) (val, error) {
+	old, err := c.str(0, "")
+	if err != nil {
+		return none, err
+	}
+	with, err := c.str(1, "")
+	if err != nil {
+		return none, err
+	}
+	count, err := c.int(2, -1)
+	if err != nil {
+		return none, err
+	}
+	s, err := m.replace(c.self(), old, with, count)
+	return ofStr(s), err
 }
 
 // replace puts new where old stands, count times, or everywhere when count < 0.
@@ -317,20 +262,20 @@ func (m *machine) replace(s, old, new string, count int) (string, error) {
 	return strings.Replace(s, old, new, count), nil
 }
 
-// join puts sep between the texts of the items.
+// join puts sep between the texts of the items; strict refuses what is not text.
 func (m *machine) join(sep string, items []val, strict bool) (string, error) {
 	parts, size := make([]string, len(items)), 0
 	for i, x := range items {
 		s, ok := x.str()
 		if !ok {
+			if err := x.use(); err != nil {
+				return "", err
+			}
 			if strict {
-				if err := x.use(); err != nil {
-					return "", err
-				}
 				return "", errorf(Type, "element %d is a '%s', not a string", i, x.pyType())
 			}
 			var err error
-			if s, err = m.text(x); err != nil {
+			if s, err = m.printed(x); err != nil {
 				return "", err
 			}
 		}
@@ -340,4 +285,107 @@ func (m *machine) join(sep string, items []val, strict bool) (string, error) {
 		}
 	}
 	return strings.Join(parts, sep), m.room(size)
+}
+
+// split is split and rsplit.
+func split(fromRight bool) *builtin {
+	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *machine, c *call) (val, error) {
+		s := c.self()
+		limit, err := c.int(1, -1)
+		if err != nil {
+			return none, err
+		}
+		if !c.given(0) || c.args[0].isNone() {
+			return m.texts(splitSpace(s, limit, fromRight))
+		}
+		sep, err := c.str(0, "")
+		if err != nil {
+			return none, err
+		}
+		if sep == "" {
+			return none, errorf(Other, "empty separator")
+		}
+		parts := strings.Split(s, sep)
+		if limit >= 0 && len(parts) > limit+1 {
+			parts = strings.SplitN(s, sep, limit+1)
+			if fromRight {
+				parts = splitLast(s, sep, limit)
+			}
+		}
+		return m.texts(parts)
+	}}
+}
+
+func (m *machine) texts(parts []string) (val, error) {
+	if err := m.roomItems(len(parts)); err != nil {
+		return none, err
+	}
+	items := make([]val, len(parts))
+	for i, p := range parts {
+		items[i] = ofStr(p)
+	}
+	return ofList(items), nil
+}
+
+// splitLast splits at the last separators, of which there are at least limit.
+func splitLast(s, sep string, limit int) []string {
+	parts := make([]string, limit+1)
+	for i := limit; i > 0; i-- {
+		at := strings.LastIndex(s, sep)
+		parts[i], s = s[at+len(sep):], s[:at]
+	}
+	parts[0] = s
+	return parts
+}
+
+// splitSpace splits at runs of white space; what is left beyond the limit keeps
+// its white space inside.
+func splitSpace(s string, limit int, fromRight bool) []string {
+	words := strings.FieldsFunc(s, isSpace)
+	if limit < 0 || len(words) <= limit {
+		return words
+	}
+	if fromRight {
+		rest := strings.TrimRightFunc(s, isSpace)
+		for _, word := range slices.Backward(words[len(words)-limit:]) {
+			rest = strings.TrimRightFunc(rest[:len(rest)-len(word)], isSpace)
+		}
+		return append([]string{rest}, words[len(words)-limit:]...)
+	}
+	rest := strings.TrimLeftFunc(s, isSpace)
+	for _, word := range words[:limit] {
+		rest = strings.TrimLeftFunc(rest[len(word):], isSpace)
+	}
+	return append(words[:limit:limit], rest)
+}
+
+// splitLines splits where Python sees the end of a line.
+func splitLines(s string) []string {
+	var lines []string
+	start := 0
+	for i := 0; i < len(s); {
+		r, w := utf8.DecodeRuneInString(s[i:])
+		if !isLineEnd(r) {
+			i += w
+			continue
+		}
+		if strings.HasPrefix(s[i:], "\r\n") {
+			w = 2
+		}
+		lines = append(lines, s[start:i])
+		i += w
+		start = i
+	}
+	if start < len(s) {
+		lines = append(lines, s[start:])
+	}
+	return lines
+}
+
+func isLineEnd(r rune) bool {
+	switch r {
+	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
+		return true
+	}
+	return false
 }

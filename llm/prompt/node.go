@@ -104,11 +104,10 @@ type (
 	}
 )
 
-// argument is one argument of a call: positional, by name, *list or **dict.
+// argument is one argument of a call, by place or by name.
 type argument struct {
-	name  string
-	stars int
-	x     node
+	name string // "" by place
+	x    node
 }
 
 func (n *constNode) eval(*machine) (val, error) { return n.v, nil }
@@ -200,7 +199,7 @@ func (n *binaryNode) eval(m *machine) (val, error) {
 
 func (n *concatNode) eval(m *machine) (val, error) {
 	var buf [8]string
-	parts, size, html := buf[:0], 0, false
+	parts, size := buf[:0], 0
 	for _, p := range n.parts {
 		v, err := p.eval(m)
 		if err != nil {
@@ -210,19 +209,13 @@ func (n *concatNode) eval(m *machine) (val, error) {
 		if err != nil {
 			return none, at(err, p.pos())
 		}
-		_, isMarkup := v.x.(markup)
-		html = html || isMarkup
 		size += len(s)
 		parts = append(parts, s)
 	}
 	if err := m.room(size); err != nil {
 		return none, at(err, n.pos())
 	}
-	s := strings.Join(parts, "")
-	if html {
-		return val{x: markup(s)}, nil
-	}
-	return ofStr(s), nil
+	return ofStr(strings.Join(parts, "")), nil
 }
 
 func (n *compareNode) eval(m *machine) (val, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// num is a number taken apart: an int64, a bigger integer, or a float.
+// num is a number taken apart: an int64, a larger integer, or a float. Larger
+// integers are read, compared and printed exactly; arithmetic stays within 64 bits.
 type num struct {
 	kind byte // i, b or f
 	i    int64
@@ -59,16 +60,6 @@ func (n num) float() float64 {
 	return n.f
 }
 
-func (n num) zero() bool {
-	switch n.kind {
-	case 'i':
-		return n.i == 0
-	case 'b':
-		return n.b.Sign() == 0
-	}
-	return n.f == 0
-}
-
 // key is equal for equal numbers.
 func (n num) key() string {
 	if n.kind == 'f' {
@@ -78,16 +69,12 @@ func (n num) key() string {
 		}
 		return strconv.FormatFloat(n.f, 'g', -1, 64)
 	}
-	if n.kind == 'i' {
-		return strconv.FormatInt(n.i, 10)
-	}
-	return n.b.String()
+	return n.big().String()
 }
 
 // compareNums orders two numbers exactly; ok is false where one is nan.
 func compareNums(a, b num) (c int, ok bool) {
-	switch {
-	case a.kind == 'i' && b.kind == 'i':
+	if a.kind == 'i' && b.kind == 'i' {
 		switch {
 		case a.i < b.i:
 			return -1, true
@@ -95,56 +82,58 @@ func compareNums(a, b num) (c int, ok bool) {
 			return 1, true
 		}
 		return 0, true
-	case a.kind == 'f' && b.kind == 'f':
-		switch {
-		case a.f < b.f:
-			return -1, true
-		case a.f > b.f:
-			return 1, true
-		}
-		return 0, a.f == b.f
-	case a.kind == 'f':
-		c, ok := compareNums(b, a)
-		return -c, ok
-	case b.kind == 'f':
-		if math.IsNaN(b.f) {
-			return 0, false
-		}
-		if math.IsInf(b.f, 0) {
-			return -int(math.Copysign(1, b.f)), true
-		}
-		return new(big.Float).SetInt(a.big()).Cmp(big.NewFloat(b.f)), true
 	}
-	return a.big().Cmp(b.big()), true
+	x, okX := a.exact()
+	y, okY := b.exact()
+	if !okX || !okY {
+		return 0, false
+	}
+	return x.Cmp(y), true
 }
 
-func bigResult(i *big.Int) (val, error) {
-	if i.BitLen() > maxBits {
-		return none, errorf(Limit, "an integer of more than %d bits", maxBits)
+// exact is the number without rounding; nan has none.
+func (n num) exact() (*big.Float, bool) {
+	if n.kind != 'f' {
+		return new(big.Float).SetInt(n.big()), true
+	}
+	if math.IsNaN(n.f) {
+		return nil, false
+	}
+	return big.NewFloat(n.f), true
+}
+
+// intResult is an integer that arithmetic made.
+func intResult(i *big.Int) (val, error) {
+	if !i.IsInt64() {
+		e := errorf(Limit, "an integer of more than 64 bits")
+		e.Hint = "make a float of one operand first: | float"
+		return none, e
 	}
 	return ofBig(i), nil
 }
 
 // arith computes a binary operation of two numbers.
 func arith(op string, a, b num) (val, error) {
-	if a.kind == 'f' || b.kind == 'f' || op == "/" {
+	negativePower := op == "**" && b.kind == 'i' && b.i < 0
+	if a.kind == 'f' || b.kind == 'f' || op == "/" || negativePower {
 		return floatArith(op, a, b)
 	}
-	if a.kind == 'i' && b.kind == 'i' {
-		if v, ok := intArith(op, a.i, b.i); ok {
-			return v, nil
-		}
+	if v, ok := smallArith(op, a, b); ok {
+		return v, nil
 	}
 	x, y := a.big(), b.big()
 	switch op {
 	case "+":
-		return bigResult(new(big.Int).Add(x, y))
+		return intResult(new(big.Int).Add(x, y))
 	case "-":
-		return bigResult(new(big.Int).Sub(x, y))
+		return intResult(new(big.Int).Sub(x, y))
 	case "*":
-		return bigResult(new(big.Int).Mul(x, y))
+		return intResult(new(big.Int).Mul(x, y))
 	case "**":
-		return power(a, b)
+		if b.kind == 'b' {
+			return intResult(y)
+		}
+		return power(x, b.i)
 	}
 	if y.Sign() == 0 {
 		return none, errorf(ZeroDivision, "integer division or modulo by zero")
@@ -155,66 +144,45 @@ func arith(op string, a, b num) (val, error) {
 		r.Add(r, y)
 	}
 	if op == "//" {
-		return bigResult(q)
+		return intResult(q)
 	}
-	return bigResult(r)
+	return intResult(r)
 }
 
-// intArith is the common case without big integers; ok is false where the result
-// might not fit.
-func intArith(op string, a, b int64) (v val, ok bool) {
+// smallArith is the common case without large integers; ok is false where it is
+// not one.
+func smallArith(op string, a, b num) (v val, ok bool) {
 	const half = 1 << 31
+	isSmall := func(n num) bool { return n.kind == 'i' && n.i > -half && n.i < half }
+	if !isSmall(a) || !isSmall(b) {
+		return none, false
+	}
 	switch op {
 	case "+":
-		if c := a + b; (c > a) == (b > 0) {
-			return val{v: value.OfInt(c)}, true
-		}
+		return val{v: value.OfInt(a.i + b.i)}, true
 	case "-":
-		if c := a - b; (c < a) == (b > 0) {
-			return val{v: value.OfInt(c)}, true
-		}
+		return val{v: value.OfInt(a.i - b.i)}, true
 	case "*":
-		if a > -half && a < half && b > -half && b < half {
-			return val{v: value.OfInt(a * b)}, true
-		}
-	case "//", "%":
-		if b == 0 || b == -1 {
-			return none, false
-		}
-		q, r := a/b, a%b
-		if r != 0 && (r < 0) != (b < 0) {
-			q, r = q-1, r+b
-		}
-		if op == "%" {
-			q = r
-		}
-		return val{v: value.OfInt(q)}, true
+		return val{v: value.OfInt(a.i * b.i)}, true
 	}
 	return none, false
 }
 
-func power(a, b num) (val, error) {
-	x, y := a.big(), b.big()
-	if y.Sign() < 0 {
-		return floatArith("**", a, b)
+// power multiplies step by step, so that it ends at the first result that is too
+// large; 0, 1 and -1 are none.
+func power(x *big.Int, n int64) (val, error) {
+	if x.BitLen() <= 1 && n > 2 { // only the parity of the exponent counts
+		n = 2 - n%2
 	}
-	if x.BitLen() > 1 && (!y.IsInt64() || y.Int64() > maxBits || int64(x.BitLen()-1)*y.Int64() > maxBits) {
-		return none, errorf(Limit, "an integer of more than %d bits", maxBits)
+	result := big.NewInt(1)
+	for ; n > 0 && result.IsInt64(); n-- {
+		result.Mul(result, x)
 	}
-	if x.BitLen() <= 1 { // 0, 1 and -1: only the parity of the exponent counts
-		y = new(big.Int).SetUint64(uint64(y.Bit(0)))
-		if b.big().Sign() > 0 && y.Sign() == 0 {
-			y.SetInt64(2)
-		}
-	}
-	return bigResult(new(big.Int).Exp(x, y, nil))
+	return intResult(result)
 }
 
 func floatArith(op string, a, b num) (val, error) {
 	x, y := a.float(), b.float()
-	if (a.kind == 'b' && math.IsInf(x, 0)) || (b.kind == 'b' && math.IsInf(y, 0)) {
-		return none, errorf(Other, "int too large to convert to float")
-	}
 	switch op {
 	case "+":
 		return ofFloat(x + y), nil
@@ -223,23 +191,13 @@ func floatArith(op string, a, b num) (val, error) {
 	case "*":
 		return ofFloat(x * y), nil
 	case "**":
-		if x == 0 && y < 0 {
-			return none, errorf(ZeroDivision, "0.0 cannot be raised to a negative power")
-		}
-		r := math.Pow(x, y)
-		switch {
-		case math.IsInf(r, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0):
-			return none, errorf(Other, "the result of ** is too big")
-		case math.IsNaN(r) && !math.IsNaN(x) && !math.IsNaN(y):
-			return none, errorf(Other, "a negative number has no such power")
-		}
-		return ofFloat(r), nil
+		return floatPower(x, y)
 	}
 	if y == 0 {
 		return none, errorf(ZeroDivision, "division by zero")
 	}
 	if op == "/" {
-		if a.kind != 'f' && b.kind != 'f' && !a.zero() { // exact, then rounded once
+		if a.kind != 'f' && b.kind != 'f' && x != 0 { // exact, then rounded once
 			f, _ := new(big.Rat).SetFrac(a.big(), b.big()).Float64()
 			return ofFloat(f), nil
 		}
@@ -249,20 +207,27 @@ func floatArith(op string, a, b num) (val, error) {
 	if r != 0 && (r < 0) != (y < 0) {
 		r += y
 	}
-	if r == 0 {
-		r = math.Copysign(0, y)
-	}
 	if op == "%" {
+		if r == 0 {
+			r = math.Copysign(0, y)
+		}
 		return ofFloat(r), nil
 	}
 	q := (x - r) / y
 	if q == 0 {
 		return ofFloat(math.Copysign(0, x/y)), nil
 	}
-	if f := math.Floor(q); q-f > 0.5 {
-		q = f + 1
-	} else {
-		q = f
+	return ofFloat(math.Round(q)), nil
+}
+
+func floatPower(x, y float64) (val, error) {
+	if x == 0 && y < 0 {
+		return none, errorf(ZeroDivision, "0.0 cannot be raised to a negative power")
 	}
-	return ofFloat(q), nil
+	r := math.Pow(x, y)
+	isFinite := func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
+	if isFinite(x) && isFinite(y) && !isFinite(r) {
+		return none, errorf(Other, "%s ** %s is not a number", floatText(x), floatText(y))
+	}
+	return ofFloat(r), nil
 }

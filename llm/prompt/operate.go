@@ -25,8 +25,6 @@ func truthy(v val) (bool, error) {
 		return len(x.keys) > 0, nil
 	case markup:
 		return x != "", nil
-	case bytestr:
-		return x != "", nil
 	case *rangeOf:
 		return x.n > 0, nil
 	case *view:
@@ -67,6 +65,7 @@ func (m *machine) binary(op string, a, b val) (val, error) {
 	}
 	x, xok := toNum(a)
 	y, yok := toNum(b)
+	s, isStr := a.str()
 	switch {
 	case xok && yok:
 		return arith(op, x, y)
@@ -76,21 +75,19 @@ func (m *machine) binary(op string, a, b val) (val, error) {
 		return m.repeat(a, y.i)
 	case op == "*" && xok && x.kind == 'i':
 		return m.repeat(b, x.i)
-	case op == "%":
-		if s, ok := a.v.Str(); ok && a.x == nil {
-			out, err := m.percent(s, b)
-			return ofStr(out), err
-		}
-		if s, ok := a.x.(markup); ok {
-			out, err := m.percent(string(s), escapeArgs(b))
-			return val{x: markup(out)}, err
-		}
+	case op == "%" && isStr:
+		out, err := m.formatPercent(s, b)
+		return ofStr(out), err
 	}
-	return none, unsupported(op, a, b)
+	return none, operandsError(op, a, b)
 }
 
-func unsupported(op string, a, b val) error {
+func operandsError(op string, a, b val) *Error {
 	e := errorf(Type, "unsupported operand types for %s: '%s' and '%s'", op, a.pyType(), b.pyType())
+	if a.isMarkup() || b.isMarkup() {
+		e.Hint = escapeLast
+		return e
+	}
 	_, as := a.str()
 	_, bs := b.str()
 	if op == "+" && as != bs {
@@ -100,24 +97,12 @@ func unsupported(op string, a, b val) error {
 }
 
 func (m *machine) add(a, b val) (val, error) {
-	am, aIsMarkup := a.x.(markup)
-	bm, bIsMarkup := b.x.(markup)
 	x, xok := a.str()
 	y, yok := b.str()
 	switch {
 	case xok && yok:
-		if aIsMarkup != bIsMarkup { // markup escapes what it meets
-			if aIsMarkup {
-				x, y = string(am), escapeHTML(y)
-			} else {
-				x, y = escapeHTML(x), string(bm)
-			}
-		}
 		if err := m.room(len(x) + len(y)); err != nil {
 			return none, err
-		}
-		if aIsMarkup || bIsMarkup {
-			return val{x: markup(x + y)}, nil
 		}
 		return ofStr(x + y), nil
 	case a.isList() && b.isList():
@@ -128,7 +113,7 @@ func (m *machine) add(a, b val) (val, error) {
 	if at && bt {
 		return m.concat(a, b, func(items []val) val { return val{x: tuple(items)} })
 	}
-	return none, unsupported("+", a, b)
+	return none, operandsError("+", a, b)
 }
 
 func (m *machine) concat(a, b val, make func([]val) val) (val, error) {
@@ -148,43 +133,23 @@ func (m *machine) concat(a, b val, make func([]val) val) (val, error) {
 
 func newItems(n int) []val { return make([]val, 0, n) }
 
+// repeat is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
+// expression would stand for a huge value.
 func (m *machine) repeat(v val, n int64) (val, error) {
 	n = max(n, 0)
-	if s, ok := v.str(); ok {
-		if s != "" && n > maxBytes/int64(len(s)) {
-			return none, m.room(maxBytes + 1)
-		}
-		if err := m.room(len(s) * int(n)); err != nil {
-			return none, err
-		}
-		if _, ok := v.x.(markup); ok {
-			return val{x: markup(strings.Repeat(s, int(n)))}, nil
-		}
-		return ofStr(strings.Repeat(s, int(n))), nil
+	s, ok := v.str()
+	if !ok {
+		e := operandsError("*", v, val{v: value.OfInt(n)})
+		e.Hint = "only texts and numbers can be multiplied"
+		return none, e
 	}
-	t, isTuple := v.x.(tuple)
-	if !v.isList() && !isTuple {
-		return none, unsupported("*", v, val{v: value.OfInt(n)})
+	if s != "" && n > maxBytes/int64(len(s)) {
+		return none, m.room(maxBytes + 1)
 	}
-	items, err := m.items(v)
-	if err != nil {
+	if err := m.room(len(s) * int(n)); err != nil {
 		return none, err
 	}
-	if len(items) > 0 && n > maxItems/int64(len(items)) {
-		return none, m.roomItems(maxItems + 1)
-	}
-	if err := m.roomItems(len(items) * int(n)); err != nil {
-		return none, err
-	}
-	m.repeated = true
-	out := newItems(len(items) * int(n))
-	for range n {
-		out = append(out, items...)
-	}
-	if t != nil {
-		return val{x: tuple(out)}, nil
-	}
-	return ofList(out), nil
+	return ofStr(strings.Repeat(s, int(n))), nil
 }
 
 // equal is Python's ==.
@@ -203,9 +168,12 @@ func (m *machine) equalNested(a, b val, depth int) (bool, error) {
 	if err := b.use(); err != nil {
 		return false, err
 	}
-	if s, ok := a.str(); ok {
+	if s, ok := a.str(); ok && !b.isMarkup() {
 		t, ok := b.str()
 		return ok && s == t, nil
+	}
+	if a.isMarkup() || b.isMarkup() {
+		return false, misused(a, "the text that escape makes cannot be compared: %s", escapeLast)
 	}
 	if x, ok := toNum(a); ok {
 		y, ok := toNum(b)
@@ -248,17 +216,13 @@ func (m *machine) equalNested(a, b val, depth int) (bool, error) {
 		}
 		return true, nil
 	}
-	if x, ok := a.x.(bytestr); ok {
-		y, ok := b.x.(bytestr)
-		return ok && x == y, nil
-	}
 	return same(a, b), nil
 }
 
 // same is Python's is, for what has an identity.
 func same(a, b val) bool {
 	switch x := a.x.(type) {
-	case nil, tuple, absent, markup, special, bytestr:
+	case nil, tuple, absent, markup, special:
 		return false
 	default:
 		return x == b.x

@@ -33,9 +33,12 @@ func (p *parser) member(obj node) (node, error) {
 	t := p.advance()
 	switch t.kind {
 	case tokName:
+		if err := checkMember(t, p.cur().is(tokOp, "(")); err != nil {
+			return nil, err
+		}
 		return &attrNode{
 			place: place(obj.pos()), obj: obj, name: t.text,
-			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text] || isInternal(t.text),
+			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text],
 		}, nil
 	case tokInt:
 		return &itemNode{place(obj.pos()), obj, &constNode{place(t.off), t.num}}, nil
@@ -108,7 +111,7 @@ func (p *parser) arguments() ([]argument, error) {
 		return nil, err
 	}
 	var args []argument
-	named, starred := false, false
+	named := false
 	for !p.op(")") {
 		if len(args) > 0 {
 			if err := p.expect(","); err != nil {
@@ -120,19 +123,15 @@ func (p *parser) arguments() ([]argument, error) {
 		}
 		var a argument
 		t := p.cur()
-		bad := false
-		switch {
-		case p.op("*"):
-			a.stars, bad, starred = 1, starred || named, true
-		case p.op("**"):
-			a.stars, named, starred = 2, true, true
-		case t.kind == tokName && p.look().is(tokOp, "="):
+		if t.is(tokOp, "*") || t.is(tokOp, "**") {
+			e := syntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
+			e.Hint = "write the arguments one by one"
+			return nil, e
+		}
+		if t.kind == tokName && p.look().is(tokOp, "=") {
 			a.name, named = t.text, true
 			p.i += 2
-		default:
-			bad = named || starred
-		}
-		if bad {
+		} else if named {
 			return nil, syntaxAt(t.off, "positional arguments must stand before arguments by name")
 		}
 		x, err := p.expr()
@@ -181,7 +180,7 @@ func (p *parser) filter(in node) (node, error) {
 	n := &filterNode{place: place(t.off), in: in, name: t.text}
 	def, ok := filterTable()[t.text]
 	if !ok {
-		return nil, unknown("filter", t, sortedKeys(filterTable()))
+		return nil, unknownName("filter", t, sortedKeys(filterTable()))
 	}
 	n.def = def
 	switch {
@@ -203,12 +202,6 @@ func (p *parser) filter(in node) (node, error) {
 	return n, nil
 }
 
-func unknown(what string, t *token, names []string) error {
-	e := syntaxAt(t.off, "there is no %s named %s", what, quoted(t.text))
-	e.Hint = didYouMean(t.text, names)
-	return e
-}
-
 func (p *parser) test(in node) (node, error) {
 	n := &testNode{in: in, not: p.word("not")}
 	t, err := p.name()
@@ -218,7 +211,7 @@ func (p *parser) test(in node) (node, error) {
 	n.place, n.name = place(in.pos()), t.text
 	def, ok := testTable()[t.text]
 	if !ok {
-		return nil, unknown("test", t, sortedKeys(testTable()))
+		return nil, unknownName("test", t, sortedKeys(testTable()))
 	}
 	n.def = def
 	if p.cur().is(tokOp, "(") {

@@ -124,7 +124,7 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, e.src.located(err)
 	}
-	if v.x == nil && !m.repeated {
+	if v.x == nil {
 		return v.v, nil
 	}
 	out, err := m.export(v)

@@ -29,18 +29,13 @@ func constPath(n node) ([]string, bool) {
 // refs collects the outer names of expressions in the order of the source.
 type refs struct {
 	list   []Ref
-	scopes []refScope
-	guards []string // paths that were asked about, as keys
+	scopes []map[string]bool // names that the template defines itself, innermost last
+	guards []string          // paths that were asked about, as keys
 	asked  map[string]int
 }
 
-type refScope struct {
-	names map[string]bool // that the template defines itself
-	block string
-}
-
 func (r *refs) push(names ...string) {
-	r.scopes = append(r.scopes, refScope{names: map[string]bool{}})
+	r.scopes = append(r.scopes, map[string]bool{})
 	r.declare(names...)
 }
 
@@ -48,18 +43,13 @@ func (r *refs) pop() { r.scopes = r.scopes[:len(r.scopes)-1] }
 
 func (r *refs) declare(names ...string) {
 	for _, name := range names {
-		r.scopes[len(r.scopes)-1].names[name] = true
+		r.scopes[len(r.scopes)-1][name] = true
 	}
 }
 
-// named and closing remember and check the name of a block.
-func (r *refs) named(block string) { r.scopes[len(r.scopes)-1].block = block }
-
-func (r *refs) closing(block string) bool { return r.scopes[len(r.scopes)-1].block == block }
-
 func (r *refs) declared(name string) bool {
 	for _, s := range r.scopes {
-		if s.names[name] {
+		if s[name] {
 			return true
 		}
 	}

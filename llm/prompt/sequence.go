@@ -77,8 +77,6 @@ func (m *machine) items(v val) ([]val, error) {
 		return x.items, m.spend(len(x.items))
 	case *xdict:
 		return x.keys, m.spend(len(x.keys))
-	case markup:
-		return m.chars(string(x))
 	case *rangeOf:
 		return x.items(), m.spend(int(x.n))
 	case *view:
@@ -87,12 +85,6 @@ func (m *machine) items(v val) ([]val, error) {
 		return x.pair(), nil
 	case *gen:
 		return m.take(x)
-	case bytestr:
-		items := make([]val, len(x))
-		for i := range items {
-			items[i] = ofInt(int(x[i]))
-		}
-		return items, m.spend(len(items))
 	}
 	return nil, misused(v, "'%s' is not iterable", v.pyType())
 }
@@ -173,8 +165,6 @@ func (m *machine) length(v val) (int, error) {
 		return int(x.n), nil
 	case *view:
 		return dictLen(x.of), nil
-	case bytestr:
-		return len(x), nil
 	case *groupTuple:
 		return 2, nil
 	case *loopState:

@@ -10,7 +10,7 @@ import (
 func (c *compiler) statements() map[string]func(p *parser, at int) error {
 	return map[string]func(p *parser, at int) error{
 		"if": c.ifTag, "for": c.forTag, "set": c.setTag, "macro": c.macroTag, "call": c.callTag,
-		"filter": c.filterTag, "with": c.withTag, "block": c.blockTag, "autoescape": c.autoescapeTag,
+		"filter": c.filterTag, "with": c.withTag,
 	}
 }
 
@@ -105,6 +105,11 @@ func (c *compiler) inLoop() bool {
 	return false
 }
 
+// isInside reports whether a statement of one of these words is open.
+func (c *compiler) isInside(words ...string) bool {
+	return slices.ContainsFunc(c.open, func(b block) bool { return slices.Contains(words, b.word) })
+}
+
 func (c *compiler) setTag(p *parser, at int) error {
 	start := p.cur().off
 	t, err := p.target(true)
@@ -113,6 +118,9 @@ func (c *compiler) setTag(p *parser, at int) error {
 	}
 	if t.has("loop") && c.inLoop() {
 		return syntaxAt(start, "loop cannot be set inside of a loop")
+	}
+	if t.has("caller") && c.isInside("macro", "call") {
+		return callerTaken(start)
 	}
 	if t.attr != "" {
 		c.refs.expr(&nameNode{place: place(start), name: t.name})
@@ -167,6 +175,13 @@ func (c *compiler) filterChain(p *parser, pipe bool) (node, error) {
 	return n, nil
 }
 
+// callerTaken is the error of a variable that would hide the body of {% call %}.
+func callerTaken(off int) error {
+	e := syntaxAt(off, "in a macro, caller is the body of {%% call %%} and cannot be another variable")
+	e.Hint = "choose another name"
+	return e
+}
+
 // signature reads the parameters of a macro or a call block.
 func (c *compiler) signature(p *parser) ([]param, error) {
 	var params []param
@@ -203,8 +218,8 @@ func (c *compiler) signature(p *parser) ([]param, error) {
 		if len(params) >= maxArguments {
 			return nil, limitAt(off, "more than %d parameters", maxArguments)
 		}
-		if prm.name == "caller" && prm.fallback == nil {
-			return nil, syntaxAt(off, "a parameter named caller needs a default")
+		if prm.name == "caller" {
+			return nil, callerTaken(off)
 		}
 		params = append(params, prm)
 	}
@@ -228,7 +243,7 @@ func (c *compiler) macroTag(p *parser, at int) error {
 // macroBody opens the body of a macro or a call block.
 func (c *compiler) macroBody(word, tag string, at int, s *macroStmt) {
 	mentions := len(c.slots.mentions)
-	c.refs.push("varargs", "kwargs", "caller")
+	c.refs.push("caller")
 	for _, prm := range s.params {
 		c.refs.expr(prm.fallback)
 		c.refs.declare(prm.name)
@@ -239,9 +254,7 @@ func (c *compiler) macroBody(word, tag string, at int, s *macroStmt) {
 	}
 	c.begin(word, tag, at, whole, func() error {
 		c.refs.pop()
-		body := c.slots.mentions[mentions:]
-		s.varargs, s.kwargs = slices.Contains(body, "varargs"), slices.Contains(body, "kwargs")
-		s.caller = slices.Contains(body, "caller")
+		s.caller = slices.Contains(c.slots.mentions[mentions:], "caller")
 		return nil
 	})
 }
@@ -314,33 +327,5 @@ func (c *compiler) withTag(p *parser, at int) error {
 	}
 	c.refs.push(names...)
 	c.begin("with", tagWith, at, s, c.popScope)
-	return nil
-}
-
-func (c *compiler) blockTag(p *parser, at int) error {
-	name, err := p.name()
-	if err != nil {
-		return err
-	}
-	if c.blocks[name.text] {
-		return syntaxAt(name.off, "there are two blocks named %s", quoted(name.text))
-	}
-	c.blocks[name.text] = true
-	s := &blockStmt{scoped: p.word("scoped")}
-	p.word("required")
-	c.refs.push()
-	c.refs.named(name.text)
-	c.begin("block", tagBlock, at, s, c.popScope)
-	return nil
-}
-
-func (c *compiler) autoescapeTag(p *parser, at int) error {
-	x, err := p.expr()
-	if err != nil {
-		return err
-	}
-	c.refs.expr(x)
-	c.refs.push()
-	c.begin("autoescape", tagAutoescape, at, &autoescapeStmt{x}, c.popScope)
 	return nil
 }

@@ -20,33 +20,29 @@ import (
 
 // Tags of statements with a body, with the tags that divide and end it.
 var blockTags = map[string][]string{
-	tagIf:         {tagElif, tagElse, tagEnd},
-	tagFor:        {tagElse, tagEnd},
-	tagMacro:      {tagEnd},
-	tagCall:       {tagEnd},
-	tagFilter:     {tagEnd},
-	tagSetBlock:   {tagEnd},
-	tagWith:       {tagEnd},
-	tagBlock:      {tagEnd},
-	tagAutoescape: {tagEnd},
+	tagIf:       {tagElif, tagElse, tagEnd},
+	tagFor:      {tagElse, tagEnd},
+	tagMacro:    {tagEnd},
+	tagCall:     {tagEnd},
+	tagFilter:   {tagEnd},
+	tagSetBlock: {tagEnd},
+	tagWith:     {tagEnd},
 }
 
 const (
-	tagRoot       = "__template"
-	tagOut        = "__out"
-	tagSet        = "__set"
-	tagIf         = "__if"
-	tagElif       = "__elif"
-	tagElse       = "__else"
-	tagFor        = "__for"
-	tagMacro      = "__macro"
-	tagCall       = "__call"
-	tagFilter     = "__filter"
-	tagSetBlock   = "__setblock"
-	tagWith       = "__with"
-	tagBlock      = "__block"
-	tagAutoescape = "__autoescape"
-	tagEnd        = "__end"
+	tagRoot     = "__template"
+	tagOut      = "__out"
+	tagSet      = "__set"
+	tagIf       = "__if"
+	tagElif     = "__elif"
+	tagElse     = "__else"
+	tagFor      = "__for"
+	tagMacro    = "__macro"
+	tagCall     = "__call"
+	tagFilter   = "__filter"
+	tagSetBlock = "__setblock"
+	tagWith     = "__with"
+	tagEnd      = "__end"
 )
 
 // register adds the tags to pongo2's registry, which is global and unlocked: it

@@ -6,17 +6,16 @@ import "sync"
 // their first use and never changed; a variable with an initializer could not
 // hold them, for their functions look into them again.
 var tables struct {
-	once                              sync.Once
-	filters, tests                    map[string]*builtin
-	strs, lists, tuples, dicts, bytes map[string]*builtin
-	globals                           map[string]val
+	once               sync.Once
+	filters, tests     map[string]*builtin
+	strs, lists, dicts map[string]*builtin
+	globals            map[string]val
 }
 
 func buildTables() {
 	tables.filters, tables.tests = newFilterTable(), newTestTable()
 	tables.strs, tables.lists = newStrTable(), newListTable()
-	tables.tuples = map[string]*builtin{"index": tables.lists["index"], "count": tables.lists["count"]}
-	tables.dicts, tables.bytes = newDictTable(), newBytesTable()
+	tables.dicts = newDictTable()
 	tables.globals = newGlobalTable()
 }
 
@@ -24,7 +23,5 @@ func filterTable() map[string]*builtin { tables.once.Do(buildTables); return tab
 func testTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.tests }
 func strTable() map[string]*builtin    { tables.once.Do(buildTables); return tables.strs }
 func listTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.lists }
-func tupleTable() map[string]*builtin  { tables.once.Do(buildTables); return tables.tuples }
 func dictTable() map[string]*builtin   { tables.once.Do(buildTables); return tables.dicts }
-func bytesTable() map[string]*builtin  { tables.once.Do(buildTables); return tables.bytes }
 func globalTable() map[string]val      { tables.once.Do(buildTables); return tables.globals }

@@ -13,23 +13,18 @@ func newTestTable() map[string]*builtin {
 		"defined":   kindTest(func(v val) bool { return v.undef() == nil }),
 		"undefined": kindTest(func(v val) bool { return v.undef() != nil }),
 		"none":      kindTest(val.isNone),
-		"boolean":   kindTest(func(v val) bool { return v.x == nil && v.v.Kind() == value.Bool }),
+		"boolean":   kindTest(isBool),
 		"true":      kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.x == nil && ok && b }),
 		"false":     kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.x == nil && ok && !b }),
 		"integer":   kindTest(func(v val) bool { return v.x == nil && v.v.Kind() == value.Int }),
 		"float":     kindTest(func(v val) bool { n, ok := toNum(v); return ok && n.kind == 'f' }),
 		"number":    kindTest(func(v val) bool { _, ok := toNum(v); return ok }),
-		"string":    kindTest(func(v val) bool { _, ok := v.str(); return ok }),
+		"string":    kindTest(isText),
 		"mapping":   kindTest(val.isDict),
 		"sequence":  kindTest(hasLength),
 		"iterable":  {fn: func(_ *machine, c *call) (val, error) { return ofBool(isIterable(c.in)), nil }},
-		"callable":  kindTest(isCallable),
-		"escaped":   kindTest(func(v val) bool { _, ok := v.x.(markup); return ok }),
-		"sameas": {params: []string{"other"}, need: 1, lax: true, fn: func(_ *machine, c *call) (val, error) {
-			return ofBool(sameAs(c.in, c.args[0])), nil
-		}},
-		"odd":  parity(1),
-		"even": parity(0),
+		"odd":       parity(1),
+		"even":      parity(0),
 		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *machine, c *call) (val, error) {
 			v, err := m.binary("%", c.in, c.args[0])
 			if err != nil {
@@ -44,21 +39,11 @@ func newTestTable() map[string]*builtin {
 		}},
 		"upper": {fn: func(m *machine, c *call) (val, error) {
 			s, err := m.text(c.in)
-			return ofBool(cased(s, unicode.IsUpper)), err
+			return ofBool(isCased(s, unicode.IsUpper)), err
 		}},
 		"lower": {fn: func(m *machine, c *call) (val, error) {
 			s, err := m.text(c.in)
-			return ofBool(cased(s, unicode.IsLower)), err
-		}},
-		"filter": {fn: func(_ *machine, c *call) (val, error) {
-			s, _ := c.in.str()
-			_, err := hashKey(c.in)
-			return ofBool(filterTable()[s] != nil), err
-		}},
-		"test": {fn: func(_ *machine, c *call) (val, error) {
-			s, _ := c.in.str()
-			_, err := hashKey(c.in)
-			return ofBool(testTable()[s] != nil), err
+			return ofBool(isCased(s, unicode.IsLower)), err
 		}},
 	}
 	for names, op := range map[string]string{
@@ -69,6 +54,13 @@ func newTestTable() map[string]*builtin {
 		}
 	}
 	return t
+}
+
+func isBool(v val) bool { return v.x == nil && v.v.Kind() == value.Bool }
+
+func isText(v val) bool {
+	_, isStr := v.str()
+	return isStr || v.isMarkup()
 }
 
 func kindTest(is func(val) bool) *builtin {
@@ -95,11 +87,8 @@ func parity(want int) *builtin {
 
 // hasLength is what Jinja2 calls a sequence: what has a length and items.
 func hasLength(v val) bool {
-	if _, ok := v.str(); ok || v.isDict() || isSequence(v) {
-		return true
-	}
-	_, ok := v.x.(bytestr)
-	return ok
+	_, isStr := v.str()
+	return isStr || v.isDict() || isSequence(v)
 }
 
 func isIterable(v val) bool {
@@ -108,31 +97,4 @@ func isIterable(v val) bool {
 		return true
 	}
 	return hasLength(v)
-}
-
-func isCallable(v val) bool {
-	switch v.x.(type) {
-	case *fn, *macro, *loopState, *undefined: // Python's Undefined can be called, to raise its error
-		return true
-	}
-	return false
-}
-
-// sameAs is Python's is, as far as values that are not shared can tell.
-func sameAs(a, b val) bool {
-	if a.x != nil || b.x != nil {
-		return a.x != nil && b.x != nil && same(a, b)
-	}
-	if a.v.Kind() != b.v.Kind() {
-		return false
-	}
-	switch a.v.Kind() {
-	case value.List:
-		x, y := a.v.List(), b.v.List()
-		return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
-	case value.Object:
-		return a.v.Map() == b.v.Map()
-	case value.Null, value.Bool, value.Int, value.Float, value.String:
-	}
-	return value.Equal(a.v, b.v)
 }

@@ -22,8 +22,22 @@ func Text(v value.Value) string {
 	return string(p.b)
 }
 
-// text is Text of any value; an undefined one is an error.
+// escapeLast is the way out where the text that escape made is worked on.
+const escapeLast = "escape last, as in {{ text | upper | e }}"
+
+// text is Text of any value that a filter or an operator may work on: an undefined
+// one is an error, and so is the text that escape made.
 func (m *machine) text(v val) (string, error) {
+	if v.isMarkup() {
+		e := errorf(Type, "the text that escape makes can only be printed or joined")
+		e.Hint = escapeLast
+		return "", e
+	}
+	return m.printed(v)
+}
+
+// printed is the text that {{ }} prints for a value.
+func (m *machine) printed(v val) (string, error) {
 	if s, ok := v.str(); ok {
 		return s, nil
 	}
@@ -60,8 +74,8 @@ func (p *printer) add(s string) {
 }
 
 func (p *printer) str(v val) {
-	if s, ok := v.str(); ok {
-		p.add(s)
+	if s, ok := v.x.(markup); ok {
+		p.add(string(s))
 		return
 	}
 	p.repr(v)
@@ -100,8 +114,6 @@ func (p *printer) repr(v val) {
 		p.add(")")
 	case special:
 		p.add(floatText(float64(x)))
-	case bytestr:
-		p.bytes(string(x))
 	case *rangeOf:
 		p.add("range(" + strconv.FormatInt(x.start, 10) + ", " + strconv.FormatInt(x.stop, 10))
 		if x.step != 1 {
@@ -246,31 +258,6 @@ func appendEscaped(b []byte, r rune) []byte {
 		return append(append(b, `\u`...), ("0000" + hex)[len(hex):]...)
 	}
 	return append(append(b, `\U`...), ("00000000" + hex)[len(hex):]...)
-}
-
-func (p *printer) bytes(s string) {
-	q := byte('\'')
-	if strings.IndexByte(s, '\'') >= 0 && strings.IndexByte(s, '"') < 0 {
-		q = '"'
-	}
-	p.b = append(p.b, 'b', q)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == q || c == '\\':
-			p.b = append(p.b, '\\', c)
-		case c == '\n':
-			p.b = append(p.b, `\n`...)
-		case c == '\r':
-			p.b = append(p.b, `\r`...)
-		case c == '\t':
-			p.b = append(p.b, `\t`...)
-		case c >= ' ' && c < 0x7f:
-			p.b = append(p.b, c)
-		default:
-			p.b = appendEscaped(p.b, rune(c))
-		}
-	}
-	p.b = append(p.b, q)
 }
 
 // floatText is Python's repr of a float: the shortest text that reads back.

@@ -33,12 +33,13 @@ type (
 		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
 		keys  func() []string
 	}
-	absent  struct{}              // an argument that was not given
-	tuple   []val                 // an immutable sequence
-	xlist   struct{ items []val } // a list with elements that are not JSON
-	markup  string                // text that is HTML already
-	special float64               // nan and the infinities, which JSON cannot hold
-	bytestr string                // what encode makes
+	absent struct{}              // an argument that was not given
+	tuple  []val                 // an immutable sequence
+	xlist  struct{ items []val } // a list with elements that are not JSON
+	// markup is the text that escape made. Python's would escape whatever it meets;
+	// here it can be printed and nothing else, so that no text is escaped by surprise.
+	markup  string
+	special float64 // nan and the infinities, which JSON cannot hold
 	rangeOf struct{ start, stop, step, n int64 }
 	view    struct { // what keys, values and items of a dict give
 		of   val
@@ -52,9 +53,8 @@ type (
 	}
 	// fn is anything that can be called.
 	fn struct {
-		name  string
-		call  func(m *machine, a argv) (val, error)
-		class bool // range, dict, namespace ...: a type in Python
+		name string
+		call func(m *machine, a argv) (val, error)
 	}
 	namespace struct {
 		names []string
@@ -69,7 +69,6 @@ func (*xlist) pyType() string     { return "list" }
 func (*xdict) pyType() string     { return "dict" }
 func (markup) pyType() string     { return "Markup" }
 func (special) pyType() string    { return "float" }
-func (bytestr) pyType() string    { return "bytes" }
 func (*rangeOf) pyType() string   { return "range" }
 func (v *view) pyType() string {
 	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.kind]
@@ -92,6 +91,9 @@ func ofFloat(f float64) val {
 	}
 	return val{v: value.OfFloat(f)}
 }
+func ofFunc(name string, call func(m *machine, a argv) (val, error)) val {
+	return val{x: &fn{name: name, call: call}}
+}
 func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
 
 // ofList makes a list; it is JSON as long as its elements are.
@@ -113,14 +115,15 @@ func (v val) undef() *undefined {
 	return u
 }
 
-// str is the text of a string or of markup.
+// str is the text of a string.
 func (v val) str() (string, bool) {
 	if v.x == nil {
 		return v.v.Str()
 	}
-	m, ok := v.x.(markup)
-	return string(m), ok
+	return "", false
 }
+
+func (v val) isMarkup() bool { _, ok := v.x.(markup); return ok }
 
 // weight is the steps that reading a text counts for.
 func (v val) weight() int {
@@ -277,8 +280,6 @@ func hashNested(v val, depth int) (string, error) {
 			}
 		}
 		return string(b), nil
-	case bytestr:
-		return "b" + string(x), nil
 	}
 	return "", errorf(Type, "unhashable type: '%s'", v.pyType())
 }

@@ -1,0 +1,34 @@
+package prompt
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestUnsupported uses every name that Python has and templates do not: each is
+// refused with its place before anything runs.
+func TestUnsupported(t *testing.T) {
+	forms := map[string][2]string{
+		"filter": {"{{ x | ", " }}"}, "test": {"{{ x is ", " }}"}, "tag": {"{% ", " %}"}, "method": {"{{ x.", "() }}"},
+	}
+	for kind, form := range forms {
+		for name := range unsupported[kind] {
+			_, err := Parse(Source{Text: form[0] + name + form[1]})
+			var e *Error
+			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != unsupported[kind][name] {
+				t.Errorf("%s %s: got %v", kind, name, err)
+			}
+		}
+	}
+	for _, text := range []string{"{{ 'x'.__class__ }}", "{{ '%u' % 1 }}", "{{ '{!r}'.format(1) }}", "{{ 0x1f }}", "{{ 1_000 }}", "{{ f(*a) }}",
+		"{% macro m() %}{% set caller = 1 %}{% endmacro %}", "{% macro m(caller) %}{% endmacro %}", "{{ '\\101' }}", "{{ ('<' | e) + '>' }}"} {
+		tmpl, err := Parse(Source{Text: text})
+		if err == nil {
+			_, err = tmpl.Render(t.Context(), Values{})
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Line != 1 {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
