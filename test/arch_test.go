@@ -51,13 +51,14 @@ var layers = map[string][]string{
 	"calls/callstest":         {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
 	// What calls with prompts of their own share is in calls/ask; the window over a
-	// dialogue, which is their short-term memory, in calls/transcript.
+	// dialogue, which is their short-term memory, in calls/transcript; the skills that
+	// context lists and agent opens in calls/skill.
+	"calls/skill":      {"llm/value/..."},
 	"calls/transcript": {"llm", "plugins"},
-	"calls/...":        {"calls", "calls/ask", "calls/schema", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/...":        {"calls", "calls/ask", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin":    {"calls/...", "llm/...", "plugins"},
-	// An agent reads the skills that context lists.
-	"calls/agent/...":   {"calls", "calls/ask", "calls/context/skill", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
-	"calls/context/...": {"calls", "calls/ask", "calls/schema", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
+	// What an image costs depends on the model's family.
+	"calls/context/...": {"calls", "calls/ask", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Two stores are SQLite files.

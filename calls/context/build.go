@@ -7,7 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
-	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
 

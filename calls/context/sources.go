@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -74,7 +74,7 @@ func rule(message string) skill.Rule {
 }
 
 func TestVectors(t *testing.T) {
-	f, err := os.Open("../../../test/vectors/skills.jsonl")
+	f, err := os.Open("../../test/vectors/skills.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/callnode/scheduler/calls/context/skill"
+	"github.com/callnode/scheduler/calls/skill"
 )
 
 func emptyHost() skill.Host { return host(nil, nil) }
