@@ -79,7 +79,7 @@ var doors = map[string][]string{
 	"github.com/kaptinlin/jsonrepair":       {"calls/slot"},
 	"github.com/tiktoken-go/tokenizer":      {"llm/tokens"},
 	"github.com/sashabaranov/go-openai":     {"llm/openai"},
-	"github.com/cenkalti/backoff":           {"llm/openai", "scheduler"},
+	"github.com/cenkalti/backoff":           {"llm/endpoint", "scheduler"},
 	"github.com/google/uuid":                {"scheduler", "calls/memory", "cmd"},
 	"github.com/hashicorp/go-plugin":        {"plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
 	"github.com/hashicorp/go-hclog":         {"plugins/host", "plugins/sdk", "test/hostile"},

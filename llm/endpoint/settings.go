@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -57,6 +58,16 @@ func (s *Settings) APIKey() (string, error) {
 	key, ok := os.LookupEnv(s.APIKeyEnv)
 	if !ok {
 		return "", fmt.Errorf("the provider %q takes its key from the environment variable %s, which is not set", s.Name, s.APIKeyEnv)
+	}
+	return key, nil
+}
+
+// CleanKey returns a key without the white space around it. The error of one that cannot
+// be a key does not show it.
+func CleanKey(key string) (string, error) {
+	key = strings.TrimSpace(key)
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", errors.New("the API key has characters that no key has")
 	}
 	return key, nil
 }

@@ -2,23 +2,22 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// answer turns the chunks of one answer into deltas.
+// answer turns the chunks of one answer into deltas. readAnswer makes one for each body.
 type answer struct {
 	provider *Provider
 	emit     func(llm.Delta) bool
-	// begun says that a chunk had a choice.
-	begun  bool
-	finish string
-	// size is how long the texts are so far, in bytes.
-	size  int
-	usage *llm.Usage
-	tools toolCalls
+	// begun reports that a chunk had a choice.
+	begun        bool
+	finishReason string
+	usage        *llm.Usage
+	tools        toolCalls
+	limit        endpoint.AnswerLimit
 }
 
 type chunk struct {
@@ -36,67 +35,52 @@ type choice struct {
 	Usage json.RawMessage `json:"usage"`
 }
 
-// chunk takes a chunk of a stream or a whole body, which differ only in how they
+// addChunk takes a chunk of a stream or a whole body, which differ only in how they
 // call the message.
-func (a *answer) chunk(data []byte) error {
+func (a *answer) addChunk(data []byte) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return a.provider.invalid(data)
+		return a.provider.invalidAnswer(data)
 	}
 	if !isNull(c.Error) {
-		return a.provider.reported(data)
+		return a.provider.client.Reported(data)
 	}
-	a.count(c.Usage)
+	a.setUsage(c.Usage)
 	for _, choice := range c.Choices {
 		if choice.Index != 0 { // n > 1: the contract has room for one answer
 			continue
 		}
 		a.begun = true
-		a.count(choice.Usage)
-		if choice.Finish != "" && a.finish == "" {
-			a.finish = choice.Finish
+		a.setUsage(choice.Usage)
+		if choice.Finish != "" && a.finishReason == "" {
+			a.finishReason = choice.Finish
 		}
 		message := choice.Delta
 		if message == nil {
 			message = choice.Message
 		}
-		d, err := a.delta(message)
+		d, err := a.readMessage(message)
 		if err != nil {
-			return a.provider.invalid(data)
+			return a.provider.invalidAnswer(data)
 		}
 		if isEmpty(d) {
 			continue
 		}
-		if err := a.bound(d); err != nil {
+		if err := a.limit.Add(d); err != nil {
 			return err
 		}
 		if !a.emit(d) {
-			return errStopped
+			return endpoint.ErrStopped
 		}
 	}
 	return nil
 }
 
-// bound refuses an answer that does not end. Another try is no help.
-func (a *answer) bound(d llm.Delta) error {
-	a.size += len(d.Text) + len(d.Reasoning)
-	for _, call := range d.ToolCalls {
-		a.size += len(call.Arguments)
-	}
-	switch hint := "the model repeats itself: set max_tokens, or ask another model"; {
-	case a.size > maxText:
-		return &llm.Error{Message: fmt.Sprintf("the answer's text is longer than the limit of %d MB", maxText>>20), Hint: hint}
-	case len(a.tools.open) > maxToolCalls:
-		return &llm.Error{Message: fmt.Sprintf("the answer has more than the limit of %d tool calls", maxToolCalls), Hint: hint}
-	}
-	return nil
-}
-
-// end passes on what is known only when the answer is complete.
-func (a *answer) end() error {
-	d := llm.Delta{FinishReason: a.finish, Usage: a.usage}
+// finishAnswer passes on what is known only when the answer is complete.
+func (a *answer) finishAnswer() error {
+	d := llm.Delta{FinishReason: a.finishReason, Usage: a.usage}
 	if !isEmpty(d) && !a.emit(d) {
-		return errStopped
+		return endpoint.ErrStopped
 	}
 	return nil
 }
@@ -108,9 +92,9 @@ func isEmpty(d llm.Delta) bool {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// delta reads the members of a message: those that [llm.Delta] names, the rest as
+// readMessage reads the members of a message: those that [llm.Delta] names, the rest as
 // they are.
-func (a *answer) delta(message map[string]json.RawMessage) (llm.Delta, error) {
+func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, error) {
 	var d llm.Delta
 	for name, raw := range message {
 		if isNull(raw) {
@@ -129,11 +113,11 @@ func (a *answer) delta(message map[string]json.RawMessage) (llm.Delta, error) {
 			}
 			var thought string
 			if json.Unmarshal(raw, &thought) != nil {
-				d.Extra = with(d.Extra, name, raw)
+				d.Extra = withMember(d.Extra, name, raw)
 			}
 			d.Reasoning += thought
 		default:
-			d.Extra = with(d.Extra, name, raw)
+			d.Extra = withMember(d.Extra, name, raw)
 		}
 		if err != nil {
 			return llm.Delta{}, err
@@ -142,7 +126,8 @@ func (a *answer) delta(message map[string]json.RawMessage) (llm.Delta, error) {
 	return d, nil
 }
 
-func with(extra map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
+// withMember adds a member to extra, which may be nil.
+func withMember(extra map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
@@ -189,9 +174,9 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// count keeps the newest usage: servers that send it with every chunk send the
+// setUsage keeps the newest usage: servers that send it with every chunk send the
 // sum so far. A usage of another shape is no reason to refuse the answer.
-func (a *answer) count(raw json.RawMessage) {
+func (a *answer) setUsage(raw json.RawMessage) {
 	var u usage
 	if isNull(raw) || json.Unmarshal(raw, &u) != nil {
 		return

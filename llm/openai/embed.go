@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // Embedder asks a server's embeddings endpoint.
@@ -42,15 +43,15 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 	}{e.model, texts, e.dimensions}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return nil, &llm.Error{Provider: p.config.Name, Err: err}
+		return nil, p.client.Failed(err)
 	}
-	failure := p.send(ctx, p.vectors, body, func(r io.Reader) error {
+	failure := p.client.Post(ctx, p.embeddingsURL, p.header, body, func(r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return err
 		}
 		var problem *llm.Error
-		if vectors, problem = p.vectorsOf(data, len(texts)); problem != nil {
+		if vectors, problem = p.readVectors(data, len(texts)); problem != nil {
 			return problem
 		}
 		return nil
@@ -61,8 +62,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 	return vectors, nil
 }
 
-// vectorsOf reads an answer of n vectors. A wrong one may be right the next time.
-func (p *Provider) vectorsOf(data []byte, n int) ([][]float32, *llm.Error) {
+// readVectors reads an answer of n vectors. A wrong one may be right the next time.
+func (p *Provider) readVectors(data []byte, n int) ([][]float32, *llm.Error) {
 	var answer struct {
 		Data []struct {
 			Index     *int      `json:"index"`
@@ -72,16 +73,16 @@ func (p *Provider) vectorsOf(data []byte, n int) ([][]float32, *llm.Error) {
 	}
 	if err := json.Unmarshal(data, &answer); err != nil || answer.Data == nil {
 		if len(answer.Error) > 0 && string(answer.Error) != "null" {
-			return nil, p.reported(data)
+			return nil, p.client.Reported(data)
 		}
 		return nil, &llm.Error{
 			Temporary: true,
-			Message:   "the server's answer has no embeddings: " + p.say(string(data[:min(len(data), maxErrorBody)])),
+			Message:   "the server's answer has no embeddings: " + p.client.Readable(string(data[:min(len(data), endpoint.MaxErrorBody)])),
 			Hint:      "is the model one for embeddings, and does base_url point to an OpenAI-compatible API?",
 		}
 	}
 	if len(answer.Data) != n {
-		return nil, cut(fmt.Sprintf("the server gave %d embeddings for %d texts", len(answer.Data), n))
+		return nil, endpoint.Incomplete(fmt.Sprintf("the server gave %d embeddings for %d texts", len(answer.Data), n))
 	}
 	vectors := make([][]float32, n)
 	for i, x := range answer.Data {
@@ -89,7 +90,7 @@ func (p *Provider) vectorsOf(data []byte, n int) ([][]float32, *llm.Error) {
 			i = *x.Index
 		}
 		if i < 0 || i >= n || vectors[i] != nil || len(x.Embedding) == 0 {
-			return nil, cut(fmt.Sprintf("the server's embedding %d is missing or not one of %d", i, n))
+			return nil, endpoint.Incomplete(fmt.Sprintf("the server's embedding %d is missing or not one of %d", i, n))
 		}
 		vectors[i] = x.Embedding
 	}

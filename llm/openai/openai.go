@@ -11,27 +11,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
 )
-
-// Defaults of a [Config].
-const (
-	DefaultTimeout   = 2 * time.Minute
-	DefaultRetryWait = 500 * time.Millisecond
-)
-
-// maxWait is the longest wait before a retry. Who asks for more has to be asked
-// again later.
-const maxWait = time.Minute
 
 // Config says which server to ask, and how.
 type Config struct {
@@ -45,7 +33,7 @@ type Config struct {
 	// Model is asked where the request names none.
 	Model string
 	// Headers are sent along, and replace those that the client would send.
-	Headers []Header
+	Headers []endpoint.Header
 	// Extra are members for every request body, as [llm.Request.Extra] are for one;
 	// those of the request win. A null takes a member out of the body: for servers
 	// that refuse max_tokens or stream_options.
@@ -53,26 +41,38 @@ type Config struct {
 	// NoStream asks for answers in one piece.
 	NoStream bool
 	// Timeout is the longest silence: before the answer begins, and within it. 0 is
-	// [DefaultTimeout].
+	// [endpoint.DefaultTimeout].
 	Timeout time.Duration
 	// MaxRetries is how often a request is tried again that failed before its answer
 	// began. 0 leaves it to the caller, who may have a layer that retries.
 	MaxRetries int
 	// RetryWait is the wait before the first retry, where the server asks for none;
-	// it doubles each time. 0 is [DefaultRetryWait].
+	// it doubles each time. 0 is [endpoint.DefaultRetryWait].
 	RetryWait time.Duration
 	// Transport makes the round trips; nil is [http.DefaultTransport].
 	Transport http.RoundTripper
 }
-
-// Header is one HTTP header.
-type Header = endpoint.Header
 
 // Settings are what a provider of this type has in the settings file.
 type Settings struct {
 	endpoint.Settings
 	BaseURL endpoint.URL `json:"base_url" doc:"The address up to the version: https://api.example.com/v1."`
 }
+
+// Provider is a client of one server. [New] or [Open] makes one; it is safe for
+// concurrent use.
+type Provider struct {
+	config        Config
+	client        *endpoint.Client
+	chatURL       string
+	embeddingsURL string
+	header        http.Header
+}
+
+var (
+	_ llm.EmbeddingProvider = (*Provider)(nil)
+	_ llm.SecretHolder      = (*Provider)(nil)
+)
 
 // Open makes a client from settings. The error says what is wrong with them, or that
 // the key is missing.
@@ -87,132 +87,84 @@ func Open(s Settings) (*Provider, error) {
 	})
 }
 
-// Provider is a client of one server.
-type Provider struct {
-	config   Config
-	endpoint string
-	vectors  string // the endpoint of embeddings
-	client   *http.Client
-	secrets  []string
-	mask     *strings.Replacer
-}
-
-var (
-	_ llm.EmbeddingProvider = (*Provider)(nil)
-	_ llm.SecretHolder      = (*Provider)(nil)
-)
-
 // New makes a client. Nothing is sent yet; the error says what is wrong with the
 // configuration.
 func New(config Config) (*Provider, error) {
-	u, err := endpoint.ParseURL(config.BaseURL)
+	address, err := endpoint.ParseURL(config.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: base_url: %w", config.Name, err)
 	}
-	base := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions")
-	u.Path = base + "/embeddings"
-	vectors := u.String()
-	u.Path = base + "/chat/completions"
-	config.APIKey = strings.TrimSpace(config.APIKey)
-	if strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, fmt.Errorf("provider %s: the API key has characters that no key has", config.Name)
+	config.APIKey, err = endpoint.CleanKey(config.APIKey)
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: %w", config.Name, err)
 	}
-	if config.Timeout == 0 {
-		config.Timeout = DefaultTimeout
-	}
-	if config.RetryWait == 0 {
-		config.RetryWait = DefaultRetryWait
-	}
-	p := &Provider{config: config, endpoint: u.String(), vectors: vectors, secrets: secretsOf(config, u)}
-	p.mask = newMask(p.secrets)
-	p.client = &http.Client{Transport: config.Transport, CheckRedirect: p.checkRedirect}
+	p := &Provider{config: config, header: header(config)}
+	p.client = endpoint.NewClient(endpoint.Options{
+		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
+		Transport: config.Transport, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+	})
+	base := strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/chat/completions")
+	address.Path = base + "/embeddings"
+	p.embeddingsURL = address.String()
+	address.Path = base + "/chat/completions"
+	p.chatURL = address.String()
 	return p, nil
+}
+
+// header returns the headers of every request.
+func header(config Config) http.Header {
+	h := http.Header{}
+	h.Set("Accept", "text/event-stream, application/json")
+	h.Set("User-Agent", "scheduler")
+	if config.APIKey != "" {
+		h.Set("Authorization", "Bearer "+config.APIKey)
+	}
+	for _, own := range config.Headers {
+		h.Set(own.Name, own.Value)
+	}
+	return h
+}
+
+// hint returns what to do about a refusal that only this API knows.
+func hint(_ int, code, message string) string {
+	switch {
+	case strings.Contains(code, "context_length"):
+		return "the prompt is too long for the model: give it less history, or a max_tokens budget"
+	case strings.Contains(message, "max_completion_tokens"):
+		return "give extra: {max_tokens: null, max_completion_tokens: ...} instead of max_tokens"
+	}
+	return ""
 }
 
 // String names the provider: printing one shows no secret.
 func (p *Provider) String() string { return "openai provider " + p.config.Name }
 
-// minSecret is the least length of a secret beside the key: a header such as
-// "X-Auth-Mode: on" makes no secret of every "on" in a record.
-const minSecret = 6
-
 // Secrets returns the key, and what of the headers and the address is secret.
-func (p *Provider) Secrets() []string {
-	return slices.DeleteFunc(slices.Clone(p.secrets), func(s string) bool {
-		return len(s) < minSecret && s != p.config.APIKey
-	})
-}
-
-// maxRedirects bounds the detours within one host.
-const maxRedirects = 3
-
-// checkRedirect follows a redirect only to the host that the key was meant for,
-// and only one that keeps the request's body.
-func (p *Provider) checkRedirect(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || req.Method != http.MethodPost || len(via) > maxRedirects {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-// errStopped says that the one who reads the answer has enough of it.
-var errStopped = errors.New("stopped")
+func (p *Provider) Secrets() []string { return p.client.Secrets() }
 
 // Chat asks the server. All errors are of type [*llm.Error].
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		body, err := p.body(req)
+	body, err := p.requestBody(req)
+	return p.client.Chat(ctx, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
-			yield(llm.Delta{}, &llm.Error{Provider: p.config.Name, Err: err})
-			return
+			return p.client.Failed(err)
 		}
-		waits := backoff.ExponentialBackOff{
-			InitialInterval: p.config.RetryWait, Multiplier: 2, MaxInterval: maxWait,
-			RandomizationFactor: backoff.DefaultRandomizationFactor,
-		}
-		for retries := 0; ; retries++ {
-			begun := false
-			failure := p.attempt(ctx, body, func(d llm.Delta) bool {
-				begun = true
-				return yield(d, nil)
-			})
-			if failure == nil {
-				return
-			}
-			wait := max(waits.NextBackOff(), failure.RetryAfter)
-			if begun || retries >= p.config.MaxRetries || llm.IsSentOnce(ctx) || !failure.Temporary || wait > maxWait {
-				yield(llm.Delta{}, failure)
-				return
-			}
-			if err := sleep(ctx, wait); err != nil {
-				yield(llm.Delta{}, p.ended(err))
-				return
-			}
-		}
-	}
+		return p.client.Post(ctx, p.chatURL, p.header, body, func(r io.Reader) error {
+			return p.readAnswer(r, emit)
+		})
+	})
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// body is the JSON of the request.
-func (p *Provider) body(req *llm.Request) ([]byte, error) {
-	members := map[string]any{"messages": req.Messages}
-	if members["model"] = req.Model; req.Model == "" {
-		members["model"] = p.config.Model
-	}
+// requestBody returns the JSON of the request.
+func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, errors.New("the request has no messages")
 	}
+	model := req.Model
+	if model == "" {
+		model = p.config.Model
+	}
+	members := map[string]any{"model": model, "messages": req.Messages, "stream": !p.config.NoStream}
 	if req.Temperature != nil {
 		members["temperature"] = *req.Temperature
 	}
@@ -228,12 +180,13 @@ func (p *Provider) body(req *llm.Request) ([]byte, error) {
 			"json_schema": map[string]any{"name": "answer", "schema": req.ResponseSchema},
 		}
 	}
-	if members["stream"] = !p.config.NoStream; !p.config.NoStream {
+	if !p.config.NoStream {
 		members["stream_options"] = map[string]any{"include_usage": true}
 	}
 	for _, extra := range []map[string]json.RawMessage{p.config.Extra, req.Extra} {
 		for name, member := range extra {
-			if members[name] = member; string(member) == "null" {
+			members[name] = member
+			if isNull(member) {
 				delete(members, name)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/llmtest"
 	"github.com/callnode/scheduler/llm/openai"
 )
@@ -98,7 +99,7 @@ func TestEndpoint(t *testing.T) {
 func TestConfiguredBody(t *testing.T) {
 	_, err := ask(t, openai.Config{
 		NoStream: true, Model: "m", Extra: map[string]json.RawMessage{"seed": json.RawMessage("1"), "top_k": json.RawMessage("2")},
-		Headers: []openai.Header{{Name: "Authorization", Value: "Key abc"}, {Name: "X-Title", Value: "t"}}, APIKey: "sk-1",
+		Headers: []endpoint.Header{{Name: "Authorization", Value: "Key abc"}, {Name: "X-Title", Value: "t"}}, APIKey: "sk-1",
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			if want := `{"messages":[{"role":"user","content":"Say hello."}],"model":"other","seed":1,"stream":false,"top_k":3}`; string(body) != want || err != nil {
@@ -135,7 +136,7 @@ func TestRefusesRequests(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	config := openai.Config{
 		BaseURL: "https://user:p4ssword@api.example.com/v1?key=urlkey123",
-		APIKey:  "sk-abc/def+ghi", Headers: []openai.Header{{Name: "X-Api-Key", Value: "headkey123"}, {Name: "Proxy-Authorization", Value: "Basic c2VjcmV0"}},
+		APIKey:  "sk-abc/def+ghi", Headers: []endpoint.Header{{Name: "X-Api-Key", Value: "headkey123"}, {Name: "Proxy-Authorization", Value: "Basic c2VjcmV0"}},
 	}
 	echo := "sk-abc/def+ghi sk-abc%2Fdef%2Bghi headkey123 c2VjcmV0 urlkey123 p4ssword"
 	for name, transport := range map[string]roundTrip{

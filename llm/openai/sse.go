@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // event is one server-sent event.
@@ -59,7 +61,7 @@ func (e *eventReader) next() (event, error) {
 		case "", "id", "retry":
 			e.any = e.any || len(line) > 0
 		default:
-			if !e.any && len(e.junk) < maxErrorBody {
+			if !e.any && len(e.junk) < endpoint.MaxErrorBody {
 				e.junk = append(append(e.junk, line...), '\n')
 			}
 		}
@@ -93,7 +95,7 @@ func (e *eventReader) line(limit int) ([]byte, error) {
 			piece, used = piece[:end], skip+end+1
 		}
 		if len(line)+len(piece) > limit {
-			return nil, fmt.Errorf("%w: an event of more than %d MB", errTooLong, maxEvent>>20)
+			return nil, fmt.Errorf("%w: an event of more than %d MB", endpoint.ErrTooLong, maxEvent>>20)
 		}
 		line = append(line, piece...)
 		if _, err := e.r.Discard(used); err != nil {
@@ -105,8 +107,8 @@ func (e *eventReader) line(limit int) ([]byte, error) {
 	}
 }
 
-// firstValue splits off the first JSON value of data; nil where there is none.
-func firstValue(data []byte) (first, rest []byte) {
+// cutValue splits off the first JSON value of data; nil where there is none.
+func cutValue(data []byte) (first, rest []byte) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var raw json.RawMessage
 	if dec.Decode(&raw) != nil {

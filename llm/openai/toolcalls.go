@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // toolCalls numbers the tool calls of one answer. Servers leave out the index,
@@ -28,7 +29,7 @@ func (t *toolCalls) read(raw json.RawMessage) ([]llm.ToolCallDelta, error) {
 			return nil, err
 		}
 		deltas = append(deltas, d)
-		if len(t.open) > maxToolCalls {
+		if len(t.open) > endpoint.MaxToolCalls {
 			break // and the answer is refused
 		}
 	}
@@ -56,7 +57,7 @@ func (t *toolCalls) piece(call map[string]json.RawMessage) (llm.ToolCallDelta, e
 			err = json.Unmarshal(raw, &function)
 		case "type":
 		default:
-			d.Extra = with(d.Extra, name, raw)
+			d.Extra = withMember(d.Extra, name, raw)
 		}
 		if err != nil {
 			return d, err

@@ -1,0 +1,40 @@
+package endpoint
+
+import (
+	"fmt"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// Limits of what the model writes in one answer. No model writes a tenth of it; one
+// that has fallen into a loop behind a server without a limit does.
+const (
+	// maxText bounds text, thoughts and the arguments of tool calls, in bytes.
+	maxText = 4 << 20
+	// MaxToolCalls bounds the tool calls of one answer.
+	MaxToolCalls = 1024
+)
+
+// AnswerLimit refuses an answer that does not end. The zero value is ready to use, for
+// one answer.
+type AnswerLimit struct {
+	size      int
+	toolCalls int
+}
+
+// Add counts the next piece of the answer. Its error says that another try is no help.
+func (l *AnswerLimit) Add(d llm.Delta) error {
+	const hint = "the model repeats itself: set max_tokens, or ask another model"
+	l.size += len(d.Text) + len(d.Reasoning)
+	for _, call := range d.ToolCalls {
+		l.size += len(call.Arguments)
+		l.toolCalls = max(l.toolCalls, call.Index+1)
+	}
+	if l.size > maxText {
+		return &llm.Error{Message: fmt.Sprintf("the answer's text is longer than the limit of %d MB", maxText>>20), Hint: hint}
+	}
+	if l.toolCalls > MaxToolCalls {
+		return &llm.Error{Message: fmt.Sprintf("the answer has more than the limit of %d tool calls", MaxToolCalls), Hint: hint}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// maxMessage is how much of a server's message people see, in characters.
+const maxMessage = 500
+
+var htmlTitle = regexp.MustCompile(`(?is)^\s*<.*?<title>(.*?)</title>`)
+
+// Readable makes a server's text readable: without secrets, of a web page the title,
+// on one line, cut.
+func (c *Client) Readable(text string) string {
+	if m := htmlTitle.FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
+	text = strings.Join(strings.Fields(c.mask.Replace(strings.ToValidUTF8(text, "\uFFFD"))), " ")
+	if utf8.RuneCountInString(text) > maxMessage {
+		text = string([]rune(text)[:maxMessage]) + " ..."
+	}
+	return text
+}
+
+// Failed is the error of a request that was not sent, or whose context ended.
+func (c *Client) Failed(err error) *llm.Error {
+	return &llm.Error{Provider: c.options.Name, Err: err}
+}
+
+// Incomplete is the error of an answer that is not whole: another try may be.
+func Incomplete(message string) *llm.Error { return &llm.Error{Message: message, Temporary: true} }
+
+// failure returns the error of an exchange in the context inner, which outer contains.
+func (c *Client) failure(outer, inner context.Context, err error) *llm.Error {
+	if outer.Err() != nil {
+		return c.Failed(outer.Err())
+	}
+	if errors.Is(context.Cause(inner), errSilence) {
+		return &llm.Error{
+			Provider: c.options.Name, Temporary: true,
+			Message: fmt.Sprintf("no data from the server for %s", c.options.Timeout),
+			Hint:    "raise the provider's timeout if the model needs longer",
+		}
+	}
+	var known *llm.Error
+	if errors.As(err, &known) {
+		known.Provider = c.options.Name
+		return known
+	}
+	return c.brokenConnection(err)
+}
+
+// brokenConnection returns the error of a round trip or a read that failed.
+func (c *Client) brokenConnection(err error) *llm.Error {
+	var location *url.Error
+	if errors.As(err, &location) {
+		err = location.Err // the rest of it is the URL, which may hold a key
+	}
+	e := &llm.Error{Provider: c.options.Name, Message: c.Readable(err.Error())}
+	var dial *net.OpError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	wrongCertificate := errors.As(err, &certificate)
+	notDialed := errors.As(err, &dial) && dial.Op == "dial"
+	e.Unsent = notDialed || wrongCertificate
+	switch {
+	case errors.Is(err, ErrTooLong): // and it would be again
+	case errors.As(err, &dns) && dns.IsNotFound:
+		e.Hint = "check the provider's base_url"
+	case wrongCertificate, strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		e.Hint = "check the provider's base_url: https or http, and the certificate"
+	case location != nil:
+		e.Temporary = true
+		e.Hint = "is the server at the provider's base_url running?"
+	default:
+		e.Temporary = true
+	}
+	return e
+}
+
+// refusal returns the error of a response whose status is not 2xx.
+func (c *Client) refusal(resp *http.Response) *llm.Error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody)) // what came is shown
+	e, code := c.errorIn(body)
+	e.Status = resp.StatusCode
+	e.Temporary = e.Temporary || isTemporary(e.Status)
+	e.RetryAfter = retryAfter(resp.Header, time.Now())
+	if e.Message == "" {
+		e.Message = http.StatusText(e.Status)
+	}
+	if e.Status < 400 {
+		e.Message = "the server redirects to another place"
+		if to, err := resp.Location(); err == nil {
+			e.Message = c.Readable("the server redirects to " + to.Scheme + "://" + to.Host + to.Path)
+		}
+		e.Hint = "set the provider's base_url to where the API really is"
+		return e
+	}
+	c.addHint(e, code, body)
+	return e
+}
+
+// addHint says what the user can do about a refusal.
+func (c *Client) addHint(e *llm.Error, code string, body []byte) {
+	if isExhausted(body) {
+		e.Temporary = false
+		e.Hint = "the account has no credit left: see the vendor's billing page"
+		return
+	}
+	if c.options.Hint != nil {
+		e.Hint = c.options.Hint(e.Status, code, e.Message)
+	}
+	if e.Hint != "" {
+		return
+	}
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Hint = "check the provider's API key"
+	case http.StatusNotFound:
+		e.Hint = "check the provider's base_url and the name of the model"
+	case http.StatusRequestEntityTooLarge:
+		e.Hint = "the request is too large: send less history or smaller images"
+	}
+}
+
+// Reported returns the error that a server reports inside an answer.
+func (c *Client) Reported(data []byte) *llm.Error {
+	e, code := c.errorIn(data)
+	if isExhausted(data) {
+		e.Temporary = false
+	}
+	if e.Message == "" {
+		e.Message = c.Readable(string(data))
+	}
+	if c.options.Hint != nil {
+		e.Hint = c.options.Hint(e.Status, code, e.Message)
+	}
+	return e
+}
+
+// isTemporary reports whether a request that got the status may be answered later.
+func isTemporary(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500 && status != http.StatusNotImplemented
+}
+
+// temporaryTypes are parts of the names that vendors give to errors that pass.
+var temporaryTypes = regexp.MustCompile(`overloaded|rate_limit|^server_error|^api_error|^timeout_error`)
+
+// isExhausted reports that no retry helps although the status is 429 or 400.
+func isExhausted(body []byte) bool {
+	return strings.Contains(string(body), "insufficient_quota") || strings.Contains(string(body), "credit balance is too low")
+}
+
+// errorIn finds the message in the forms that servers give it: {error: {message, code,
+// type}}, {error: text}, {message}, {detail}, or plain text. code is that of the
+// vendor, else the type of the error.
+func (c *Client) errorIn(body []byte) (e *llm.Error, code string) {
+	e = &llm.Error{Provider: c.options.Name}
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		e.Message = c.Readable(string(body))
+		return e, ""
+	}
+	var inner struct {
+		Message string          `json:"message"`
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+	}
+	var text string
+	switch {
+	case json.Unmarshal(outer.Error, &text) == nil && text != "":
+	case json.Unmarshal(outer.Error, &inner) == nil && inner.Message != "":
+		text = inner.Message
+	case outer.Message != "":
+		text = outer.Message
+	case json.Unmarshal(outer.Detail, &text) == nil && text != "":
+	default:
+		text = string(body)
+	}
+	code = strings.Trim(string(inner.Code), `"`)
+	if code == "null" {
+		code = ""
+	}
+	status, err := strconv.Atoi(code)
+	isStatus := err == nil && status >= 400 && status < 600
+	if isStatus {
+		e.Status = status
+		e.Temporary = isTemporary(status)
+	}
+	if !isStatus && !strings.Contains(text, code) {
+		text += " (" + code + ")"
+	}
+	if temporaryTypes.MatchString(inner.Type) || temporaryTypes.MatchString(code) {
+		e.Temporary = true
+	}
+	e.Message = c.Readable(text)
+	if code == "" {
+		code = inner.Type
+	}
+	return e, code
+}
+
+// maxRetryAfter bounds what is believed of a server's wish to wait.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter reads how long a server wants to be left alone: retry-after-ms, or
+// Retry-After in seconds or as a date, which counts from the server's own clock
+// where it tells that.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return boundWait(ms / 1000)
+	}
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		return boundWait(seconds)
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return boundWait(at.Sub(now).Seconds())
+}
+
+// boundWait returns seconds as a duration of 0 to [maxRetryAfter].
+func boundWait(seconds float64) time.Duration {
+	if !(seconds > 0) { // NaN is not a wait either
+		return 0
+	}
+	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+}

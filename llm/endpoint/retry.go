@@ -1,0 +1,66 @@
+package endpoint
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// DefaultRetryWait is the wait before the first retry where the options do not say.
+const DefaultRetryWait = 500 * time.Millisecond
+
+// maxWait is the longest wait before a retry. Who asks for more has to be asked
+// again later.
+const maxWait = time.Minute
+
+// Chat returns the deltas of attempt, which sends a request once and passes on the
+// pieces of its answer until emit returns false. An attempt that failed before its
+// first piece is repeated where that can help, unless the caller of ctx retries by
+// itself ([llm.SentOnce]).
+func (c *Client) Chat(ctx context.Context, attempt func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		waits := backoff.ExponentialBackOff{
+			InitialInterval: c.options.RetryWait, Multiplier: 2, MaxInterval: maxWait,
+			RandomizationFactor: backoff.DefaultRandomizationFactor,
+		}
+		retries := c.options.MaxRetries
+		if llm.IsSentOnce(ctx) {
+			retries = 0
+		}
+		for ; ; retries-- {
+			begun := false
+			failure := attempt(ctx, func(d llm.Delta) bool {
+				begun = true
+				return yield(d, nil)
+			})
+			if failure == nil {
+				return
+			}
+			wait := max(waits.NextBackOff(), failure.RetryAfter)
+			canRetry := !begun && retries > 0 && failure.Temporary
+			if !canRetry || wait > maxWait {
+				yield(llm.Delta{}, failure)
+				return
+			}
+			if err := sleep(ctx, wait); err != nil {
+				yield(llm.Delta{}, c.Failed(err))
+				return
+			}
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
