@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	// The engine knows no call, no provider, no store.
 	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Two stores are SQLite files.
-	"calls/sqlitefile":    {},
+	"calls/sqlitefile":    {"calls"},
 	"scheduler/journal":   {"scheduler/...", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
 	"calls/memory/sqlite": {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	"cmd/...":             {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},

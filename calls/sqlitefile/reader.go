@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -40,13 +38,13 @@ type Reader struct {
 }
 
 // OpenReader opens a file in this form for reading alone: nothing is made, neither the
-// file nor what SQLite keeps beside it. Errors are those of [Form.Open], [*OlderError]
+// file nor what SQLite keeps beside it. Errors are those of [Layout.Open], [*OlderError]
 // and [ErrLog].
-func (f *Form) OpenReader(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*Reader, error) {
+func (l *Layout) OpenReader(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*Reader, error) {
 	logged, shared := sizeOf(file+"-wal") > 0, sizeOf(file+"-shm") >= 0
 	if logged || shared {
 		// A process that writes, or one that was killed, has left what it takes to follow it.
-		r, err := f.reader(ctx, file, "mode", "ro", busy, pragmas)
+		r, err := l.reader(ctx, file, "mode", "ro", busy, pragmas)
 		switch {
 		case err == nil || CodeOf(err) != CantOpen && CodeOf(err) != ReadOnly:
 			return r, err
@@ -60,35 +58,25 @@ func (f *Form) OpenReader(ctx context.Context, file string, busy time.Duration, 
 	}
 	// Without a log all there is lies in the file. SQLite reads it without locks, so
 	// who uses the reader has to look whether it stays as it is.
-	r, err := f.reader(ctx, file, "immutable", "1", busy, pragmas)
+	r, err := l.reader(ctx, file, "immutable", "1", busy, pragmas)
 	if err == nil {
 		r.seen = seen
 	}
 	return r, err
 }
 
-// OpenUnwritable opens a file for reading that [Form.Open] could not open, where that
+// OpenUnwritable opens a file for reading that [Layout.Open] could not open, where that
 // is because it may not be written; why is the error of Open. What is wrong for
-// another reason gives why again, or an error of [Form.OpenReader].
-func (f *Form) OpenUnwritable(ctx context.Context, file string, busy time.Duration, why error, pragmas ...string) (*Reader, error) {
+// another reason gives why again, or an error of [Layout.OpenReader].
+func (l *Layout) OpenUnwritable(ctx context.Context, file string, busy time.Duration, why error, pragmas ...string) (*Reader, error) {
 	if sizeOf(file) < 0 || !IsUnwritable(why) {
 		return nil, why
 	}
-	r, err := f.OpenReader(ctx, file, busy, pragmas...)
+	r, err := l.OpenReader(ctx, file, busy, pragmas...)
 	if IsUnwritable(err) && !errors.Is(err, ErrLog) { // it cannot be read either
 		return nil, why
 	}
 	return r, err
-}
-
-// IsUnwritable reports whether an error comes from a file or directory without write
-// permission.
-func IsUnwritable(err error) bool {
-	switch CodeOf(err) {
-	case ReadOnly, CantOpen, Perm:
-		return true
-	}
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // sizeOf is the size of a file, -1 where there is none.
@@ -101,7 +89,7 @@ func sizeOf(file string) int64 {
 }
 
 // reader opens a file with a setting and looks at its form.
-func (f *Form) reader(ctx context.Context, file, setting, to string, busy time.Duration, pragmas []string) (_ *Reader, err error) {
+func (l *Layout) reader(ctx context.Context, file, setting, to string, busy time.Duration, pragmas []string) (_ *Reader, err error) {
 	db, err := connect(file, busy, pragmas, setting, to)
 	if err != nil {
 		return nil, err
@@ -115,12 +103,12 @@ func (f *Form) reader(ctx context.Context, file, setting, to string, busy time.D
 	if err != nil {
 		return nil, err
 	}
-	form, err := f.look(ctx, conn)
+	form, err := l.readVersion(ctx, conn)
 	if err = errors.Join(err, conn.Close()); err != nil {
 		return nil, err
 	}
-	if form < len(f.Migrations) {
-		return nil, &OlderError{form, len(f.Migrations)}
+	if form < len(l.Migrations) {
+		return nil, &OlderError{form, len(l.Migrations)}
 	}
 	return &Reader{DB: db, file: file}, nil
 }
@@ -139,13 +127,4 @@ func (r *Reader) Unchanged() error {
 		return ErrChanged
 	}
 	return nil
-}
-
-// OpenUnchanged returns connections to a file that may be damaged. Unlike others, they
-// change nothing: closing the last one neither moves the log into the file nor removes it.
-func OpenUnchanged(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
-	if sizeOf(file+"-wal") > 0 || sizeOf(file+"-shm") >= 0 {
-		return connect(file, busy, pragmas, "mode", "ro")
-	}
-	return connect(file, busy, pragmas, "immutable", "1")
 }

@@ -13,7 +13,7 @@ import (
 
 const table = "CREATE TABLE t(x INTEGER)"
 
-func open(t *testing.T, file string, form sqlitefile.Form) error {
+func open(t *testing.T, file string, form sqlitefile.Layout) error {
 	t.Helper()
 	db, conn, err := form.Open(t.Context(), file, time.Second)
 	if err != nil {
@@ -24,8 +24,8 @@ func open(t *testing.T, file string, form sqlitefile.Form) error {
 
 func TestOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "a?b.db")
-	one := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}
-	two := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
+	one := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}
+	two := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
 	for range 2 { // the second time there is nothing to do
 		if err := open(t, file, one); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestOpen(t *testing.T) {
 	if err := open(t, file, one); !errors.As(err, &newer) || newer.Has != 2 || newer.Known != 1 {
 		t.Errorf("a newer form: %v", err)
 	}
-	if err := open(t, file, sqlitefile.Form{ApplicationID: 8, Migrations: two.Migrations}); !errors.Is(err, sqlitefile.ErrForeign) {
+	if err := open(t, file, sqlitefile.Layout{ApplicationID: 8, Migrations: two.Migrations}); !errors.Is(err, sqlitefile.ErrForeign) {
 		t.Errorf("another program's: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("this is no database, but long enough to have a header to look at......................................................."), 0o600); err != nil {
@@ -70,11 +70,11 @@ func TestOpen(t *testing.T) {
 // A step that fails leaves the file as it was.
 func TestMigrationFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
-	broken := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "CREATE nonsense"}}
+	broken := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table, "CREATE nonsense"}}
 	if err := open(t, file, broken); err == nil {
 		t.Fatal("it was opened")
 	}
-	if err := open(t, file, sqlitefile.Form{ApplicationID: 8, Migrations: []string{table}}); err != nil {
+	if err := open(t, file, sqlitefile.Layout{ApplicationID: 8, Migrations: []string{table}}); err != nil {
 		t.Errorf("it is not empty: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestOpenAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			db, conn, err := (&sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}).Open(t.Context(), file, 30*time.Second)
+			db, conn, err := (&sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}).Open(t.Context(), file, 30*time.Second)
 			if err == nil {
 				err = errors.Join(conn.Close(), db.Close())
 			}
@@ -99,7 +99,7 @@ func TestOpenAtOnce(t *testing.T) {
 // A file that is read as one that nobody changes tells when somebody did.
 func TestReader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
-	one := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table}}
+	one := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}
 	if err := open(t, file, one); err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +157,11 @@ func TestReader(t *testing.T) {
 	}
 
 	var older *sqlitefile.OlderError
-	two := sqlitefile.Form{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
+	two := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
 	if _, err := two.OpenReader(t.Context(), file, time.Second); !errors.As(err, &older) || older.Has != 1 || older.Wants != 2 {
 		t.Errorf("an older form: %v", err)
 	}
-	if _, err := (&sqlitefile.Form{ApplicationID: 8, Migrations: []string{table}}).OpenReader(t.Context(), file, time.Second); !errors.Is(err, sqlitefile.ErrForeign) {
+	if _, err := (&sqlitefile.Layout{ApplicationID: 8, Migrations: []string{table}}).OpenReader(t.Context(), file, time.Second); !errors.Is(err, sqlitefile.ErrForeign) {
 		t.Errorf("another program's: %v", err)
 	}
 }

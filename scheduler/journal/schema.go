@@ -66,4 +66,4 @@ ALTER TABLE run DROP COLUMN started_us;
 `}
 
 // layout is that of the file.
-var layout = sqlitefile.Form{ApplicationID: applicationID, Migrations: migrations, GiveBack: true}
+var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: migrations, AutoVacuum: true}

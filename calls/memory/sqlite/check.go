@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
@@ -11,16 +12,12 @@ import (
 // Check looks for damage: of the file, and memories that their words would not find.
 // It reads the whole file.
 func (s *Store) Check(ctx context.Context) error {
-	err := s.read.read(ctx, func(c *conn) error {
-		var problem string
-		if _, err := c.row("PRAGMA integrity_check(1)", nil, &problem); err != nil {
+	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		if err := sqlitefile.CheckIntegrity(c); err != nil {
 			return err
 		}
-		if problem != "ok" {
-			return fmt.Errorf("damage was found: %s", problem)
-		}
 		var users []user
-		err := c.rows("SELECT id, name, "+nextNumber+", folded FROM user", nil, func(scan func(...any) error) error {
+		err := c.QueryRows("SELECT id, name, "+nextNumber+", folded FROM user", nil, func(scan func(...any) error) error {
 			var u user
 			err := scan(&u.id, &u.name, &u.n, &u.folded)
 			users = append(users, u)
@@ -33,27 +30,27 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 		return err
 	})
-	return explain(s.file, "checking", err)
+	return s.db.Explain("checking", err)
 }
 
 // check looks for memories of a user without an entry or without words in the index.
-func (u *user) check(ctx context.Context, c *conn) error {
+func (u *user) check(ctx context.Context, c *sqlitefile.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if tail := u.n - u.folded; tail > 2*maxTail {
-		return fmt.Errorf("%w: the user %q has %d memories that are not in it", errBlob, u.name, tail)
+		return fmt.Errorf("%w: the user %q has %d memories that are not in it", errIndex, u.name, tail)
 	}
 	entries, err := readEntries(c, u.id, 0, u.folded)
 	if err != nil {
 		return err
 	}
 	if int64(len(entries)) != u.folded {
-		return fmt.Errorf("%w: the user %q has %d entries, want %d", errBlob, u.name, len(entries), u.folded)
+		return fmt.Errorf("%w: the user %q has %d entries, want %d", errIndex, u.name, len(entries), u.folded)
 	}
 	found := make([]bool, u.folded)
 	var room []rank.Posting
-	err = c.rows("SELECT chunk, data FROM posting WHERE user = ? AND chunk >= 0", []any{u.id}, func(scan func(...any) error) error {
+	err = c.QueryRows("SELECT chunk, data FROM posting WHERE user = ? AND chunk >= 0", []any{u.id}, func(scan func(...any) error) error {
 		var chunk uint32
 		var b sql.RawBytes
 		err := scan(&chunk, &b)
@@ -70,17 +67,17 @@ func (u *user) check(ctx context.Context, c *conn) error {
 	}
 	for seq, e := range entries {
 		if !e.Deleted && e.Len > 0 && !found[seq] {
-			return fmt.Errorf("%w: the memory %d of the user %q has no words", errBlob, seq, u.name)
+			return fmt.Errorf("%w: the memory %d of the user %q has no words", errIndex, seq, u.name)
 		}
 	}
 	// Those beyond are found by what they say.
-	return c.rows("SELECT rid FROM memory WHERE rid >= ? AND rid < ?", []any{u.rid(0), u.rid(u.folded)}, func(scan func(...any) error) error {
+	return c.QueryRows("SELECT rid FROM memory WHERE rid >= ? AND rid < ?", []any{u.rid(0), u.rid(u.folded)}, func(scan func(...any) error) error {
 		var rid int64
 		if err := scan(&rid); err != nil {
 			return err
 		}
 		if seq := rid & 0xffffffff; entries[seq].Deleted {
-			return fmt.Errorf("%w: the memory %d of the user %q is not in it", errBlob, seq, u.name)
+			return fmt.Errorf("%w: the memory %d of the user %q is not in it", errIndex, seq, u.name)
 		}
 		return nil
 	})

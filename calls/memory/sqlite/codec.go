@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/binary"
-	"errors"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
@@ -26,8 +25,6 @@ const (
 	flagUtterance
 	flagDeleted
 )
-
-var errBlob = errors.New("the index is damaged")
 
 func appendEntry(b []byte, e rank.Entry) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time))

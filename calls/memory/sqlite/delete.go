@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"math"
 	"slices"
@@ -62,7 +63,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 	if total == 0 {
 		return n, d, nil
 	}
-	err = s.deleting(ctx, which.DryRun, func(c *conn) error {
+	err = s.deleting(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for i, rids := range found {
 			if len(rids) == 0 {
 				continue
@@ -78,7 +79,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 	return n, d, err
 }
 
-func (s *Store) deleteOf(ctx context.Context, c *conn, name string, rids []int64, which memory.Selection) (d memory.Deleted, err error) {
+func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, rids []int64, which memory.Selection) (d memory.Deleted, err error) {
 	u, err := findUser(c, name)
 	if u == nil {
 		return d, err
@@ -97,8 +98,8 @@ func (s *Store) deleteOf(ctx context.Context, c *conn, name string, rids []int64
 }
 
 // deleting is a change that deletes; a dry one is taken back.
-func (s *Store) deleting(ctx context.Context, dry bool, do func(*conn) error) error {
-	err := s.change(ctx, func(c *conn) error {
+func (s *Store) deleting(ctx context.Context, dry bool, do func(*sqlitefile.Conn) error) error {
+	err := s.write(ctx, func(c *sqlitefile.Conn) error {
 		if err := do(c); err != nil || !dry {
 			return err
 		}
@@ -109,9 +110,9 @@ func (s *Store) deleting(ctx context.Context, dry bool, do func(*conn) error) er
 	}
 	if err == nil {
 		s.mu.Lock()
-		s.scrub = true
+		s.mustWipeLog = true
 		s.mu.Unlock()
-		s.writer.later()
+		s.db.RequestIdle()
 	}
 	return err
 }
@@ -120,7 +121,7 @@ func (s *Store) deleting(ctx context.Context, dry bool, do func(*conn) error) er
 func (s *Store) deleted(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.shelves, u.id)
+	delete(s.indexes, u.id)
 }
 
 // find gives the rowids of the selected memories.
@@ -138,7 +139,7 @@ func (s *Store) find(ctx context.Context, name string, which memory.Selection) (
 			return err
 		}
 		var rid int64
-		found, err := v.conn.row("SELECT rid FROM memory WHERE id = ? AND rid >> 32 = ?", []any{id[:], v.user}, &rid)
+		found, err := v.conn.QueryRow("SELECT rid FROM memory WHERE id = ? AND rid >> 32 = ?", []any{id[:], v.user}, &rid)
 		if !found {
 			return err
 		}
@@ -154,7 +155,7 @@ func (s *Store) find(ctx context.Context, name string, which memory.Selection) (
 // deletion is the memories that one change deletes.
 type deletion struct {
 	memory.Deleted
-	conn *conn
+	conn *sqlitefile.Conn
 	user *user
 	keep bool
 	// gone are the ids of the memories, snapshots the keys of those that referred to
@@ -197,7 +198,7 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 
 // session removes a session of which nothing is left: its name may tell something.
 func (x *deletion) session(name string) error {
-	return x.conn.exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
+	return x.conn.Exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
 		AND NOT EXISTS (SELECT 1 FROM memory WHERE rid BETWEEN ?1 << 32 AND ?1 << 32 | ?3 AND memory.session = session.number)`,
 		x.user.id, name, math.MaxUint32)
 }
@@ -234,7 +235,7 @@ func (x *deletion) memories(rids []int64) error {
 // row removes what the tables say of a memory.
 func (x *deletion) row(rid int64) error {
 	waits := true
-	err := x.conn.rows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
+	err := x.conn.QueryRows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
 		var key int64
 		err := scan(&key)
 		x.snapshots[key] = true
@@ -245,7 +246,7 @@ func (x *deletion) row(rid int64) error {
 		return err
 	}
 	if waits {
-		err := x.conn.exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
+		err := x.conn.Exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
 		if err != nil {
 			return err
 		}
@@ -254,7 +255,7 @@ func (x *deletion) row(rid int64) error {
 		"DELETE FROM snapshot_ref WHERE rid = ?", "DELETE FROM version WHERE rid = ?",
 		"DELETE FROM vector WHERE rid = ?", "DELETE FROM unembedded WHERE rid = ?", "DELETE FROM memory WHERE rid = ?",
 	} {
-		if err := x.conn.exec(query, rid); err != nil {
+		if err := x.conn.Exec(query, rid); err != nil {
 			return err
 		}
 	}
@@ -274,7 +275,7 @@ func (x *deletion) snapshot(key int64) error {
 			continue
 		}
 		var m memory.BaseMemory
-		found, err := x.conn.row(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, memoryColumns(&m)...)
+		found, err := x.conn.QueryRow(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, memoryColumns(&m)...)
 		if err != nil {
 			return err
 		}
@@ -297,7 +298,7 @@ func (x *deletion) snapshot(key int64) error {
 func (x *deletion) metas() error {
 	keys := map[int64]bool{}
 	for key := range x.snapshots {
-		err := x.conn.rows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
+		err := x.conn.QueryRows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
 			var meta int64
 			err := scan(&meta)
 			keys[meta] = true
@@ -328,7 +329,7 @@ func (x *deletion) meta(meta int64) error {
 		}
 		var s memory.MemorySnapshot
 		var bad error
-		found, err := x.conn.row("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
+		found, err := x.conn.QueryRow("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
 		if err := cmp.Or(err, bad); err != nil {
 			return err
 		}
@@ -349,6 +350,6 @@ func (x *deletion) meta(meta int64) error {
 // body reads the body of a snapshot or a meta snapshot.
 func (x *deletion) body(table string, key int64, decode func(value.Value) error) error {
 	var bad error
-	_, err := x.conn.row("SELECT body FROM "+table+" WHERE key = ?", []any{key}, scanJSON{func(v value.Value) { bad = decode(v) }})
+	_, err := x.conn.QueryRow("SELECT body FROM "+table+" WHERE key = ?", []any{key}, scanJSON{func(v value.Value) { bad = decode(v) }})
 	return cmp.Or(err, bad)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"slices"
 	"time"
@@ -65,7 +66,7 @@ func (ix indexer) append(docs []document) error {
 		}
 	}
 	for _, chunk := range slices.Sorted(maps.Keys(entries)) {
-		err := ix.conn.exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
+		err := ix.conn.Exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
 			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, u.id, chunk, entries[chunk])
 		if err != nil {
 			return err
@@ -76,7 +77,7 @@ func (ix indexer) append(docs []document) error {
 	return ix.add(lists)
 }
 
-// foldWait is how long other processes are waited for when nobody waits for the fold.
+// foldWait is how long other processes that write are waited for before a fold.
 const foldWait = time.Second
 
 // document is a memory in the index: its entry and its terms.
@@ -99,14 +100,14 @@ func documentOf(m *memory.BaseMemory) (d document, speaker string) {
 // documents are the n memories from a rowid on, or the first of them where all have too
 // many words. Numbers of memories that were deleted stay. speaker gives the number of a name; names are asked for in the order of the
 // memories, so that all who read them number new ones alike.
-func documents(c *conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
+func documents(c *sqlitefile.Conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
 	docs := make([]document, n)
 	for i := range docs {
 		docs[i].entry = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
 	}
 	speakers := make([]string, n)
 	words := 0
-	err := c.rows("SELECT rid, session, time, content, other FROM memory WHERE rid >= ? AND rid < ? ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
+	err := c.QueryRows("SELECT rid, session, time, content, other FROM memory WHERE rid >= ? AND rid < ? ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
 		var rid int64
 		var session int32
 		var m memory.BaseMemory
@@ -133,34 +134,31 @@ func documents(c *conn, first, n int64, speaker func(name string) (int32, error)
 	return docs, err
 }
 
-// foldLater folds the tail of a user when nobody writes.
-func (s *Store) foldLater(u *user) {
+// requestFold has the new memories of a user folded when no change waits.
+func (s *Store) requestFold(u *user) {
 	s.mu.Lock()
 	s.toFold[u.name] = true
 	s.mu.Unlock()
-	s.writer.later()
+	s.db.RequestIdle()
 }
 
-// tidy folds the tails that it was asked to, and wipes what was deleted out of the log;
-// the writer calls it.
-func (s *Store) tidy(c *conn) error {
+// tidyUp folds the memories of the users in toFold and wipes what was deleted out of the
+// log. It runs on the goroutine that writes.
+func (s *Store) tidyUp(c *sqlitefile.Conn) error {
 	s.mu.Lock()
 	users := slices.Sorted(maps.Keys(s.toFold))
 	clear(s.toFold)
-	scrub := s.scrub
-	s.scrub = false
+	mustWipeLog := s.mustWipeLog
+	s.mustWipeLog = false
 	s.mu.Unlock()
-	if scrub {
+	if mustWipeLog {
 		if err := s.wipeLog(c); err != nil {
 			return err
 		}
 	}
-	c.known.forget()
+	s.users.forget()
 	for _, name := range users {
-		if err := begin(background, c, time.Now().Add(foldWait)); err != nil {
-			return err
-		}
-		err := commit(c, func() error {
+		err := c.Transact(foldWait, func() error {
 			u, err := findUser(c, name)
 			if u == nil || err != nil {
 				return err // deleted meanwhile

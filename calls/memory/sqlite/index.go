@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"encoding/binary"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 
 // indexer changes the index of one user. The user's row is stored by the caller.
 type indexer struct {
-	conn *conn
+	conn *sqlitefile.Conn
 	user *user
 }
 
@@ -25,7 +26,7 @@ type place struct {
 // add appends postings, in the order of the table.
 func (ix indexer) add(lists map[place][]byte) error {
 	for _, at := range sortedPlaces(lists) {
-		err := ix.conn.exec(`INSERT INTO posting(user, term, chunk, data) VALUES (?, ?, ?, ?)
+		err := ix.conn.Exec(`INSERT INTO posting(user, term, chunk, data) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, ix.user.id, at.term, at.chunk, lists[at])
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func sortedPlaces[V any](lists map[place]V) []place {
 func (ix indexer) remove(gone map[place]map[uint16]bool) error {
 	for _, at := range sortedPlaces(gone) {
 		var data []byte
-		found, err := ix.conn.row("SELECT data FROM posting WHERE user = ? AND term = ? AND chunk = ?", []any{ix.user.id, at.term, at.chunk}, &data)
+		found, err := ix.conn.QueryRow("SELECT data FROM posting WHERE user = ? AND term = ? AND chunk = ?", []any{ix.user.id, at.term, at.chunk}, &data)
 		if err != nil {
 			return err
 		}
@@ -64,9 +65,9 @@ func (ix indexer) remove(gone map[place]map[uint16]bool) error {
 			}
 		}
 		if len(left) > 0 {
-			err = ix.conn.exec("UPDATE posting SET data = ? WHERE user = ? AND term = ? AND chunk = ?", left, ix.user.id, at.term, at.chunk)
+			err = ix.conn.Exec("UPDATE posting SET data = ? WHERE user = ? AND term = ? AND chunk = ?", left, ix.user.id, at.term, at.chunk)
 		} else {
-			err = ix.conn.exec("DELETE FROM posting WHERE user = ? AND term = ? AND chunk = ?", ix.user.id, at.term, at.chunk)
+			err = ix.conn.Exec("DELETE FROM posting WHERE user = ? AND term = ? AND chunk = ?", ix.user.id, at.term, at.chunk)
 		}
 		if err != nil {
 			return err
@@ -124,18 +125,18 @@ func (ix indexer) setEntries(entries map[int64]rank.Entry) error {
 	}
 	for _, chunk := range slices.Sorted(maps.Keys(byChunk)) {
 		var data []byte
-		if _, err := ix.conn.row("SELECT data FROM entry WHERE user = ? AND chunk = ?", []any{ix.user.id, chunk}, &data); err != nil {
+		if _, err := ix.conn.QueryRow("SELECT data FROM entry WHERE user = ? AND chunk = ?", []any{ix.user.id, chunk}, &data); err != nil {
 			return err
 		}
 		data = bytes.Clone(data)
 		for _, seq := range byChunk[chunk] {
 			at := int(seq&(entryChunk-1)) * entrySize
 			if at+entrySize > len(data) {
-				return errBlob
+				return errIndex
 			}
 			copy(data[at:], appendEntry(nil, entries[seq]))
 		}
-		if err := ix.conn.exec("UPDATE entry SET data = ? WHERE user = ? AND chunk = ?", data, ix.user.id, chunk); err != nil {
+		if err := ix.conn.Exec("UPDATE entry SET data = ? WHERE user = ? AND chunk = ?", data, ix.user.id, chunk); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"time"
 
@@ -36,14 +37,14 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 	}
 	// Most of the time there is none: no need to write for that.
 	waiting := false
-	err = s.look(ctx, func(c *conn) error {
-		waiting, err = c.row("SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE waits AND fresh > 0) OR EXISTS (SELECT 1 FROM category)", nil, new(int))
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		waiting, err = c.QueryRow("SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE waits AND fresh > 0) OR EXISTS (SELECT 1 FROM category)", nil, new(int))
 		return err
 	})
 	if err != nil || !waiting {
 		return nil, err
 	}
-	err = s.change(ctx, func(c *conn) (err error) {
+	err = s.write(ctx, func(c *sqlitefile.Conn) (err error) {
 		if job, err = claimSession(c, &claim); job == nil && err == nil {
 			job, err = claimCategory(c, &claim)
 		}
@@ -64,7 +65,7 @@ func ripe(c *memory.Claim, enough int, idle time.Duration) (condition string, ar
 	return condition, args
 }
 
-func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
+func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) {
 	condition, args := ripe(claim, claim.Memories, claim.Idle)
 	condition = "waits AND " + condition
 	for {
@@ -73,7 +74,7 @@ func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
 		var after int64
 		// In the order of the index of those that wait: to look for the oldest would read
 		// them all each time.
-		found, err := c.row("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY user, number LIMIT 1", args,
+		found, err := c.QueryRow("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY user, number LIMIT 1", args,
 			&t.user, &t.number, &job.Session, &after, &job.Attempts)
 		if !found {
 			return nil, err
@@ -82,20 +83,20 @@ func claimSession(c *conn, claim *memory.Claim) (*memory.Job, error) {
 			return nil, err
 		}
 		if len(job.Memories) == 0 { // their count was wrong
-			if err := c.exec("UPDATE session SET fresh = 0, waits = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
+			if err := c.Exec("UPDATE session SET fresh = 0, waits = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		job.User, job.Token = job.Memories[0].Context.UserID, t.String()
-		return job, c.exec("UPDATE session SET not_before = ? WHERE user = ? AND number = ?", t.until, t.user, t.number)
+		return job, c.Exec("UPDATE session SET not_before = ? WHERE user = ? AND number = ?", t.until, t.user, t.number)
 	}
 }
 
 // freshMemories are the oldest memories of a session that no snapshot has.
-func freshMemories(c *conn, t token, after int64) (list []memory.BaseMemory, err error) {
+func freshMemories(c *sqlitefile.Conn, t token, after int64) (list []memory.BaseMemory, err error) {
 	u := user{id: t.user}
-	err = c.rows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)
+	err = c.QueryRows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)
 		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.number, memory.MaxJob}, func(scan func(...any) error) error {
 		var m memory.BaseMemory
 		err := scan(memoryColumns(&m)...)
@@ -105,17 +106,17 @@ func freshMemories(c *conn, t token, after int64) (list []memory.BaseMemory, err
 	return list, err
 }
 
-func claimCategory(c *conn, claim *memory.Claim) (*memory.Job, error) {
+func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) {
 	// Snapshots wait for company however long it takes.
 	condition, args := ripe(claim, claim.Snapshots, math.MaxInt64)
 	t := token{number: noSession, until: claim.Now.Add(claim.Lease).UnixMilli()}
 	job := &memory.Job{}
-	found, err := c.row("SELECT user, name, attempts, (SELECT name FROM user WHERE id = user) FROM category WHERE "+condition+" ORDER BY last, user, name LIMIT 1", args,
+	found, err := c.QueryRow("SELECT user, name, attempts, (SELECT name FROM user WHERE id = user) FROM category WHERE "+condition+" ORDER BY last, user, name LIMIT 1", args,
 		&t.user, &t.category, &job.Attempts, &job.User)
 	if !found {
 		return nil, err
 	}
-	err = c.rows(`SELECT body FROM snapshot s WHERE user = ? AND category = ? AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = s.key)
+	err = c.QueryRows(`SELECT body FROM snapshot s WHERE user = ? AND category = ? AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = s.key)
 		ORDER BY number LIMIT ?`, []any{t.user, t.category, memory.MaxJob}, func(scan func(...any) error) error {
 		var x memory.MemorySnapshot
 		var bad error
@@ -129,7 +130,7 @@ func claimCategory(c *conn, claim *memory.Claim) (*memory.Job, error) {
 		return nil, err
 	}
 	job.Category, job.Token = job.Snapshots[0].Category, t.String()
-	return job, c.exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.until, t.user, t.category)
+	return job, c.Exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.until, t.user, t.category)
 }
 
 // Complete saves what a job has made. When its time was over, or some of what it was
@@ -143,7 +144,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		if mine, err := t.settle(c, 0, 0); !mine {
 			return err
 		}
@@ -163,7 +164,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 			if err != nil {
 				return err
 			}
-			if err := c.exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.user, t.number); err != nil {
+			if err := c.Exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.user, t.number); err != nil {
 				return err
 			}
 		} else if err := putMeta(c, u, *job.Meta); err != nil {
@@ -174,13 +175,13 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 }
 
 // allThere says that nothing that a job was made of has been deleted since.
-func allThere(c *conn, job *memory.Job) (bool, error) {
+func allThere(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
 	there := func(table string, kind memory.Kind, id string) (bool, error) {
 		u, err := memory.UUIDOf(kind, id)
 		if err != nil {
 			return false, err
 		}
-		return c.row("SELECT 1 FROM "+table+" WHERE id = ?", []any{u[:]}, new(int))
+		return c.QueryRow("SELECT 1 FROM "+table+" WHERE id = ?", []any{u[:]}, new(int))
 	}
 	for i := range job.Memories {
 		if ok, err := there("memory", memory.MemoryID, job.Memories[i].ID); !ok {
@@ -201,19 +202,19 @@ func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) 
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		_, err := t.settle(c, until.UnixMilli(), job.Attempts+1)
 		return err
 	})
 }
 
 // settle ends the reservation; mine is false when it was over.
-func (t token) settle(c *conn, notBefore int64, attempts int) (mine bool, err error) {
+func (t token) settle(c *sqlitefile.Conn, notBefore int64, attempts int) (mine bool, err error) {
 	var n int64
 	if t.number == noSession {
-		n, err = c.change("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.user, t.category, t.until)
+		n, err = c.ExecCount("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.user, t.category, t.until)
 	} else {
-		n, err = c.change("UPDATE session SET not_before = ?, attempts = ? WHERE user = ? AND number = ? AND not_before = ?", notBefore, attempts, t.user, t.number, t.until)
+		n, err = c.ExecCount("UPDATE session SET not_before = ?, attempts = ? WHERE user = ? AND number = ? AND not_before = ?", notBefore, attempts, t.user, t.number, t.until)
 	}
 	return n > 0, err
 }

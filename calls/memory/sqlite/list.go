@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"iter"
 	"math"
 	"slices"
@@ -20,9 +21,9 @@ func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory
 	if err != nil {
 		return nil, err
 	}
-	err = s.look(ctx, func(c *conn) error {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		var x memory.BaseMemory
-		found, err := c.row(selectMemory+" WHERE m.id = ?", []any{u[:]}, memoryColumns(&x)...)
+		found, err := c.QueryRow(selectMemory+" WHERE m.id = ?", []any{u[:]}, memoryColumns(&x)...)
 		if found {
 			m = &x
 		}
@@ -37,8 +38,8 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	if err != nil {
 		return nil, err
 	}
-	err = s.look(ctx, func(c *conn) error {
-		return c.rows("SELECT body FROM version JOIN memory USING (rid) WHERE id = ? ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows("SELECT body FROM version JOIN memory USING (rid) WHERE id = ? ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
 			var m memory.BaseMemory
 			var bad error
 			err := scan(scanJSON{func(v value.Value) { bad = m.DecodeValue(v) }})
@@ -103,7 +104,7 @@ func (s *Store) memoriesOf(ctx context.Context, name string, which memory.Select
 	u := user{id: id}
 	for part := range slices.Chunk(seqs, together) {
 		var list []memory.BaseMemory
-		err := s.look(ctx, func(c *conn) error {
+		err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 			for _, seq := range part {
 				m, err := loadMemory(c, u.rid(int64(seq)))
 				if err != nil {
@@ -180,7 +181,7 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 	}
 	from, until, name, one := int64(0), int64(math.MaxInt64), "", false
 	name, one = users.One()
-	err = s.look(ctx, func(c *conn) error {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		if one {
 			u, err := findUser(c, name)
 			if u == nil {
@@ -207,7 +208,7 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 				(SELECT count(*) FROM unembedded WHERE rid BETWEEN ? AND ?)`, []any{from, until, from, until}, []any{&st.Vectors, &st.Unembedded}},
 			{"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, []any{&st.Bytes}},
 		} {
-			if _, err := c.row(q.query, q.args, q.dest...); err != nil {
+			if _, err := c.QueryRow(q.query, q.args, q.dest...); err != nil {
 				return err
 			}
 		}
@@ -215,7 +216,7 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 			st.Oldest, st.Newest = time.UnixMilli(*oldest).UTC(), time.UnixMilli(*newest).UTC()
 		}
 		if one {
-			_, err := c.row("SELECT coalesce(sum(length(content)), 0) FROM memory WHERE rid BETWEEN ? AND ?", bounds, &st.Bytes)
+			_, err := c.QueryRow("SELECT coalesce(sum(length(content)), 0) FROM memory WHERE rid BETWEEN ? AND ?", bounds, &st.Bytes)
 			return err
 		}
 		return nil

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"log/slog"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -18,8 +19,8 @@ const tellEvery = 10 * foldedAtOnce
 func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	var old []string
 	var memories int
-	err := s.read.read(ctx, func(c *conn) error {
-		return c.rows("SELECT name, "+nextNumber+", analysis FROM user WHERE analysis <> ? ORDER BY id", []any{rank.AnalysisVersion}, func(scan func(...any) error) error {
+	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows("SELECT name, "+nextNumber+", analysis FROM user WHERE analysis <> ? ORDER BY id", []any{rank.AnalysisVersion}, func(scan func(...any) error) error {
 			var name string
 			var n, analysis int
 			if err := scan(&name, &n, &analysis); err != nil {
@@ -38,13 +39,13 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	log = log.With("file", s.file, "of", memories)
+	log = log.With("file", s.File(), "of", memories)
 	if memories > 0 {
 		log.Warn("memories of an older version are indexed anew")
 	}
 	done := 0
 	for _, name := range old {
-		err := s.change(ctx, func(c *conn) error {
+		err := s.write(ctx, func(c *sqlitefile.Conn) error {
 			u, err := readUser(c, name)
 			if u == nil || err != nil || u.analysis >= rank.AnalysisVersion {
 				return err // another process was faster
@@ -72,7 +73,7 @@ type reindexing struct {
 func (r *reindexing) run(ctx context.Context) error {
 	u, c := r.user, r.conn
 	for _, query := range []string{"DELETE FROM posting WHERE user = ?", "DELETE FROM entry WHERE user = ?", "DELETE FROM speaker WHERE user = ?"} {
-		if err := c.exec(query, u.id); err != nil {
+		if err := c.Exec(query, u.id); err != nil {
 			return err
 		}
 	}
@@ -97,13 +98,13 @@ func (r *reindexing) run(ctx context.Context) error {
 	if err := u.store(c); err != nil {
 		return err
 	}
-	return c.exec("UPDATE user SET analysis = ? WHERE id = ?", rank.AnalysisVersion, u.id)
+	return c.Exec("UPDATE user SET analysis = ? WHERE id = ?", rank.AnalysisVersion, u.id)
 }
 
 // extras puts the words of snapshots back into the index.
 func (r *reindexing) extras(table string, kind memory.Kind) error {
 	lists := map[place][]byte{}
-	err := r.conn.rows("SELECT number, body FROM "+table+" WHERE user = ? ORDER BY number", []any{r.user.id}, func(scan func(...any) error) error {
+	err := r.conn.QueryRows("SELECT number, body FROM "+table+" WHERE user = ? ORDER BY number", []any{r.user.id}, func(scan func(...any) error) error {
 		var number int64
 		var body value.Value
 		if err := scan(&number, scanJSON{func(v value.Value) { body = v }}); err != nil {

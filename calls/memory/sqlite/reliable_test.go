@@ -227,7 +227,7 @@ func TestReadOnly(t *testing.T) {
 // TestOtherDatabases: a file of another program or of a newer version is left alone.
 func TestOtherDatabases(t *testing.T) {
 	for want, change := range map[string]string{
-		"not a memory store": "CREATE TABLE x(y)", "newer version": "PRAGMA application_id = 0x636e6d6d; PRAGMA user_version = 99",
+		"database of another program": "CREATE TABLE x(y)", "newer version": "PRAGMA application_id = 0x636e6d6d; PRAGMA user_version = 99",
 	} {
 		dir := t.TempDir()
 		edit(t, dir, change)

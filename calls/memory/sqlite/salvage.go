@@ -2,16 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
@@ -23,8 +20,7 @@ import (
 // at once.
 type Damaged struct {
 	file string
-	db   *sql.DB
-	conn *conn
+	conn *sqlitefile.Salvage
 	// Lost counts the unreadable places found so far.
 	Lost int
 
@@ -41,31 +37,24 @@ var _ memory.Lister = (*Damaged)(nil)
 func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 	d := &Damaged{file: filepath.Join(dir, FileName), users: map[int64]string{}, sessions: map[[2]int64]string{}}
 	if _, err := os.Stat(d.file); err != nil {
-		return nil, explain(d.file, "opening", err)
+		return nil, explainUnreadable(d.file, err)
 	}
 	var err error
-	// With a schema that could be written, SQLite also reads a file whose end is missing.
-	if d.db, err = sqlitefile.OpenUnchanged(d.file, time.Minute, "writable_schema(1)", "query_only(1)"); err != nil {
-		return nil, explain(d.file, "opening", err)
+	d.conn, err = sqlitefile.OpenSalvage(ctx, d.file)
+	if err != nil {
+		return nil, explainUnreadable(d.file, err)
 	}
-	c, err := d.db.Conn(ctx)
-	if err == nil {
-		d.conn = &conn{sql: c, stmts: map[string]*sql.Stmt{}}
-		_, err = d.conn.row("SELECT count(*) FROM sqlite_schema", nil, new(int))
-	}
-	if err == nil {
-		return d, nil
-	}
-	_ = d.db.Close() // err says more
-	if code := sqlitefile.CodeOf(err); code == sqlitefile.Corrupt || code == sqlitefile.NotADB {
-		return nil, calls.Errorf(calls.Internal, "opening the memory store %s: %w", d.file, err).
-			WithHint("the beginning of the file is destroyed, so nothing of it can be read: move it away, and import an export or the mirror")
-	}
-	return nil, explain(d.file, "opening", err)
+	return d, nil
+}
+
+// explainUnreadable is the error of a file of which nothing can be salvaged.
+func explainUnreadable(file string, err error) error {
+	return sqlitefile.Explain(storeName, file, "opening",
+		"the beginning of the file is destroyed, so nothing of it can be read: move it away, and import an export or the mirror", err)
 }
 
 // Close closes the file.
-func (d *Damaged) Close() error { return errors.Join(d.conn.close(), d.db.Close()) }
+func (d *Damaged) Close() error { return d.conn.Close() }
 
 // maxProbes bounds the attempts to read around the damaged places of a table.
 const maxProbes = 1 << 16
@@ -75,7 +64,7 @@ const maxProbes = 1 << 16
 func (d *Damaged) scanRange(ctx context.Context, query string, lo, hi int64, row func(scan func(...any) error) (key int64, err error)) error {
 	last := lo - 1
 	stopped := false
-	err := d.conn.rows(query, []any{lo, hi}, func(scan func(...any) error) error {
+	err := d.conn.QueryRows(query, []any{lo, hi}, func(scan func(...any) error) error {
 		key, err := row(scan)
 		last = max(last, key)
 		stopped = errors.Is(err, errStop)

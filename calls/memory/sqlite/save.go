@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -37,9 +38,9 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 		}
 	}
 	saved := make([]memory.Saved, len(list))
-	err := s.save(ctx, func(c *conn) error {
+	err := s.db.Write(ctx, func(c *sqlitefile.Conn) error {
 		batch := &batch{store: s, conn: c, now: now, users: map[string]*user{}}
-		if err := c.known.check(c); err != nil {
+		if err := s.users.refresh(c); err != nil {
 			return err
 		}
 		for i := range ready {
@@ -88,7 +89,7 @@ func hashOf(m *memory.BaseMemory) int64 {
 // batch is the memories that are saved in one change.
 type batch struct {
 	store *Store
-	conn  *conn
+	conn  *sqlitefile.Conn
 	now   time.Time
 	users map[string]*user
 }
@@ -97,7 +98,7 @@ func (b *batch) user(name string) (*user, error) {
 	if u := b.users[name]; u != nil {
 		return u, nil
 	}
-	u := b.conn.known.users[name]
+	u := b.store.users.byName[name]
 	if u == nil {
 		var err error
 		if u, err = makeUser(b.conn, name); err != nil {
@@ -116,7 +117,7 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	}
 	if p.given {
 		var rid int64
-		found, err := b.conn.row("SELECT rid FROM memory WHERE id = ?", []any{p.uuid[:]}, &rid)
+		found, err := b.conn.QueryRow("SELECT rid FROM memory WHERE id = ?", []any{p.uuid[:]}, &rid)
 		if err != nil {
 			return saved, err
 		}
@@ -138,13 +139,13 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 		return saved, err
 	}
 	rid := u.rid(u.n)
-	err = b.conn.exec("INSERT INTO memory(rid, id, session, time, saved, content, other, extra, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	err = b.conn.Exec("INSERT INTO memory(rid, id, session, time, saved, content, other, extra, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		rid, p.uuid[:], in.number, p.Timestamp.UnixMilli(), b.now.UnixMilli(), p.Content, p.other, p.extra, p.hash)
 	if err != nil {
 		return saved, err
 	}
 	if u.embeds {
-		if err := b.conn.exec("INSERT INTO unembedded(rid) VALUES (?)", rid); err != nil {
+		if err := b.conn.Exec("INSERT INTO unembedded(rid) VALUES (?)", rid); err != nil {
 			return saved, err
 		}
 	}
@@ -159,7 +160,7 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 // duplicate is the id of a memory that is the same; "" where there is none.
 func (b *batch) duplicate(p *prepared) (id string, err error) {
 	var rids []int64
-	err = b.conn.rows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.hash}, func(scan func(...any) error) error {
+	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.hash}, func(scan func(...any) error) error {
 		var rid int64
 		err := scan(&rid)
 		rids = append(rids, rid)
@@ -210,17 +211,17 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 		return "", err
 	}
 	if u.embeds && old.EmbeddedText() != p.EmbeddedText() {
-		if err := b.conn.exec("DELETE FROM vector WHERE rid = ?", rid); err != nil {
+		if err := b.conn.Exec("DELETE FROM vector WHERE rid = ?", rid); err != nil {
 			return "", err
 		}
-		if err := b.conn.exec("INSERT OR REPLACE INTO unembedded(rid) VALUES (?)", rid); err != nil {
+		if err := b.conn.Exec("INSERT OR REPLACE INTO unembedded(rid) VALUES (?)", rid); err != nil {
 			return "", err
 		}
 	}
-	if err := b.conn.exec("INSERT INTO version(rid, body) VALUES (?, ?)", rid, value.Must(*old).JSON()); err != nil {
+	if err := b.conn.Exec("INSERT INTO version(rid, body) VALUES (?, ?)", rid, value.Must(*old).JSON()); err != nil {
 		return "", err
 	}
-	err = b.conn.exec("UPDATE memory SET session = ?, time = ?, content = ?, other = ?, extra = ?, hash = ? WHERE rid = ?",
+	err = b.conn.Exec("UPDATE memory SET session = ?, time = ?, content = ?, other = ?, extra = ?, hash = ? WHERE rid = ?",
 		in.number, p.Timestamp.UnixMilli(), p.Content, p.other, p.extra, p.hash, rid)
 	u.generation++
 	u.changed = true
@@ -233,12 +234,12 @@ func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, to *session) er
 	if err != nil || from == to {
 		return err
 	}
-	if summed, err := b.conn.row("SELECT 1 FROM snapshot_ref WHERE rid = ?", []any{rid}, new(int)); summed || err != nil {
+	if summed, err := b.conn.QueryRow("SELECT 1 FROM snapshot_ref WHERE rid = ?", []any{rid}, new(int)); summed || err != nil {
 		return err
 	}
 	from.fresh--
 	to.fresh++
-	return b.conn.exec("UPDATE session SET after = min(after, ?) WHERE user = ? AND number = ?", rid, u.id, to.number)
+	return b.conn.Exec("UPDATE session SET after = min(after, ?) WHERE user = ? AND number = ?", rid, u.id, to.number)
 }
 
 func (b *batch) finish() error {
@@ -253,7 +254,7 @@ func (b *batch) finish() error {
 			return err
 		}
 		if u.n-u.folded >= foldAt || u.long && u.n > u.folded {
-			b.store.foldLater(u)
+			b.store.requestFold(u)
 		}
 		for _, in := range u.sessions {
 			if in.fresh == 0 {
@@ -263,15 +264,15 @@ func (b *batch) finish() error {
 				return err
 			}
 		}
-		b.conn.known.add(u)
+		b.store.users.add(u)
 	}
 	return nil
 }
 
 // loadMemory gives nil where there is none.
-func loadMemory(c *conn, rid int64) (*memory.BaseMemory, error) {
+func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 	var m memory.BaseMemory
-	found, err := c.row(selectMemory+" WHERE rid = ?", []any{rid}, memoryColumns(&m)...)
+	found, err := c.QueryRow(selectMemory+" WHERE rid = ?", []any{rid}, memoryColumns(&m)...)
 	if !found {
 		return nil, err
 	}

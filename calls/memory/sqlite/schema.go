@@ -152,4 +152,4 @@ ALTER TABLE user DROP COLUMN n;
 `}
 
 // layout is that of the file.
-var layout = sqlitefile.Form{ApplicationID: applicationID, Migrations: migrations}
+var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: migrations}

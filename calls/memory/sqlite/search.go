@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -11,10 +12,10 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
-// view is a shelf during one read.
+// view is a userIndex during one read.
 type view struct {
-	*shelf
-	conn *conn
+	*userIndex
+	conn *sqlitefile.Conn
 }
 
 var _ memory.Shelf = (*view)(nil)
@@ -26,7 +27,7 @@ func (v *view) Index() *rank.Index { return v.index }
 func (v *view) SessionNumber(name string) int32 {
 	number := int32(rank.None)
 	if name != "" {
-		_, _ = v.conn.row("SELECT number FROM session WHERE user = ? AND name = ?", []any{v.user, name}, &number)
+		_, _ = v.conn.QueryRow("SELECT number FROM session WHERE user = ? AND name = ?", []any{v.user, name}, &number)
 	}
 	return number
 }
@@ -50,7 +51,7 @@ func (v *view) lists(ctx context.Context, query, term string, to []rank.Posting)
 	if err := ctx.Err(); err != nil {
 		return to, err
 	}
-	err := v.conn.rows(query, []any{v.user, term}, func(scan func(...any) error) error {
+	err := v.conn.QueryRows(query, []any{v.user, term}, func(scan func(...any) error) error {
 		var chunk uint32
 		var b sql.RawBytes
 		err := scan(&chunk, &b)
@@ -69,7 +70,7 @@ func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, erro
 			return nil, err
 		}
 		if m == nil {
-			return nil, errBlob
+			return nil, errIndex
 		}
 		list[i] = *m
 	}
@@ -104,8 +105,8 @@ func (s *Store) names(ctx context.Context, users memory.Users) (names []string, 
 	if name, one := users.One(); one {
 		return []string{name}, nil
 	}
-	err = s.look(ctx, func(c *conn) error {
-		return c.rows("SELECT name FROM user", nil, func(scan func(...any) error) error {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows("SELECT name FROM user", nil, func(scan func(...any) error) error {
 			var name string
 			err := scan(&name)
 			names = append(names, name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -13,9 +14,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxCached is how much of all users stays in the heap, in bytes: a million memories
+// maxIndexed is how much of all users stays in the heap, in bytes: a million memories
 // and more.
-const maxCached = 100 << 20
+const maxIndexed = 100 << 20
 
 // What an entry and a word of the tail take of that, about.
 const (
@@ -23,9 +24,9 @@ const (
 	wordCost  = 16
 )
 
-// shelf is what this process knows of one user's memories apart from their words,
+// userIndex is what this process knows of one user's memories apart from their words,
 // and the words of the tail. It is kept up to date with what is read.
-type shelf struct {
+type userIndex struct {
 	user int64
 
 	mu sync.RWMutex
@@ -43,8 +44,8 @@ type tailWord struct {
 
 var wordSeed = maphash.MakeSeed()
 
-// cost is what a shelf takes of maxCached.
-func (sh *shelf) cost() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
+// cost is what a userIndex takes of maxIndexed.
+func (sh *userIndex) cost() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
 
 // roomToGrow is for how many entries more there is room at most: the next memory should
 // not copy them all.
@@ -65,8 +66,8 @@ func (s state) behind(o state) bool {
 func (s *Store) with(ctx context.Context, name string, f func(*view) error) error {
 	for again := true; again; {
 		again = false
-		err := s.look(ctx, func(c *conn) error {
-			sh, seen, err := s.shelf(c, name)
+		err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+			sh, seen, err := s.userIndex(c, name)
 			if sh == nil {
 				return err
 			}
@@ -88,12 +89,12 @@ func (s *Store) with(ctx context.Context, name string, f func(*view) error) erro
 	return nil
 }
 
-// shelf gives the shelf of a user and how the file says they stand; nil where there
+// userIndex gives the userIndex of a user and how the file says they stand; nil where there
 // is no such user.
-func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
+func (s *Store) userIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen state, err error) {
 	var id int64
 	var analysis int
-	found, err := c.row("SELECT id, "+nextNumber+", folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
+	found, err := c.QueryRow("SELECT id, "+nextNumber+", folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
 		&id, &seen.n, &seen.folded, &seen.extras, &seen.generation, &analysis)
 	if !found {
 		return nil, seen, err
@@ -103,10 +104,10 @@ func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh = s.shelves[id]; sh == nil {
+	if sh = s.indexes[id]; sh == nil {
 		s.evict(seen.n * entryCost)
-		sh = &shelf{user: id}
-		s.shelves[id] = sh
+		sh = &userIndex{user: id}
+		s.indexes[id] = sh
 	}
 	return sh, seen, nil
 }
@@ -114,12 +115,12 @@ func (s *Store) shelf(c *conn, name string) (sh *shelf, seen state, err error) {
 // evict drops shelves until there is room for so many bytes, but none that is being
 // read.
 func (s *Store) evict(room int64) {
-	for id, sh := range s.shelves {
+	for id, sh := range s.indexes {
 		if !sh.mu.TryRLock() {
 			continue
 		}
-		if cost := sh.cost(); room+cost > s.cached {
-			delete(s.shelves, id)
+		if cost := sh.cost(); room+cost > s.maxIndexed {
+			delete(s.indexes, id)
 		} else {
 			room += cost
 		}
@@ -127,8 +128,8 @@ func (s *Store) evict(room int64) {
 	}
 }
 
-// sync brings the shelf to the state of the file, unless it is ahead of it.
-func (sh *shelf) sync(ctx context.Context, c *conn, seen state) error {
+// sync brings the userIndex to the state of the file, unless it is ahead of it.
+func (sh *userIndex) sync(ctx context.Context, c *sqlitefile.Conn, seen state) error {
 	sh.mu.RLock()
 	known := sh.state == seen || seen.behind(sh.state)
 	sh.mu.RUnlock()
@@ -148,7 +149,7 @@ func (sh *shelf) sync(ctx context.Context, c *conn, seen state) error {
 	return nil
 }
 
-func (sh *shelf) update(ctx context.Context, c *conn, seen state) error {
+func (sh *userIndex) update(ctx context.Context, c *sqlitefile.Conn, seen state) error {
 	if sh.index == nil || sh.generation != seen.generation {
 		return sh.load(ctx, c, seen)
 	}
@@ -166,7 +167,7 @@ func (sh *shelf) update(ctx context.Context, c *conn, seen state) error {
 }
 
 // readNew reads the memories that were saved since the last look.
-func (sh *shelf) readNew(c *conn, seen state) error {
+func (sh *userIndex) readNew(c *sqlitefile.Conn, seen state) error {
 	if sh.n == seen.n {
 		return nil
 	}
@@ -187,7 +188,7 @@ func (sh *shelf) readNew(c *conn, seen state) error {
 }
 
 // dropTail forgets the words of memories below a number: they are in the postings.
-func (sh *shelf) dropTail(folded int64) {
+func (sh *userIndex) dropTail(folded int64) {
 	sh.tail = slices.DeleteFunc(sh.tail, func(w tailWord) bool { return int64(w.posting.Seq()) < folded })
 	if len(sh.tail) == 0 {
 		sh.tail = nil
@@ -195,13 +196,13 @@ func (sh *shelf) dropTail(folded int64) {
 }
 
 // load reads everything anew.
-func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
+func (sh *userIndex) load(ctx context.Context, c *sqlitefile.Conn, seen state) error {
 	entries, err := readEntries(c, sh.user, 0, seen.folded)
 	if err != nil {
 		return err
 	}
 	if int64(len(entries)) != seen.folded {
-		return errBlob
+		return errIndex
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -218,11 +219,11 @@ func (sh *shelf) load(ctx context.Context, c *conn, seen state) error {
 
 // readEntries reads the entries of the postings, from a number on. until is how many
 // there are.
-func readEntries(c *conn, user, from, until int64) (entries []rank.Entry, err error) {
+func readEntries(c *sqlitefile.Conn, user, from, until int64) (entries []rank.Entry, err error) {
 	first := from >> entryBits
 	n := max(until-first<<entryBits, 0)
 	entries = make([]rank.Entry, 0, n+min(n/8+8, roomToGrow))
-	err = c.rows("SELECT data FROM entry WHERE user = ? AND chunk >= ? ORDER BY chunk", []any{user, first}, func(scan func(...any) error) error {
+	err = c.QueryRows("SELECT data FROM entry WHERE user = ? AND chunk >= ? ORDER BY chunk", []any{user, first}, func(scan func(...any) error) error {
 		var b sql.RawBytes
 		if err := scan(&b); err != nil {
 			return err
@@ -235,8 +236,8 @@ func readEntries(c *conn, user, from, until int64) (entries []rank.Entry, err er
 	return entries[min(int(from-first<<entryBits), len(entries)):], err
 }
 
-func (sh *shelf) readSpeakers(c *conn) error {
-	return c.rows("SELECT name FROM speaker WHERE user = ? AND number >= ? ORDER BY number", []any{sh.user, len(sh.index.Speakers)}, func(scan func(...any) error) error {
+func (sh *userIndex) readSpeakers(c *sqlitefile.Conn) error {
+	return c.QueryRows("SELECT name FROM speaker WHERE user = ? AND number >= ? ORDER BY number", []any{sh.user, len(sh.index.Speakers)}, func(scan func(...any) error) error {
 		var name string
 		err := scan(&name)
 		sh.index.Speakers = append(sh.index.Speakers, name)
@@ -245,9 +246,9 @@ func (sh *shelf) readSpeakers(c *conn) error {
 }
 
 // readTail reads memories that are not in the postings.
-func (sh *shelf) readTail(c *conn, from, until int64) error {
+func (sh *userIndex) readTail(c *sqlitefile.Conn, from, until int64) error {
 	if until-from > 2*maxTail {
-		return errBlob // rowids that nobody gave
+		return errIndex // rowids that nobody gave
 	}
 	u := user{id: sh.user}
 	for from < until {
@@ -272,7 +273,7 @@ func (sh *shelf) readTail(c *conn, from, until int64) error {
 }
 
 // speaker is the number of a speaker: of a new one, that which folding will give it.
-func (sh *shelf) speaker(name string) (int32, error) {
+func (sh *userIndex) speaker(name string) (int32, error) {
 	number := slices.Index(sh.index.Speakers, name)
 	if number < 0 {
 		number = len(sh.index.Speakers)
@@ -282,14 +283,14 @@ func (sh *shelf) speaker(name string) (int32, error) {
 }
 
 // readExtras reads the snapshots from a number on.
-func (sh *shelf) readExtras(c *conn, from int64) error {
+func (sh *userIndex) readExtras(c *sqlitefile.Conn, from int64) error {
 	type extra struct {
 		number int64
 		rank.Extra
 	}
 	var found []extra
 	refs := func(query string, key int64) (list []uint32, err error) {
-		err = c.rows(query, []any{key}, func(scan func(...any) error) error {
+		err = c.QueryRows(query, []any{key}, func(scan func(...any) error) error {
 			var rid int64
 			err := scan(&rid)
 			list = append(list, uint32(rid))
@@ -300,7 +301,7 @@ func (sh *shelf) readExtras(c *conn, from int64) error {
 	read := func(query, refsQuery string, kind memory.Kind, weight float64, text func(value.Value) (string, error)) error {
 		var keys []int64
 		start := len(found)
-		err := c.rows(query, []any{sh.user, from}, func(scan func(...any) error) error {
+		err := c.QueryRows(query, []any{sh.user, from}, func(scan func(...any) error) error {
 			x := extra{Extra: rank.Extra{Weight: weight}}
 			var key int64
 			var body value.Value

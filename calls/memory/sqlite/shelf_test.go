@@ -20,7 +20,7 @@ func TestEvict(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s.cached = 25 * (entryCost + 2*wordCost)
+	s.maxIndexed = 25 * (entryCost + 2*wordCost)
 	for round := range 2 {
 		for u := range 9 {
 			user := fmt.Sprint("user", u)
@@ -35,7 +35,7 @@ func TestEvict(t *testing.T) {
 			if found, err := s.Search(t.Context(), q); err != nil || len(found.Memories) == 0 || found.Memories[0].Memory.Content != q.Text {
 				t.Errorf("%+v, %v", found, err)
 			}
-			if n := len(s.shelves); n > 3 {
+			if n := len(s.indexes); n > 3 {
 				t.Errorf("%d shelves stay", n)
 			}
 		}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"iter"
 	"slices"
 
@@ -17,7 +18,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySn
 	if err := x.Normalize(now); err != nil {
 		return err
 	}
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		u, err := makeUser(c, user)
 		if err != nil {
 			return err
@@ -34,7 +35,7 @@ func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.Meta
 	if err := x.Normalize(s.clock()); err != nil {
 		return err
 	}
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		u, err := makeUser(c, user)
 		if err != nil {
 			return err
@@ -57,7 +58,7 @@ type extra struct {
 
 // put stores the row and the words of an extra, in place of an old one. Its
 // references are gone then.
-func (x *extra) put(c *conn, u *user) (key int64, err error) {
+func (x *extra) put(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
 		return 0, err
@@ -70,11 +71,11 @@ func (x *extra) put(c *conn, u *user) (key int64, err error) {
 	if key != 0 {
 		at = key
 	}
-	err = c.exec("INSERT INTO "+x.table+"(key, id, user, number, category, body) VALUES (?, ?, ?, ?, ?, ?)", at, id[:], u.id, u.extras, memory.CategoryKey(x.category), x.body)
+	err = c.Exec("INSERT INTO "+x.table+"(key, id, user, number, category, body) VALUES (?, ?, ?, ?, ?, ?)", at, id[:], u.id, u.extras, memory.CategoryKey(x.category), x.body)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := c.row("SELECT last_insert_rowid()", nil, &key); err != nil {
+	if _, err := c.QueryRow("SELECT last_insert_rowid()", nil, &key); err != nil {
 		return 0, err
 	}
 	lists := map[place][]byte{}
@@ -86,14 +87,14 @@ func (x *extra) put(c *conn, u *user) (key int64, err error) {
 
 // remove takes the extra of that id away, and gives the key that it had; 0 where
 // there is none. Another user's is refused.
-func (x *extra) remove(c *conn, u *user) (key int64, err error) {
+func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
 		return 0, err
 	}
 	var owner, number int64
 	var body value.Value
-	found, err := c.row("SELECT key, user, number, body FROM "+x.table+" WHERE id = ?", []any{id[:]}, &key, &owner, &number, scanJSON{func(v value.Value) { body = v }})
+	found, err := c.QueryRow("SELECT key, user, number, body FROM "+x.table+" WHERE id = ?", []any{id[:]}, &key, &owner, &number, scanJSON{func(v value.Value) { body = v }})
 	if !found {
 		return 0, err
 	}
@@ -116,12 +117,12 @@ func (x *extra) remove(c *conn, u *user) (key int64, err error) {
 	if x.table == "snapshot" {
 		err = unlink(c, u, key)
 	} else {
-		err = c.exec("DELETE FROM meta_ref WHERE meta = ?", key)
+		err = c.Exec("DELETE FROM meta_ref WHERE meta = ?", key)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return key, c.exec("DELETE FROM "+x.table+" WHERE key = ?", key)
+	return key, c.Exec("DELETE FROM "+x.table+" WHERE key = ?", key)
 }
 
 func textOf(kind memory.Kind, body value.Value) (string, error) {
@@ -135,7 +136,7 @@ func textOf(kind memory.Kind, body value.Value) (string, error) {
 	return x.Text(), err
 }
 
-func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
+func putSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64) error {
 	x := &extra{"snapshot", memory.SnapshotID, s.ID, s.Category, value.Must(s).JSON(), s.Text()}
 	key, err := x.put(c, u)
 	if err != nil {
@@ -150,7 +151,7 @@ func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
 			return err
 		}
 	}
-	err = c.exec("INSERT INTO category(user, name, fresh, last) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET last = excluded.last", u.id, memory.CategoryKey(s.Category), now)
+	err = c.Exec("INSERT INTO category(user, name, fresh, last) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET last = excluded.last", u.id, memory.CategoryKey(s.Category), now)
 	if err != nil {
 		return err
 	}
@@ -159,27 +160,27 @@ func putSnapshot(c *conn, u *user, s memory.MemorySnapshot, now int64) error {
 
 // link refers a snapshot to a memory, if that is there and the same user's; a memory
 // without a snapshot waits for one no longer.
-func link(c *conn, u *user, key int64, id []byte) error {
+func link(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 	var rid int64
 	var waiting bool
-	found, err := c.row("SELECT rid, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &waiting)
+	found, err := c.QueryRow("SELECT rid, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &waiting)
 	if !found {
 		return err
 	}
 	if waiting {
-		err := c.exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", u.id, rid)
+		err := c.Exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", u.id, rid)
 		if err != nil {
 			return err
 		}
 	}
-	return c.exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
+	return c.Exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
 }
 
 // unlink takes the references of a snapshot away; memories without another one wait
 // again.
-func unlink(c *conn, u *user, key int64) error {
+func unlink(c *sqlitefile.Conn, u *user, key int64) error {
 	var rids []int64
-	err := c.rows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
+	err := c.QueryRows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
 		var rid int64
 		err := scan(&rid)
 		rids = append(rids, rid)
@@ -188,11 +189,11 @@ func unlink(c *conn, u *user, key int64) error {
 	if err != nil {
 		return err
 	}
-	if err := c.exec("DELETE FROM snapshot_ref WHERE snapshot = ?", key); err != nil {
+	if err := c.Exec("DELETE FROM snapshot_ref WHERE snapshot = ?", key); err != nil {
 		return err
 	}
 	for _, rid := range rids {
-		err := c.exec(`UPDATE session SET fresh = fresh + 1, waits = 1, after = min(after, ?1) WHERE user = ?2 AND number = (SELECT session FROM memory WHERE rid = ?1)
+		err := c.Exec(`UPDATE session SET fresh = fresh + 1, waits = 1, after = min(after, ?1) WHERE user = ?2 AND number = (SELECT session FROM memory WHERE rid = ?1)
 			AND NOT EXISTS (SELECT 1 FROM snapshot_ref WHERE rid = ?1)`, rid, u.id)
 		if err != nil {
 			return err
@@ -201,7 +202,7 @@ func unlink(c *conn, u *user, key int64) error {
 	return nil
 }
 
-func putMeta(c *conn, u *user, m memory.MetaSnapshot) error {
+func putMeta(c *sqlitefile.Conn, u *user, m memory.MetaSnapshot) error {
 	x := &extra{"meta", memory.MetaID, m.ID, m.Category, value.Must(m).JSON(), m.Text()}
 	key, err := x.put(c, u)
 	if err != nil {
@@ -212,7 +213,7 @@ func putMeta(c *conn, u *user, m memory.MetaSnapshot) error {
 		if err != nil {
 			continue // kept in the body, as it is
 		}
-		err = c.exec("INSERT OR IGNORE INTO meta_ref(meta, snapshot) SELECT ?, key FROM snapshot WHERE id = ? AND user = ?", key, id[:], u.id)
+		err = c.Exec("INSERT OR IGNORE INTO meta_ref(meta, snapshot) SELECT ?, key FROM snapshot WHERE id = ? AND user = ?", key, id[:], u.id)
 		if err != nil {
 			return err
 		}
@@ -221,13 +222,13 @@ func putMeta(c *conn, u *user, m memory.MetaSnapshot) error {
 }
 
 // countCategories counts anew which snapshots wait for a meta snapshot.
-func countCategories(c *conn, u *user) error {
-	err := c.exec(`UPDATE category SET fresh = (SELECT count(*) FROM snapshot s WHERE s.user = category.user AND s.category = category.name
+func countCategories(c *sqlitefile.Conn, u *user) error {
+	err := c.Exec(`UPDATE category SET fresh = (SELECT count(*) FROM snapshot s WHERE s.user = category.user AND s.category = category.name
 		AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE meta_ref.snapshot = s.key)) WHERE user = ?`, u.id)
 	if err != nil {
 		return err
 	}
-	return c.exec("DELETE FROM category WHERE user = ? AND fresh = 0", u.id)
+	return c.Exec("DELETE FROM category WHERE user = ? AND fresh = 0", u.id)
 }
 
 // LoadSnapshot gives nil where there is none.
@@ -255,9 +256,9 @@ func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, i
 	if err != nil {
 		return false, err
 	}
-	err = s.look(ctx, func(c *conn) (err error) {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) (err error) {
 		var bad error
-		found, err = c.row("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, scanJSON{func(v value.Value) { bad = decode(v) }})
+		found, err = c.QueryRow("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, scanJSON{func(v value.Value) { bad = decode(v) }})
 		return cmp.Or(err, bad)
 	})
 	return found, err
@@ -294,10 +295,10 @@ func extras[T any](ctx context.Context, s *Store, table string, which memory.Sel
 		after := []byte{}
 		for {
 			var list []memory.Owned[T]
-			err := s.look(ctx, func(c *conn) error {
+			err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 				query := "SELECT " + table + ".id, name, body FROM " + table + " JOIN user ON user.id = user WHERE " + where + table + ".id > ? ORDER BY " + table + ".id LIMIT ?"
 				args := append(slices.Clip(with), after, together)
-				return c.rows(query, args, func(scan func(...any) error) error {
+				return c.QueryRows(query, args, func(scan func(...any) error) error {
 					var x memory.Owned[T]
 					var bad error
 					err := scan(&after, &x.User, scanJSON{func(v value.Value) { x.Snapshot, bad = decode(v) }})

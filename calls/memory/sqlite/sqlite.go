@@ -1,21 +1,19 @@
 // Package sqlite keeps memories in one SQLite file that several processes share.
 //
-// A memory, its words and the snapshot that it makes due are one commit, which is
-// on the disk when saving returns. Words are found through posting lists of our own,
-// per user: blobs of (memory, frequency), to which new memories are added some
-// hundred at a time; until then who searches reads their words from themselves.
+// A memory and the snapshot that it makes due are one commit, which is on the disk when
+// saving returns. Words are found through posting lists per user: blobs of (memory,
+// frequency). New memories are folded into them some hundred at a time; until then
+// searches read the words from the memories themselves.
 package sqlite
 
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -23,41 +21,41 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// FileName is the name of the database in its directory.
+// FileName is the name of the file in its directory.
 const FileName = "memory.db"
 
-// Options are how a store is opened; the zero value is right for programs.
+// Options are how a store is opened. The zero value is right for programs.
 type Options struct {
 	// Clock dates what is saved; nil is the machine's.
 	Clock func() time.Time
-	// BusyTimeout is how long a locked file is waited for; 0 is a minute, for imports
-	// of other processes take some time.
+	// BusyTimeout is how long other processes that write are waited for; 0 is a minute,
+	// because imports take some time.
 	BusyTimeout time.Duration
-	// MaxPages bounds the size of the file, in pages of 4 KiB; 0 does not.
+	// MaxPages bounds the size of the file, in pages of 4 KiB; 0 means no bound.
 	MaxPages int
-	// Log is told when the memories of an older version are indexed anew, which takes
-	// some time; nil is nobody.
+	// Log gets a message when memories of an older version are reindexed, which takes some
+	// time; nil discards it.
 	Log *slog.Logger
 }
 
-// Store is a memory store in a file.
+// Store is a memory store in a file. A program opens one with [Open] and closes it at its
+// end; several processes may have the same file open. It is safe for concurrent use.
 type Store struct {
-	file   string
-	clock  func() time.Time
-	writer *writer
-	write  *sql.DB
-	read   *pool
+	db    *sqlitefile.Store
+	clock func() time.Time
+	// users is what the writer remembers of users; only its goroutine uses it.
+	users userCache
 	// temporary is a directory that Close removes, for a store of [OpenTemporary].
 	temporary string
+	closeOnce sync.Once
+	closeErr  error
 
-	mu      sync.Mutex
-	shelves map[int64]*shelf // by user
-	toFold  map[string]bool  // users whose tail is long
-	cached  int64            // how much of all shelves stays in the heap
-	scrub   bool             // something was deleted
-	again   *time.Timer      // that has the log emptied; nil where nobody held that up
-	once    sync.Once
-	closing error
+	mu          sync.Mutex           // guards the fields below
+	indexes     map[int64]*userIndex // by user
+	maxIndexed  int64                // how many bytes of all indexes stay in the heap
+	toFold      map[string]bool      // users with many memories that are not in the postings
+	mustWipeLog bool                 // something was deleted
+	retryWipe   *time.Timer          // for a log that could not be emptied, else nil
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -69,11 +67,7 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the memory store: %w", err)
 	}
-	s := newStore(dir, options)
-	if err := s.open(ctx, options); err != nil {
-		return nil, explain(s.file, "opening", err)
-	}
-	return s, nil
+	return open(ctx, dir, options, "synchronous(FULL)")
 }
 
 // OpenTemporary creates an empty store in a temporary directory, which Close removes:
@@ -83,92 +77,68 @@ func OpenTemporary(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a temporary memory store: %w", err)
 	}
-	s := newStore(dir, options)
+	s, err := open(ctx, dir, options, "synchronous(OFF)")
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	s.temporary = dir
-	if err := s.open(ctx, options); err != nil {
-		return nil, errors.Join(explain(s.file, "opening", err), os.RemoveAll(dir))
+	return s, nil
+}
+
+// writeCache is the page cache of the writing connection, in KiB: new words are written
+// to many places.
+const writeCache = 16 << 10
+
+func open(ctx context.Context, dir string, options Options, synchronous string) (*Store, error) {
+	s := &Store{clock: options.Clock, indexes: map[int64]*userIndex{}, toFold: map[string]bool{}, maxIndexed: maxIndexed}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	// secure_delete overwrites what is deleted, also in pages that become free.
+	pragmas := []string{synchronous, "secure_delete(ON)", fmt.Sprintf("cache_size(-%d)", writeCache)}
+	if options.MaxPages > 0 {
+		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", options.MaxPages))
+	}
+	var err error
+	s.db, err = sqlitefile.Open(ctx, sqlitefile.Options{
+		Name: storeName, File: filepath.Join(dir, FileName), Layout: &layout, DamagedHint: damagedHint,
+		BusyTimeout: cmp.Or(options.BusyTimeout, time.Minute), Pragmas: pragmas,
+		Idle: s.tidyUp, RolledBack: s.users.forget,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.reindex(ctx, options.Log); err != nil {
+		_ = s.Close() // err says more
+		return nil, err
 	}
 	return s, nil
 }
 
-func newStore(dir string, options Options) *Store {
-	s := &Store{file: filepath.Join(dir, FileName), clock: options.Clock, shelves: map[int64]*shelf{}, toFold: map[string]bool{}, cached: maxCached}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	return s
-}
+// File returns the path of the database.
+func (s *Store) File() string { return s.db.File() }
 
-func (s *Store) open(ctx context.Context, options Options) error {
-	busy := cmp.Or(options.BusyTimeout, time.Minute)
-	// What is deleted is overwritten, also in pages that become free.
-	pragmas := []string{"synchronous(FULL)", "secure_delete(ON)", fmt.Sprintf("cache_size(-%d)", writeCache)}
-	if options.MaxPages > 0 {
-		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", options.MaxPages))
-	}
-	if s.temporary != "" { // it does not outlive the process
-		pragmas[0] = "synchronous(OFF)"
-	}
-	write, c, err := layout.Open(ctx, s.file, busy, pragmas...)
-	if err != nil {
-		return err
-	}
-	s.write = write
-	db, err := sqlitefile.Connect(s.file, busy, "query_only(1)")
-	if err != nil {
-		return errors.Join(err, c.Close(), s.write.Close())
-	}
-	s.read = newPool(db, max(4, runtime.GOMAXPROCS(0)))
-	s.writer = newWriter(&conn{sql: c, stmts: map[string]*sql.Stmt{}}, busy, s.tidy)
-	if err := s.writer.conn.wait(0); err != nil { // the writer waits itself
-		_ = s.Close() // the error that led here says more
-		return err
-	}
-	if err := s.reindex(ctx, options.Log); err != nil {
-		_ = s.Close() // the error that led here says more
-		return err
-	}
-	return nil
-}
-
-// writeCache is how much of the file who writes keeps in memory, in KiB: new words go to
-// many places.
-const writeCache = 16 << 10
-
-// File is the path of the database.
-func (s *Store) File() string { return s.file }
-
-// Close finishes what is being written and closes the file.
+// Close makes the changes that still wait and closes the file. It may be called twice.
 func (s *Store) Close() error {
-	s.once.Do(func() {
+	s.closeOnce.Do(func() {
 		s.mu.Lock()
-		if s.again != nil {
-			s.again.Stop()
-			s.writer.later() // the last time
+		if s.retryWipe != nil {
+			s.retryWipe.Stop()
+			s.db.RequestIdle() // the last time
 		}
 		s.mu.Unlock()
-		s.closing = explain(s.file, "closing", errors.Join(s.writer.close(), s.read.close(), s.write.Close()))
+		s.closeErr = s.db.Close()
 		if s.temporary != "" {
-			s.closing = errors.Join(s.closing, os.RemoveAll(s.temporary))
+			s.closeErr = errors.Join(s.closeErr, os.RemoveAll(s.temporary))
 		}
 	})
-	return s.closing
+	return s.closeErr
 }
 
-// change is a write whose errors say which file they are about.
-func (s *Store) change(ctx context.Context, do func(*conn) error) error {
-	return s.save(ctx, func(c *conn) error {
-		c.known.forget()
+// write makes a change of any kind.
+func (s *Store) write(ctx context.Context, do func(*sqlitefile.Conn) error) error {
+	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		s.users.forget()
 		return do(c)
 	})
-}
-
-// save is a change that only brings memories: what is known of users stays known.
-func (s *Store) save(ctx context.Context, do func(*conn) error) error {
-	return explain(s.file, "writing to", s.writer.write(ctx, do))
-}
-
-// look is a read whose errors say which file they are about.
-func (s *Store) look(ctx context.Context, f func(*conn) error) error {
-	return explain(s.file, "reading", s.read.read(ctx, f))
 }

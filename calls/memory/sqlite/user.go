@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -35,7 +36,7 @@ type session struct {
 func (u *user) rid(seq int64) int64 { return u.id<<32 | seq }
 
 // findUser gives a user; nil where there is none.
-func findUser(c *conn, name string) (*user, error) {
+func findUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u, err := readUser(c, name)
 	if u == nil || err != nil {
 		return nil, err
@@ -44,9 +45,9 @@ func findUser(c *conn, name string) (*user, error) {
 }
 
 // readUser is findUser whatever version made the user's words.
-func readUser(c *conn, name string) (*user, error) {
+func readUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u := &user{name: name, sessions: map[string]*session{}, speakers: map[string]int32{}}
-	found, err := c.row("SELECT id, "+nextNumber+", folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
+	found, err := c.QueryRow("SELECT id, "+nextNumber+", folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
 		&u.id, &u.n, &u.folded, &u.extras, &u.generation, &u.analysis, &u.embeds)
 	if !found {
 		return nil, err
@@ -58,42 +59,42 @@ func readUser(c *conn, name string) (*user, error) {
 const nextNumber = "max(folded, coalesce((SELECT max(rid) FROM memory WHERE rid BETWEEN user.id << 32 AND user.id << 32 | 4294967295) - (user.id << 32) + 1, 0))"
 
 // makeUser gives a user, a new one where there is none.
-func makeUser(c *conn, name string) (*user, error) {
+func makeUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u, err := findUser(c, name)
 	if u != nil || err != nil {
 		return u, err
 	}
-	if err := c.exec("INSERT INTO user(name, analysis) VALUES (?, ?)", name, rank.AnalysisVersion); err != nil {
+	if err := c.Exec("INSERT INTO user(name, analysis) VALUES (?, ?)", name, rank.AnalysisVersion); err != nil {
 		return nil, err
 	}
 	return findUser(c, name)
 }
 
-func (u *user) store(c *conn) error {
+func (u *user) store(c *sqlitefile.Conn) error {
 	if !u.changed {
 		return nil
 	}
-	return c.exec("UPDATE user SET folded = ?, extras = ?, generation = ? WHERE id = ?", u.folded, u.extras, u.generation, u.id)
+	return c.Exec("UPDATE user SET folded = ?, extras = ?, generation = ? WHERE id = ?", u.folded, u.extras, u.generation, u.id)
 }
 
 // findSession gives a session, a new one where there is none.
-func findSession(c *conn, u *user, name string) (*session, error) {
+func findSession(c *sqlitefile.Conn, u *user, name string) (*session, error) {
 	s := &session{number: rank.None}
-	found, err := c.row("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
+	found, err := c.QueryRow("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
 	if found || err != nil {
 		return s, err
 	}
 	if name != "" {
-		if _, err := c.row("SELECT coalesce(max(number), -1) + 1 FROM session WHERE user = ?", []any{u.id}, &s.number); err != nil {
+		if _, err := c.QueryRow("SELECT coalesce(max(number), -1) + 1 FROM session WHERE user = ?", []any{u.id}, &s.number); err != nil {
 			return nil, err
 		}
 	}
-	return s, c.exec("INSERT INTO session(user, number, name, after) VALUES (?, ?, ?, ?)", u.id, s.number, name, u.rid(u.n))
+	return s, c.Exec("INSERT INTO session(user, number, name, after) VALUES (?, ?, ?, ?)", u.id, s.number, name, u.rid(u.n))
 }
 
-func (u *user) speaker(c *conn, name string) (number int32, err error) {
+func (u *user) speaker(c *sqlitefile.Conn, name string) (number int32, err error) {
 	if len(u.speakers) == 0 {
-		err := c.rows("SELECT number, name FROM speaker WHERE user = ?", []any{u.id}, func(scan func(...any) error) error {
+		err := c.QueryRows("SELECT number, name FROM speaker WHERE user = ?", []any{u.id}, func(scan func(...any) error) error {
 			var number int32
 			var name string
 			err := scan(&number, &name)
@@ -109,35 +110,36 @@ func (u *user) speaker(c *conn, name string) (number int32, err error) {
 	}
 	number = int32(len(u.speakers))
 	u.speakers[name] = number
-	return number, c.exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
+	return number, c.Exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
 }
 
 // store writes what a batch has brought to a session.
-func (s *session) store(c *conn, u *user, now time.Time) error {
+func (s *session) store(c *sqlitefile.Conn, u *user, now time.Time) error {
 	set := ""
 	if !s.waits {
 		set = ", waits = 1"
 	}
-	return c.exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
+	return c.Exec("UPDATE session SET fresh = max(0, fresh + ?), last = ?"+set+" WHERE user = ? AND number = ?", s.fresh, now.UnixMilli(), u.id, s.number)
 }
 
-// known is what the connection that writes knows of users after it has saved memories,
-// so that the next save need not ask for it. It holds as long as nobody changes
-// anything else.
-type known struct {
-	version int64 // of the file, which changes when others write to it
-	users   map[string]*user
+// userCache is what the writer remembers of the users whose memories it has saved, so
+// that the next save need not read it. It is true as long as nothing but saves changes
+// the file. Only the goroutine that writes uses it.
+type userCache struct {
+	version int64 // of the file; other processes change it when they write
+	byName  map[string]*user
 }
 
-// maxKnown is of how many users, and of how many sessions of each, is known.
-const maxKnown = 64
+// maxUserCache bounds the users in the cache, and the sessions of each.
+const maxUserCache = 64
 
-func (k *known) forget() { k.users = nil }
+// forget empties the cache.
+func (k *userCache) forget() { k.byName = nil }
 
-// check forgets all when somebody else has written to the file.
-func (k *known) check(c *conn) error {
+// refresh empties the cache if another process has written to the file.
+func (k *userCache) refresh(c *sqlitefile.Conn) error {
 	before := k.version
-	_, err := c.row("PRAGMA data_version", nil, &k.version)
+	_, err := c.QueryRow("PRAGMA data_version", nil, &k.version)
 	if err != nil || k.version != before {
 		k.forget()
 	}
@@ -145,16 +147,16 @@ func (k *known) check(c *conn) error {
 }
 
 // add keeps a user as a batch has left it.
-func (k *known) add(u *user) {
-	if k.users == nil || len(k.users) >= maxKnown {
-		k.users = map[string]*user{}
+func (k *userCache) add(u *user) {
+	if k.byName == nil || len(k.byName) >= maxUserCache {
+		k.byName = map[string]*user{}
 	}
-	if len(u.sessions) > maxKnown {
+	if len(u.sessions) > maxUserCache {
 		clear(u.sessions)
 	}
 	for _, in := range u.sessions {
 		in.waits, in.fresh = in.waits || in.fresh != 0, 0
 	}
 	u.fresh, u.bytes, u.long, u.changed = 0, 0, false, false
-	k.users[u.name] = u
+	k.byName[u.name] = u
 }

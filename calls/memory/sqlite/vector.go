@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"time"
 
@@ -12,25 +13,25 @@ import (
 
 // UseModel makes a model the one in use.
 func (s *Store) UseModel(ctx context.Context, m memory.Model) error {
-	return s.change(ctx, func(c *conn) error {
-		err := c.exec(`INSERT INTO model(name, dimensions, unrelated, related, used) VALUES (?, ?, ?, ?, 1)
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
+		err := c.Exec(`INSERT INTO model(name, dimensions, unrelated, related, used) VALUES (?, ?, ?, ?, 1)
 			ON CONFLICT(name) DO UPDATE SET dimensions = excluded.dimensions, unrelated = excluded.unrelated, related = excluded.related, used = 1`,
 			m.Name, m.Dimensions, m.Unrelated, m.Related)
 		if err != nil {
 			return err
 		}
-		if err := c.exec("UPDATE model SET used = 0 WHERE name <> ?", m.Name); err != nil {
+		if err := c.Exec("UPDATE model SET used = 0 WHERE name <> ?", m.Name); err != nil {
 			return err
 		}
-		return c.exec(`INSERT OR IGNORE INTO unembedded(rid) SELECT rid FROM memory
+		return c.Exec(`INSERT OR IGNORE INTO unembedded(rid) SELECT rid FROM memory
 			WHERE NOT EXISTS (SELECT 1 FROM vector v WHERE v.rid = memory.rid AND v.model = (SELECT number FROM model WHERE used))`)
 	})
 }
 
 // Model is the one in use.
 func (s *Store) Model(ctx context.Context) (m memory.Model, err error) {
-	err = s.look(ctx, func(c *conn) error {
-		_, err := c.row("SELECT name, dimensions, unrelated, related FROM model WHERE used", nil, &m.Name, &m.Dimensions, &m.Unrelated, &m.Related)
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		_, err := c.QueryRow("SELECT name, dimensions, unrelated, related FROM model WHERE used", nil, &m.Name, &m.Dimensions, &m.Unrelated, &m.Related)
 		return err
 	})
 	return m, err
@@ -43,14 +44,14 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 	}
 	// Most of the time there is none: no need to write for that.
 	waiting := false
-	err = s.look(ctx, func(c *conn) error {
-		waiting, err = c.row("SELECT 1 FROM unembedded LIMIT 1", nil, new(int))
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		waiting, err = c.QueryRow("SELECT 1 FROM unembedded LIMIT 1", nil, new(int))
 		return err
 	})
 	if err != nil || !waiting {
 		return nil, err
 	}
-	err = s.change(ctx, func(c *conn) error {
+	err = s.write(ctx, func(c *sqlitefile.Conn) error {
 		from, until := int64(0), int64(math.MaxInt64)
 		if name, one := claim.Users.One(); one {
 			u, err := findUser(c, name)
@@ -60,7 +61,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 			from, until = u.rid(0), u.rid(0)|math.MaxUint32
 		}
 		rids := []int64{}
-		err := c.rows("SELECT rid, attempts FROM unembedded WHERE rid BETWEEN ? AND ? AND not_before <= ? ORDER BY rid LIMIT ?",
+		err := c.QueryRows("SELECT rid, attempts FROM unembedded WHERE rid BETWEEN ? AND ? AND not_before <= ? ORDER BY rid LIMIT ?",
 			[]any{from, until, claim.Now.UnixMilli(), n}, func(scan func(...any) error) error {
 				var rid int64
 				var x memory.Embedding
@@ -77,7 +78,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 				return orDamaged(err)
 			}
 			list[i].ID, list[i].Text = m.ID, m.EmbeddedText()
-			if err := c.exec("UPDATE unembedded SET not_before = ? WHERE rid = ?", claim.Now.Add(claim.Lease).UnixMilli(), rid); err != nil {
+			if err := c.Exec("UPDATE unembedded SET not_before = ? WHERE rid = ?", claim.Now.Add(claim.Lease).UnixMilli(), rid); err != nil {
 				return err
 			}
 		}
@@ -89,7 +90,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 // orDamaged is the error of a memory that must be there.
 func orDamaged(err error) error {
 	if err == nil {
-		return errBlob
+		return errIndex
 	}
 	return err
 }
@@ -100,43 +101,43 @@ func (s *Store) SaveEmbeddings(ctx context.Context, model string, list []memory.
 	for i := range list {
 		packed[i] = vector.Pack(list[i].Vector)
 	}
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		var number int64
-		if used, err := c.row("SELECT number FROM model WHERE used AND name = ?", []any{model}, &number); !used {
+		if used, err := c.QueryRow("SELECT number FROM model WHERE used AND name = ?", []any{model}, &number); !used {
 			return err
 		}
 		return waiting(c, list, func(i int, rid int64, m *memory.BaseMemory) error {
 			if m.EmbeddedText() != list[i].Text {
 				return nil // it has changed, and waits for another vector
 			}
-			err := c.exec("INSERT INTO vector(rid, model, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET model = excluded.model, data = excluded.data",
+			err := c.Exec("INSERT INTO vector(rid, model, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET model = excluded.model, data = excluded.data",
 				rid, number, packed[i])
 			if err != nil {
 				return err
 			}
-			return c.exec("DELETE FROM unembedded WHERE rid = ?", rid)
+			return c.Exec("DELETE FROM unembedded WHERE rid = ?", rid)
 		})
 	})
 }
 
 // PostponeEmbeddings lets memories wait.
 func (s *Store) PostponeEmbeddings(ctx context.Context, list []memory.Embedding, until time.Time) error {
-	return s.change(ctx, func(c *conn) error {
+	return s.write(ctx, func(c *sqlitefile.Conn) error {
 		return waiting(c, list, func(i int, rid int64, _ *memory.BaseMemory) error {
-			return c.exec("UPDATE unembedded SET not_before = ?, attempts = ? WHERE rid = ?", until.UnixMilli(), list[i].Attempts, rid)
+			return c.Exec("UPDATE unembedded SET not_before = ?, attempts = ? WHERE rid = ?", until.UnixMilli(), list[i].Attempts, rid)
 		})
 	})
 }
 
 // waiting calls each with those memories of a list that are there and still wait.
-func waiting(c *conn, list []memory.Embedding, each func(i int, rid int64, m *memory.BaseMemory) error) error {
+func waiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid int64, m *memory.BaseMemory) error) error {
 	for i := range list {
 		id, err := memory.UUIDOf(memory.MemoryID, list[i].ID)
 		if err != nil {
 			return err
 		}
 		var rid int64
-		found, err := c.row("SELECT rid FROM memory JOIN unembedded USING (rid) WHERE id = ?", []any{id[:]}, &rid)
+		found, err := c.QueryRow("SELECT rid FROM memory JOIN unembedded USING (rid) WHERE id = ?", []any{id[:]}, &rid)
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func waiting(c *conn, list []memory.Embedding, each func(i int, rid int64, m *me
 func (v *view) Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error {
 	u := user{id: v.user}
 	n := 0
-	return v.conn.rows("SELECT rid, data FROM vector WHERE rid BETWEEN ? AND ? AND model = (SELECT number FROM model WHERE name = ?)",
+	return v.conn.QueryRows("SELECT rid, data FROM vector WHERE rid BETWEEN ? AND ? AND model = (SELECT number FROM model WHERE name = ?)",
 		[]any{u.rid(0), u.rid(0) | math.MaxUint32, model}, func(scan func(...any) error) error {
 			if n++; n&0x3ff == 0 && ctx.Err() != nil {
 				return ctx.Err()

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // wipeSome removes all that there is of the first n users.
 func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
-	err = s.deleting(ctx, which.DryRun, func(c *conn) error {
+	err = s.deleting(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
 			if err := s.wipe(names[n], &d)(c); err != nil {
 				return err
@@ -24,8 +25,8 @@ func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selec
 }
 
 // wipe removes all that there is of a user, names included.
-func (s *Store) wipe(name string, d *memory.Deleted) func(*conn) error {
-	return func(c *conn) error {
+func (s *Store) wipe(name string, d *memory.Deleted) func(*sqlitefile.Conn) error {
+	return func(c *sqlitefile.Conn) error {
 		u, err := readUser(c, name)
 		if u == nil {
 			return err
@@ -50,7 +51,7 @@ func (s *Store) wipe(name string, d *memory.Deleted) func(*conn) error {
 			{"DELETE FROM user WHERE id = ?1 >> 32", nil},
 		} {
 			args := []any{u.rid(0), u.rid(math.MaxUint32)}
-			n, err := c.change(q.query, args[:1+strings.Count(q.query, "?2")]...)
+			n, err := c.ExecCount(q.query, args[:1+strings.Count(q.query, "?2")]...)
 			if err != nil {
 				return err
 			}
@@ -72,18 +73,18 @@ const (
 // wipeLog empties the log, in which what was deleted still stands. As long as somebody
 // reads, it cannot be emptied, and nobody can write who waits for that: it is tried
 // again later.
-func (s *Store) wipeLog(c *conn) error {
-	if err := c.wait(wipeWait); err != nil {
+func (s *Store) wipeLog(c *sqlitefile.Conn) error {
+	if err := c.SetBusyTimeout(wipeWait); err != nil {
 		return err
 	}
 	busy := false
-	_, err := c.row("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, new(int), new(int))
-	if err := cmp.Or(err, c.wait(0)); err != nil || !busy {
+	_, err := c.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, new(int), new(int))
+	if err := cmp.Or(err, c.SetBusyTimeout(0)); err != nil || !busy {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scrub = true
-	s.again = time.AfterFunc(wipeAgain, s.writer.later)
+	s.mustWipeLog = true
+	s.retryWipe = time.AfterFunc(wipeAgain, s.db.RequestIdle)
 	return nil
 }

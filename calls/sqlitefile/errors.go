@@ -1,0 +1,133 @@
+package sqlitefile
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"modernc.org/sqlite"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// Primary result codes of SQLite.
+const (
+	Perm     = 3
+	Busy     = 5
+	Locked   = 6
+	ReadOnly = 8
+	IOErr    = 10
+	Corrupt  = 11
+	Full     = 13
+	CantOpen = 14
+	NotADB   = 26
+)
+
+// CodeOf returns the primary result code of an error of SQLite, and 0 for other errors.
+func CodeOf(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// isLocked reports whether another process holds a lock that was needed.
+func isLocked(err error) bool {
+	code := CodeOf(err)
+	return code == Busy || code == Locked
+}
+
+// IsUnwritable reports whether an error comes from a file or directory without write
+// permission.
+func IsUnwritable(err error) bool {
+	switch CodeOf(err) {
+	case ReadOnly, CantOpen, Perm:
+		return true
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// isDamaged reports whether an error means that the content of the file is destroyed.
+func isDamaged(err error) bool {
+	switch CodeOf(err) {
+	case Corrupt, NotADB:
+		return true
+	}
+	return errors.Is(err, ErrDamaged)
+}
+
+// isFull reports whether an error means that the disk has no space left.
+func isFull(err error) bool { return CodeOf(err) == Full || errors.Is(err, syscall.ENOSPC) }
+
+// Errors of files.
+var (
+	// ErrClosed is the error of a store that was closed.
+	ErrClosed = errors.New("the store is closed")
+	// ErrForeign means that the file is the database of another program.
+	ErrForeign = errors.New("it is the database of another program")
+	// ErrDamaged is wrapped by stores whose own data contradicts itself.
+	ErrDamaged = errors.New("the file is damaged")
+)
+
+// NewerError means that a newer version of the program wrote the file.
+type NewerError struct {
+	// Has is the schema version of the file, Known the newest that this program knows.
+	Has, Known int
+}
+
+// Error names both versions.
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer version of the program wrote it (schema version %d; this program knows versions up to %d)", e.Has, e.Known)
+}
+
+// NoWALError means that the file cannot have a write-ahead log where it is.
+type NoWALError struct {
+	// Mode is the journal mode that it stays in.
+	Mode string
+}
+
+// Error names the mode.
+func (e *NoWALError) Error() string {
+	return fmt.Sprintf("it cannot have a write-ahead log, its journal mode stays %q", e.Mode)
+}
+
+// Explain returns an error that names the file and says what to do. name is what users
+// call the store, doing is a gerund, and damaged the hint for a damaged file. Errors that
+// have a hint already, and those of contexts, are returned as they are.
+func Explain(name, file, doing, damaged string, err error) error {
+	var known *calls.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	describe := func(kind calls.Kind, hint string, args ...any) error {
+		return calls.Errorf(kind, "%s the %s %s: %w", doing, name, file, err).WithHint(hint, args...)
+	}
+	var newer *NewerError
+	var noWAL *NoWALError
+	switch {
+	case errors.Is(err, ErrForeign):
+		return describe(calls.Invalid, "set state_dir to another directory, or move the file away")
+	case errors.As(err, &newer):
+		return describe(calls.Invalid, "use that version, or set state_dir to another directory")
+	case errors.As(err, &noWAL):
+		return describe(calls.Invalid, "set state_dir to a local disk: network file systems often cannot share a write-ahead log between processes")
+	case isLocked(err):
+		return describe(calls.Timeout, "another process keeps the file locked: end that process, or try again")
+	case isDamaged(err):
+		return describe(calls.Internal, "%s", damaged)
+	case isFull(err):
+		return describe(calls.Internal, "the disk is full: free some space and try again; what was stored before is safe")
+	case CodeOf(err) == IOErr:
+		return describe(calls.Internal, "the disk reports an error: check the disk and its free space, then try again")
+	case IsUnwritable(err):
+		return describe(calls.Invalid, "the file and its directory must be writable, also for reading: check state_dir and its permissions, or copy the files %s* to a writable directory and set state_dir to it", filepath.Base(file))
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, fs.ErrNotExist):
+		return describe(calls.Invalid, "check state_dir and its permissions")
+	}
+	return calls.Errorf(calls.Internal, "%s the %s %s: %w", doing, name, file, err)
+}

@@ -1,0 +1,154 @@
+// Package sqlitefile keeps a store in one SQLite file that several processes share, as
+// the journal and the memory store do. It has what these have in common: a [Layout] with
+// migrations, one goroutine that writes and commits in batches, a pool of connections
+// that read, prepared statements, and errors that say what to do. No other package
+// imports the SQLite driver.
+package sqlitefile
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Options describe a store; the package of the store sets them.
+type Options struct {
+	// Name is what users call the store, such as "memory store".
+	Name string
+	// File is the path of the file.
+	File   string
+	Layout *Layout
+	// BusyTimeout is how long other processes that write are waited for.
+	BusyTimeout time.Duration
+	// Pragmas are those of the writing connection, each as name(value).
+	Pragmas []string
+	// Readers is the number of connections that read; 0 is one per CPU, at least 4.
+	Readers int
+	// DamagedHint says what to do with a damaged file.
+	DamagedHint string
+	// Idle does work that nobody waits for, after [Store.RequestIdle]. It runs on the
+	// writer's goroutine, outside of a transaction; see [Conn.Transact].
+	Idle func(*Conn) error
+	// RolledBack is called on the writer's goroutine when a change was undone: what was
+	// remembered of it is no longer true.
+	RolledBack func()
+}
+
+// Store is an open file. The journal and the memory store create one each with [Open] and
+// close it with their own Close. It is safe for concurrent use.
+type Store struct {
+	options Options
+	writer  *writer
+	readers *pool
+	write   *sql.DB // of the writer's connection
+
+	closeOnce  sync.Once
+	closeError error
+}
+
+// Open opens or creates the file of a store.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	s := &Store{options: options}
+	if err := s.open(ctx); err != nil {
+		return nil, s.Explain("opening", err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	o := &s.options
+	write, c, err := o.Layout.Open(ctx, o.File, o.BusyTimeout, o.Pragmas...)
+	if err != nil {
+		return err
+	}
+	db, err := Connect(o.File, o.BusyTimeout, "query_only(1)")
+	if err != nil {
+		return errors.Join(err, c.Close(), write.Close())
+	}
+	conn := newConn(c)
+	if err := conn.SetBusyTimeout(0); err != nil { // the writer waits by itself
+		return errors.Join(err, c.Close(), write.Close(), db.Close())
+	}
+	s.write = write
+	s.readers = newPool(db, cmp.Or(o.Readers, max(4, runtime.GOMAXPROCS(0))))
+	s.writer = newWriter(conn, o.BusyTimeout, o.Idle, o.RolledBack)
+	return nil
+}
+
+// File returns the path of the file.
+func (s *Store) File() string { return s.options.File }
+
+// Read calls do with a connection in a transaction that only reads: all it sees belongs
+// to one version of the file.
+func (s *Store) Read(ctx context.Context, do func(*Conn) error) error {
+	return s.Explain("reading", s.readers.read(ctx, do))
+}
+
+// Write makes a change and waits until it is on the disk. A change that still waits when
+// ctx ends is not made. An error of do undoes what it did.
+func (s *Store) Write(ctx context.Context, do func(*Conn) error) error {
+	return s.Explain("writing to", s.writer.write(ctx, do))
+}
+
+// Submit queues a change without waiting for it. It returns false if the store is closed;
+// Done is not called then.
+func (s *Store) Submit(c Change) bool {
+	done := c.Done
+	c.Done = func(err error) { done(s.Explain("writing to", err)) }
+	return s.writer.submit(&c)
+}
+
+// IsBusy reports whether so many changes wait that lazy ones should wait for a commit.
+func (s *Store) IsBusy() bool { return s.writer.isFull() }
+
+// RequestIdle asks for a call of Options.Idle.
+func (s *Store) RequestIdle() { s.writer.requestIdle() }
+
+// Checkpoint moves the write-ahead log into the file and empties it, unless another
+// process still reads from it.
+func (s *Store) Checkpoint(ctx context.Context) error {
+	err := s.readers.checkpoint(ctx)
+	if isLocked(err) {
+		return nil
+	}
+	return s.Explain("shrinking", err)
+}
+
+// CheckIntegrity looks for damage of the file as a whole. It reads all of it.
+func CheckIntegrity(c *Conn) error {
+	var problem string
+	if _, err := c.QueryRow("PRAGMA integrity_check(1)", nil, &problem); err != nil {
+		return err
+	}
+	if problem == "ok" {
+		return nil
+	}
+	return &damageError{problem}
+}
+
+// damageError is what an integrity check has found.
+type damageError struct{ problem string }
+
+func (e *damageError) Error() string { return "damage was found: " + e.problem }
+
+// Is makes it an [ErrDamaged].
+func (e *damageError) Is(target error) bool { return target == ErrDamaged }
+
+// Explain returns an error that names the store and its file and says what to do. Errors
+// that have a hint already, and those of contexts, are returned as they are. doing is a
+// gerund.
+func (s *Store) Explain(doing string, err error) error {
+	return Explain(s.options.Name, s.options.File, doing, s.options.DamagedHint, err)
+}
+
+// Close makes the changes that still wait and closes the file. It may be called twice.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		s.closeError = s.Explain("closing", errors.Join(s.writer.close(), s.readers.close(), s.write.Close()))
+	})
+	return s.closeError
+}
