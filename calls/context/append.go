@@ -28,17 +28,16 @@ func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 }
 
 // toolResult is {role, tool_call_id, name, content}. tool_name and result are
-// other words for name and content. A result that is no text is given as JSON.
+// other words for name and content. A result that is not text becomes JSON text.
 func toolResult(m *value.Map) *value.Map {
 	out := value.Pairs("role", "tool", "tool_call_id", member(m, "tool_call_id"))
 	if name := firstMember(m, "name", "tool_name"); !name.IsNull() {
 		out.Set("name", name)
 	}
 	content := firstMember(m, "content", "result")
-	switch {
-	case content.IsNull():
+	if content.IsNull() {
 		content = value.OfString("")
-	case content.Kind() != value.String && !isParts(content):
+	} else if content.Kind() != value.String && !isParts(content) {
 		content = value.OfString(content.JSON())
 	}
 	out.Set("content", content)
@@ -111,7 +110,7 @@ func firstMember(m *value.Map, keys ...string) value.Value {
 	return value.Value{}
 }
 
-// isParts says whether content is a list of content parts.
+// isParts reports whether content is a list of content parts.
 func isParts(content value.Value) bool {
 	for _, part := range content.List() {
 		if _, ok := part.Get("type"); !ok {

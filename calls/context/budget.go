@@ -58,7 +58,7 @@ type shrinkable interface {
 	neededTokens() int
 	// askedTokens is the part of need that comes before all shares.
 	askedTokens() int
-	// shrinkTo cuts it to at most room tokens and gives what it costs then.
+	// shrinkTo cuts it to at most room tokens and returns what it costs then.
 	shrinkTo(room int) int
 }
 

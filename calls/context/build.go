@@ -11,14 +11,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// builder puts one prompt together.
+// builder makes one prompt. buildPrompt creates it; it is used by one goroutine and
+// discarded with the step.
 type builder struct {
 	params    *Params
 	env       *calls.Env
 	in        Input
 	workspace *rootDir
 
-	// remembered says that the history comes from the memory of the session.
+	// remembered is set when the history comes from the memory of the session.
 	remembered bool
 
 	out      Output
@@ -108,7 +109,7 @@ func (b *builder) identityText() (text, reason string, err error) {
 		f.Workspace = shownPath(b.params.Workspace)
 	}
 	text, parts, err := ask.Traced(b.env, "context", texts, "identity", f)
-	reason = "built in"
+	reason = "built-in text"
 	for _, p := range parts {
 		if p.Kind == "text" && p.Name != "context identity.txt" {
 			reason = "the text " + p.Name // of a user
@@ -131,10 +132,10 @@ type userWords struct {
 	images        []*picture
 }
 
-// hasUser says whether there is a user's message.
+// hasUser reports whether there is a user's message.
 func (b *builder) hasUser() bool { return b.params.CurrentMessage != nil || len(b.params.Media) > 0 }
 
-// runtimeInMessage says whether what changes from turn to turn goes into the
+// runtimeInMessage reports whether what changes from turn to turn goes into the
 // user's message instead of the system prompt.
 func (b *builder) runtimeInMessage() bool { return b.params.RuntimeContext == "message" && b.hasUser() }
 

@@ -1,7 +1,12 @@
-// Package context is the call that builds what an agent says to a model: the
-// system prompt of a workspace (identity, instruction files, memory, skills) and
-// the messages around it (history, the user's words, images, tool results), cut to
-// a token budget, with the source of every byte.
+// Package context is the call that builds an agent's prompt: the system prompt of
+// a workspace (identity, instruction files, memory, skills) and the messages after
+// it (history, the user's words, images, tool results), cut to a token budget, with
+// the source of every byte.
+//
+// sources.go reads the workspace into sections, images.go prepares images, budget.go
+// and history.go cut to max_tokens, build.go and messages.go write the prompt. The
+// history of a session's memory is cut to 200 utterances and 5,000 tokens by
+// package transcript.
 //
 // Under a budget, the identity, the current message with its images, and what is
 // appended stay as they are. Of the room beside them the skills that the user
@@ -47,7 +52,7 @@ type Params struct {
 	Model          string        `json:"model,omitempty" doc:"Name of the model that the prompt is for, to estimate what images cost; that of the flow where it is not given."`
 }
 
-// Input is what the step sees that is no parameter.
+// Input is what the step sees beside its parameters.
 type Input struct {
 	Now            time.Time `json:"now"`
 	Language       string    `json:"language"`
@@ -78,8 +83,8 @@ func Definition() calls.Definition {
 	return def
 }
 
-// lint warns of a workspace that is not there: the prompt would be the identity
-// and no more.
+// lint warns of a workspace that does not exist: the prompt would be the identity
+// alone.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	given, _ := params.Get("workspace")
 	path, ok := given.Str()

@@ -90,7 +90,7 @@ func TestBuiltInIdentity(t *testing.T) {
 			e.Vars.Language = language
 			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{.Workspace}}\n")}}
 		})
-		identity, reason := out.Parts[0].Text, "built in"
+		identity, reason := out.Parts[0].Text, "built-in text"
 		if language == "fr" {
 			reason = "the text fr/context/identity.txt"
 		}
@@ -217,7 +217,7 @@ func TestFiles(t *testing.T) {
 		for _, name := range []string{"../", "/etc", "none", "AGENTS.md"} {
 			out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", name))
 			same(t, "files", kinds(out, "file", true), []string{"AGENTS.md"})
-			warned(t, out, "is no directory inside the workspace", "skill escape")
+			warned(t, out, "is not a directory inside the workspace", "skill escape")
 		}
 	})
 	t.Run("bootstrap_files", func(t *testing.T) {
@@ -288,12 +288,12 @@ func TestMedia(t *testing.T) {
 
 	many := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"a.png"}, 101)))
 	same(t, "at most", len(kinds(many, "image", true)), 100)
-	warned(t, many, "a message may have 100 images")
+	warned(t, many, "a message may have at most 100 images")
 	write(t, filepath.Join(dir, "ws/large.svg"), make([]byte, 3_000_000), 0o644)
 	large := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"large.svg"}, 10)))
 	same(t, "together at most", len(kinds(large, "image", true)), 7)
 	same(t, "left out", len(kinds(large, "image", false)), 3)
-	warned(t, large, "after its name", "the images together", "the images together", "the images together")
+	warned(t, large, "after its name", "the images of a message", "the images of a message", "the images of a message")
 	none := run(t, dir, callstest.Now, value.Pairs("media", []string{"none.png"}))
 	same(t, "user", none.Messages[1].Keys(), []string{"role", "content"})
 

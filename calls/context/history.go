@@ -11,7 +11,7 @@ import (
 type history struct {
 	messages []*value.Map
 	costs    []int
-	// starts says where the history may begin.
+	// starts reports for each message whether the history may begin with it.
 	starts []bool
 	// pinned is where the messages begin that must stay, because what follows the
 	// user's message answers their tool calls; the number of messages if none must.
@@ -71,19 +71,23 @@ func (h *history) shrinkTo(room int) int {
 	return used
 }
 
-// turnStarts says for every message whether the history may begin with it: a user
+// turnStarts reports for every message whether the history may begin with it: a user
 // message, where that tears no tool call from its results. A history without a
 // user message may begin with anything but a result.
 func turnStarts(messages []*value.Map, torn []bool) []bool {
 	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return role(m) == "user" })
 	starts := make([]bool, len(messages))
 	for i, m := range messages {
-		starts[i] = i == 0 || !torn[i] && (role(m) == "user" || !users && role(m) != "tool")
+		mayStart := role(m) == "user"
+		if !users {
+			mayStart = role(m) != "tool"
+		}
+		starts[i] = i == 0 || mayStart && !torn[i]
 	}
 	return starts
 }
 
-// splitCalls says for every message whether a cut before it would leave a tool
+// splitCalls reports for every message whether a cut before it would leave a tool
 // call on one side and one of its results on the other. A result belongs to the
 // newest call of its id.
 func splitCalls(messages []*value.Map) []bool {

@@ -56,7 +56,7 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 			return nil, context.Cause(ctx)
 		}
 		if len(pictures) == maxImages {
-			b.reportUnsent(name, fmt.Errorf("a message may have %d images", maxImages))
+			b.reportUnsent(name, fmt.Errorf("a message may have at most %d images", maxImages))
 			continue
 		}
 		p, seen := done[name]
@@ -70,7 +70,7 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 		switch {
 		case p == nil:
 		case sent+len(p.url) > maxImageBytes:
-			b.reportUnsent(name, fmt.Errorf("the images together may have %d bytes", maxImageBytes))
+			b.reportUnsent(name, fmt.Errorf("the images of a message may have at most %d bytes together", maxImageBytes))
 		default:
 			sent += len(p.url)
 			pictures = append(pictures, p)

@@ -34,7 +34,7 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 func (b *builder) writeHistory(h *history) {
 	reason, from := "kept as it is", ""
 	if b.remembered {
-		reason, from = "said in the session, as the memory has it", " from memory"
+		reason, from = "from the memory of the session", " from memory"
 	}
 	for i, m := range h.messages {
 		name := fmt.Sprintf("%d %s%s", i, role(m), from)

@@ -58,7 +58,7 @@ func absolutePath(dir, given string) (string, error) {
 }
 
 // readText reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
-// [maxText] is cut after a line, and note says so.
+// [maxText] is cut after a line, which note reports.
 func (p *rootDir) readText(name string) (text, note string, err error) {
 	data, size, err := p.readFile(name, maxText)
 	if err != nil {
@@ -74,8 +74,8 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
 }
 
-// readFile reads at most limit bytes of a regular file, and tells its size. Nothing
-// else is opened: opening a named pipe would wait for its other end.
+// readFile reads at most limit bytes of a regular file and returns its size. Other
+// files are not opened: opening a named pipe would wait for its other end.
 func (p *rootDir) readFile(name string, limit int64) (data []byte, size int64, err error) {
 	info, err := p.root.Stat(name)
 	switch {
@@ -84,7 +84,7 @@ func (p *rootDir) readFile(name string, limit int64) (data []byte, size int64, e
 	case info.IsDir():
 		return nil, 0, errors.New("it is a directory")
 	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("it is no regular file")
+		return nil, 0, errors.New("it is not a regular file")
 	}
 	f, err := p.root.Open(name)
 	if err != nil {

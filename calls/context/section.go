@@ -17,19 +17,19 @@ const (
 	leastCut = 32
 )
 
-// unit is a piece of a section that stays or goes as one.
+// unit is a piece of a section that is kept or left out as one.
 type unit struct {
 	kind, name, text string
-	// reason says why it is there, or why it is not.
+	// reason is why it is in the prompt, or why not.
 	reason string
-	// asked says that the user asked for it: nothing that can be cut comes before it.
+	// asked is set when the user asked for it: it is cut last.
 	asked bool
-	// rank says how soon it goes when room is short: those of a high rank first,
+	// rank is how soon it is left out when room is short: those of a high rank first,
 	// among equals the last.
 	rank int
-	// lines says that the unit may be cut after any of its lines.
+	// lines is set when the unit may be cut after any of its lines.
 	lines bool
-	// title is how many bytes at the beginning say nothing by themselves.
+	// title is the length in bytes of the heading, which is not kept by itself.
 	title int
 
 	tokens int
@@ -71,7 +71,7 @@ func (s *section) included() []*unit {
 	return slices.DeleteFunc(slices.Clone(s.units), func(u *unit) bool { return u.out })
 }
 
-// shrinkTo cuts the section to at most room tokens and gives what it costs then.
+// shrinkTo cuts the section to at most room tokens and returns what it costs then.
 func (s *section) shrinkTo(room int) int {
 	if n := s.neededTokens(); n <= room {
 		return n
@@ -102,7 +102,7 @@ func (s *section) shrinkTo(room int) int {
 }
 
 // cutLines cuts a unit to at most room tokens, after a line, or inside the first
-// one when that is all there is. It says whether anything worth keeping is left.
+// one when that is all there is. It reports whether anything worth keeping is left.
 func (s *section) cutLines(u *unit, room int) bool {
 	if room < leastCut {
 		return false

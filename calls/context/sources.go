@@ -51,11 +51,11 @@ func (b *builder) quoteFile(s *section, name, text string) {
 
 // quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working
 // directory: of each directory the first of AGENTS.override.md and AGENTS.md that
-// says anything.
+// is not blank.
 func (b *builder) quoteAgentsFiles(s *section) {
 	dir := path.Clean(strings.ReplaceAll(b.params.WorkDir, `\`, "/"))
 	if info, err := b.workspace.root.Stat(dir); err != nil || !info.IsDir() {
-		b.warn("work_dir %s is no directory inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
+		b.warn("work_dir %s is not a directory inside the workspace; only the workspace's own AGENTS.md is read", b.params.WorkDir)
 		dir = "."
 	}
 	dirs := []string{"."}
@@ -206,10 +206,9 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 		b.warn("skill_names: there is no skill %q%s", name, didYouMean(name, found))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
-		switch {
-		case !b.runtimeInMessage():
+		if !b.runtimeInMessage() {
 			load(x, true, "asked for by $"+x.Name)
-		case !loaded[x]:
+		} else if !loaded[x] {
 			loaded[x] = true
 			later = append(later, x)
 		}
@@ -230,7 +229,7 @@ func didYouMean(name string, found []*skill.Skill) string {
 	return ""
 }
 
-// skillListSection is the section that tells of all skills.
+// skillListSection is the section that lists all skills.
 func (b *builder) skillListSection(found []*skill.Skill) (*section, error) {
 	intro := b.params.SkillsIntro
 	if intro == "" {

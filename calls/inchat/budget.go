@@ -9,7 +9,7 @@ import (
 )
 
 // applyBudget counts the tokens of the entries that are in, and leaves out what does
-// not fit the budget; nil is no budget.
+// not fit the budget; nil means no limit.
 func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *int) error {
 	in := b.included()
 	for i, c := range in {
@@ -38,10 +38,10 @@ func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *
 		claims[i].priority, _ = v.Float()
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
-		switch {
-		case a.free && !b.free:
-			return -1
-		case b.free && !a.free:
+		if a.free != b.free {
+			if a.free {
+				return -1
+			}
 			return 1
 		}
 		return cmp.Or(

@@ -100,7 +100,7 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 	return nil
 }
 
-// reasonOf says in one line how the condition came out.
+// reasonOf describes the result of the condition in one line.
 func (cond *condition) reasonOf(got macro.Result) string {
 	if strings.TrimSpace(cond.text) == "" {
 		return "conditional, but without a condition"

@@ -21,7 +21,7 @@ const defaultOrder = 100
 // candidate is a preset or world-book entry and what has been decided about it.
 type candidate struct {
 	kind    string
-	entry   *value.Map // nil for what is no entry at all
+	entry   *value.Map // nil for what is not an entry
 	name    string
 	index   int // the place among all entries, presets first; breaks ties
 	role    string

@@ -15,7 +15,7 @@ type message struct {
 	entry   *candidate // nil for a message of the history
 }
 
-// isRole says whether a message may have that role.
+// isRole reports whether a message may have that role.
 func isRole(role string) bool {
 	switch role {
 	case "system", "user", "assistant", "thinking":
@@ -29,7 +29,7 @@ func readHistory(history value.Value) ([]message, error) {
 	messages := make([]message, len(history.List()))
 	for i, v := range history.List() {
 		if v.Kind() != value.Object {
-			return nil, calls.Errorf(calls.Invalid, "history[%d] is no message but %s", i, v.Kind()).
+			return nil, calls.Errorf(calls.Invalid, "history[%d] is %s, not a message", i, v.Kind()).
 				WithHint("a message is an object {role, content}")
 		}
 		given, has := v.Get("role")

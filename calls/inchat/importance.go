@@ -50,8 +50,8 @@ func (j *importanceJudge) askFunction(ctx context.Context, name string) (include
 	return verdict.Include, verdict.Reason, nil
 }
 
-// causeOfEnd is the end of the step, over: as the function says it that was asked then, for
-// it says who took the time.
+// causeOfEnd is the error of a step that was ended by over: that of the function
+// which ran then where it wraps over, because it names who took the time.
 func (j *importanceJudge) causeOfEnd(over error) error {
 	for _, a := range j.answers {
 		if errors.Is(a.err, over) {

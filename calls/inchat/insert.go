@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sortEntries puts entries in the order in which they stand in the chat: by
+// sortEntries sorts entries in the order of the chat: by
 // order, then assistant before user before the rest, then as they were given.
 func sortEntries(entries []*candidate) {
 	slices.SortFunc(entries, func(a, b *candidate) int {
@@ -69,7 +69,7 @@ func insertEntries(messages []message, entries []*candidate) []message {
 	return append(left, right...)
 }
 
-// groupOrder is a group in the order in which it stands in the chat. At a depth
+// groupOrder is a group in the order of the chat. At a depth
 // below zero the place of insertion is that far behind the end: the last entries
 // are appended, the last one first, until the place is reached.
 func groupOrder(group []*candidate, depth int64) []*candidate {

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// lint finds what is wrong in entries that stand in the flow, or in a file that
-// it names: conditions that cannot be read, depths and orders that are no
+// lint finds problems of entries that are written in the flow, or in a file that it
+// names: conditions that cannot be read, depths and orders that are not
 // integers. All of that is a warning, for the call runs without these entries. An
 // importance function that cannot be asked is an error.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {

@@ -33,7 +33,7 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	return value.OfMap(out)
 }
 
-// source tells where a message comes from.
+// source is where a message comes from.
 func (m message) source() value.Value {
 	c := m.entry
 	if c == nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// builder is the work on one prompt.
+// builder makes one prompt. newBuilder creates it for one step; it is used by one
+// goroutine.
 type builder struct {
 	params   Params
 	in       Input
@@ -27,7 +28,7 @@ type builder struct {
 	fetched  map[string]fetched // by root
 	notes    map[string]string  // by memory variable: what was left out of it
 
-	// These are made when somebody first asks, then kept.
+	// These are computed on first use and kept.
 	dialogue func() (dialogue, error)
 	memories func() ([]recalledMemory, error)
 	state    func() plugins.State
@@ -45,7 +46,7 @@ type fetched struct {
 	err   error
 }
 
-// decision says whether a module is in, before its text is known.
+// decision is whether a module is included, before its text is known.
 type decision struct {
 	include bool
 	reason  string
@@ -120,11 +121,11 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 	var order, variables []string
 	for i, m := range b.config.Modules {
 		name := m.Importance.name
-		switch {
-		case m.Importance.never:
+		if m.Importance.never {
 			decisions[i].reason = "importance_func is false"
 			continue
-		case name == "":
+		}
+		if name == "" {
 			decisions[i] = decision{true, "always included"}
 			continue
 		}
@@ -160,13 +161,13 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 }
 
 func verdictReason(name string, v plugins.Verdict) string {
-	switch {
-	case v.Reason != "":
+	if v.Reason != "" {
 		return name + ": " + v.Reason
-	case v.Include:
-		return name + " says yes"
 	}
-	return name + " says no"
+	if v.Include {
+		return name + " returned true"
+	}
+	return name + " returned false"
 }
 
 // askImportance has an importance function, or a variable that is true or false, judge
@@ -232,7 +233,7 @@ func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 	return out, nil
 }
 
-// renderModule gives the text of a module. A module without any text, and one that
+// renderModule returns the text of a module. A module without any text, and one that
 // shall not be there without its variables, turns out to be out after all.
 func (b *builder) renderModule(m module, d decision) (string, decision, error) {
 	var texts []string
@@ -259,10 +260,10 @@ func (b *builder) renderModule(m module, d decision) (string, decision, error) {
 	if m.OmitIfEmpty != nil {
 		omit = *m.OmitIfEmpty
 	}
-	switch {
-	case omit && hasVariables && !filled:
+	if omit && hasVariables && !filled {
 		return "", decision{reason: "its variables are all empty"}, nil
-	case len(texts) == 0:
+	}
+	if len(texts) == 0 {
 		return "", decision{reason: "it has no text"}, nil
 	}
 	return strings.Join(texts, b.settings.SegmentSep), d, nil
@@ -287,8 +288,8 @@ func (b *builder) variableText(name string) (string, error) {
 	return "", nil
 }
 
-// causeOfEnd is the end of a step while others worked for it: what they say of that, for it
-// says who took the time, or why it ended.
+// causeOfEnd is the error of a step that ended while a foreign function ran: the
+// function's own where it wraps the cause, because it names who took the time.
 func causeOfEnd(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		return cause
@@ -296,8 +297,8 @@ func causeOfEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// foreignError says where the function of somebody else failed. What has no kind of
-// its own is a plugin's fault, which may be gone at the next attempt.
+// foreignError adds the place to the error of a foreign function. An error without a
+// kind counts as the plugin's, which a retry may overcome.
 func foreignError(err error, format string, args ...any) error {
 	kind := calls.KindOf(err)
 	if kind == calls.Internal {

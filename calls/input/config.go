@@ -18,7 +18,7 @@ type config struct {
 	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated."`
 
 	warnings schema.Problems
-	// place says where a problem stands and what it is.
+	// place formats a problem with its position.
 	place func(schema.Problem) string
 }
 
@@ -69,8 +69,8 @@ type settings struct {
 	timeout time.Duration
 }
 
-// withDefaults gives the settings with what depends on the language, where it is not there,
-// from those of the language.
+// withDefaults fills the settings that depend on the language, where they are not
+// given, from those of the language.
 func (s settings) withDefaults(local settings) settings {
 	for _, field := range []struct{ own, other *string }{
 		{&s.TurnFormat, &local.TurnFormat},
@@ -154,7 +154,7 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 	if cfg.Settings.timeout, err = time.ParseDuration(cfg.Settings.FunctionTimeout); err != nil || cfg.Settings.timeout <= 0 {
 		problems = append(problems, schema.Problem{
 			Pointer: "/settings/function_timeout", Keyword: "format",
-			Message: fmt.Sprintf("%q is no duration", cfg.Settings.FunctionTimeout), Hint: "write 500ms, 10s or 1m",
+			Message: fmt.Sprintf("invalid duration %q", cfg.Settings.FunctionTimeout), Hint: "use 500ms, 10s or 1m",
 		})
 	}
 	list, _ := doc.Get("context_template")
@@ -164,7 +164,7 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 		if j, seen := first[m.Name]; seen {
 			duplicates = append(duplicates, schema.Problem{
 				Pointer: at + "/module_name", Keyword: "unique",
-				Message: fmt.Sprintf("the name %q is taken by context_template[%d]", m.Name, j), Hint: "names of modules are unique",
+				Message: fmt.Sprintf("duplicate module name %q (first in context_template[%d])", m.Name, j), Hint: "rename one of them",
 			})
 		} else {
 			first[m.Name] = i
@@ -180,7 +180,7 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 	return cfg, problems, duplicates
 }
 
-// inlineConfig is a config that stands in the parameters. It is checked when they are
+// inlineConfig is a config given in the parameters. It is checked when they are
 // decoded, so that a flow with a wrong one does not load.
 type inlineConfig struct{ *config }
 
@@ -245,9 +245,9 @@ func describeProblem(p schema.Problem) string {
 // maxFile bounds a config file.
 const maxFile = 1 << 20
 
-// loadConfig reads the config file at path. A file that cannot be read gives the
-// default config of the language, local, and a warning, but for strict; one that can
-// be read and is wrong is an error, but where lenient.
+// loadConfig reads the config file at path. For a file that cannot be
+// read it returns the default config of the language, local, and a warning, unless
+// strict; one that can be read and is wrong is an error, unless lenient.
 func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []string, error) {
 	file := path
 	if !filepath.IsAbs(file) {

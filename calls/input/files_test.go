@@ -72,7 +72,7 @@ func TestFiles(t *testing.T) {
 		"wrong JSON":          {"{\n  \"context_template\": [}\n", "", "", "", "c.json:2:24: "},
 		"all that is wrong":   {`{"context_template": [{"segments": 1}, 2]}`, "", "", "", "c.json:1:36: context_template[0].segments: want array, got integer\nc.json:1:40: "},
 		"lenient":             {"{", "on_invalid: default", defaultPrompt, "the default template is used: c.json:1:2", ""},
-		"lenient with names":  {twice, "on_invalid: default", "a\n\nb", `the name "m0" is taken`, ""},
+		"lenient with names":  {twice, "on_invalid: default", "a\n\nb", `duplicate module name "m0"`, ""},
 		"strict with warning": {`{"context_template": [], "x": 1}`, "strict: true", "", "", `unknown property "x"`},
 		"too large":           {strings.Repeat(" ", 1<<20+1), "", "", "", "c.json:1:1: the file has more than"},
 	} {

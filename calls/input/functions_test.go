@@ -287,7 +287,7 @@ config:
 	for _, p := range out.Parts {
 		reasons = append(reasons, p.Reason)
 	}
-	if diff := cmp.Diff([]string{"f: since", "early: the variable is true", "f says yes", "never: as its name says"}, reasons); diff != "" {
+	if diff := cmp.Diff([]string{"f: since", "early: the variable is true", "f returned true", "never: as its name says"}, reasons); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,9 +1,12 @@
 // Package input is the call that builds a prompt from a context template: an
-// ordered list of modules, each made of fixed text and of variables that memory,
-// the user's words, registered functions and the state of the dialogue give.
+// ordered list of modules, each made of fixed text and of variables whose values
+// come from memory, the user's words, registered functions and the state of the
+// dialogue.
 //
-// Every value is fetched once, inserted once and never expanded again, and every
-// module says in parts whether it is in and why.
+// Every value is fetched once, inserted once and never expanded again, and parts
+// lists for every module whether it is included and why. config.go reads and checks
+// a configuration, variables.go finds where each name's value comes from, values.go
+// fetches the values, build.go decides and joins.
 package input
 
 import (
@@ -113,10 +116,10 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 
 // findConfig finds the configuration to use, with the warnings about it.
 func (p Params) findConfig(env *calls.Env, local *config) (*config, []string, error) {
-	switch {
-	case p.Config.config != nil:
+	if p.Config.config != nil {
 		return p.Config.config, describeAll(p.Config.warnings, p.Config.place), nil
-	case p.ConfigPath == "":
+	}
+	if p.ConfigPath == "" {
 		return local, nil, nil
 	}
 	return loadConfig(env, p.ConfigPath, local, p.Strict, p.OnInvalid == "default")

@@ -11,11 +11,10 @@ import (
 )
 
 // lint finds what is wrong with a config, in the flow or in a file, beyond its
-// schema: names that stand twice, importance functions and variables that nobody
-// gives.
+// schema: duplicate names, importance functions and variables that do not exist.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if doc, _ := params.Get("config"); doc.Kind() == value.Object {
-		if cfg, _, _ := checkConfig(doc); cfg == nil { // the schema says it
+		if cfg, _, _ := checkConfig(doc); cfg == nil { // the schema check reports it
 			return nil
 		}
 		return underPointer("/config", lintConfig(doc, params, env.Registry))

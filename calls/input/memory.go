@@ -57,7 +57,7 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 	}
 	m.shortGiven = each("short_term", func(item value.Value) error {
 		turn, err := readTurn(item)
-		if turn.Content != "" { // a message with tool calls only says nothing
+		if turn.Content != "" { // a message of tool calls alone has no text
 			m.short = append(m.short, turn)
 		}
 		return err
@@ -139,7 +139,7 @@ func readTime(v value.Value) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is no time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
+	return time.Time{}, fmt.Errorf("%s is not a time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
 }
 
 func readRecalled(v value.Value) (r recalledMemory, err error) {

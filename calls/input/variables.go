@@ -18,8 +18,8 @@ const (
 	longTerm  = "long_term_memory_content"
 )
 
-// state gives the variables that every build has beside those of memory. They
-// win over registered ones.
+// state computes the variables that every build has beside those of memory. They
+// take precedence over registered ones.
 var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"current_user_input": func(in Input, _ *calls.Vars) value.Value { return value.OfString(in.UserInput) },
 	"question":           func(_ Input, vars *calls.Vars) value.Value { return value.OfString(vars.Question) },
@@ -51,8 +51,8 @@ type source struct {
 }
 
 // find looks for the name as a whole, then for its beginning before a dot, whose
-// value has the rest as members. The prefix vars. of templates may stand before
-// a name.
+// value has the rest as members. A name may have the prefix vars. of
+// templates.
 func (n variableNames) find(name string) (source, bool) {
 	if s, ok := n.findRoot(name); ok {
 		return s, true
@@ -112,7 +112,7 @@ func (n variableNames) allNames() []string {
 	return append(list, n.registry.VariableNames()...)
 }
 
-// unknownName is what a template names and nobody gives.
+// unknownName is a name in a template that has no source.
 type unknownName struct {
 	problem  schema.Problem
 	variable string // "" for an importance function

@@ -23,7 +23,7 @@ var exceptions = map[string]struct{ reason, prompt, err string }{
 	"load-bad-json":          {reason: "a file that is wrong is an error, not an empty prompt", err: "cfg.json:1:23: "},
 	"load-empty-file":        {reason: "a file that is wrong is an error, not an empty prompt", err: "cfg.json:1:1: the text is empty"},
 	"load-no-template-key":   {reason: "a file that is wrong is an error, not an empty prompt", err: "cfg.json:1:1: context_template: the required property"},
-	"dup-module-name":        {reason: "names of modules are unique", err: `cfg.json:1:107: context_template[1].module_name: the name "a" is taken`},
+	"dup-module-name":        {reason: "names of modules are unique", err: `cfg.json:1:107: context_template[1].module_name: duplicate module name "a"`},
 	"unknown-segment-type":   {reason: "a wrong segment is an error", err: "cfg.json:1:66: context_template[0].segments[0].type: "},
 	"missing-segment-type":   {reason: "a wrong segment is an error", err: "cfg.json:1:57: context_template[0].segments[0].type: "},
 	"imp-null":               {reason: "null is the default, true", prompt: "A\n\n你好"},

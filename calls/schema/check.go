@@ -21,11 +21,11 @@ type Problem struct {
 	// for a value where the schema allows none, "" where the value could not be
 	// checked.
 	Keyword string
-	// Message says what is wrong, without the place.
+	// Message is what is wrong, without the place.
 	Message string
-	// Hint says what was probably meant; often "".
+	// Hint is what was probably meant, or what to do; often "".
 	Hint string
-	// Warning says that the value can be used all the same; [Schema.Check] has no
+	// Warning is set when the value can be used all the same; [Schema.Check] has no
 	// warnings, what a call finds beyond it may.
 	Warning bool
 	// Offset is the byte in the text at Pointer, where a call knows it.
@@ -60,8 +60,8 @@ func (p Problems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Check tells all the places where v does not fit, sorted by pointer; nil where
-// it fits. A union that does not fit is one problem where it stands: the user
+// Check returns all the places where v does not fit, sorted by pointer; nil where
+// it fits. A union that does not fit is one problem at its place: the user
 // meant at most one of its branches.
 func (s *Schema) Check(v value.Value) Problems {
 	s.compile()
@@ -152,10 +152,10 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 	}
 	have, _ := root.At(pointer)
 	f := failure{s, e, sub, root, have}
-	switch {
-	case keyword == "required" && sub != nil:
+	if keyword == "required" && sub != nil {
 		return f.missingProblems(pointer)
-	case keyword == "additionalProperties" && sub != nil:
+	}
+	if keyword == "additionalProperties" && sub != nil {
 		return f.unknownProblems(pointer)
 	}
 	return []problem{{Problem{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}, sub}}
@@ -181,7 +181,7 @@ func (s *Schema) failedKeyword(e *jsonschema.ValidationError) (sub *jsonschema.S
 	return sub, keyword
 }
 
-// underPropertyNames says whether an error is about the name of a property. The
+// underPropertyNames reports whether an error is about the name of a property. The
 // location is the way through the schema, in which the tokens after some keywords
 // are names.
 func underPropertyNames(location string) bool {

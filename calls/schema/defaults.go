@@ -7,9 +7,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// ApplyDefaults gives v with the defaults of missing properties filled in, at
+// ApplyDefaults returns v with the defaults of missing properties filled in, at
 // every level that v has and inside the defaults themselves. Defaults inside
-// unions are not looked at: nobody knows which branch was meant. v itself is not
+// unions are not looked at: the branch that was meant is unknown. v itself is not
 // changed.
 func (s *Schema) ApplyDefaults(v value.Value) value.Value { return s.withDefaults(s.doc, v) }
 
@@ -86,7 +86,7 @@ func (s *Schema) resolveRef(schema value.Value) value.Value {
 	return value.Value{}
 }
 
-// isUnchanged says whether withDefaults gave back what it got.
+// isUnchanged reports whether withDefaults returned its argument.
 func isUnchanged(a, b value.Value) bool {
 	if a.Map() != nil || b.Map() != nil {
 		return a.Map() == b.Map()

@@ -13,13 +13,13 @@ import (
 // Fault is a [Problem] with what the schema wants at its place.
 type Fault struct {
 	Problem
-	// Schema is the subschema whose keyword failed, as it stands in the document.
+	// Schema is the subschema whose keyword failed, as the document has it.
 	// For a missing property it is the property's own, wherever the document has
 	// it; an empty schema where it has none.
 	Schema value.Value
 }
 
-// Faults tells what [Schema.Check] tells, each problem with its subschema. The
+// Faults returns the problems of [Schema.Check], each with its subschema. The
 // same problem may be there several times, with different subschemas.
 func (s *Schema) Faults(v value.Value) []Fault {
 	s.compile()
@@ -48,7 +48,7 @@ func (s *Schema) Faults(v value.Value) []Fault {
 	return faults
 }
 
-// hasFault says whether the last of the faults, those of one pointer, have f.
+// hasFault reports whether f is among the last faults, those of its pointer.
 func hasFault(faults []Fault, f Fault) bool {
 	for i := len(faults) - 1; i >= 0 && faults[i].Pointer == f.Pointer; i-- {
 		if faults[i].Problem == f.Problem && value.Equal(faults[i].Schema, f.Schema) {
@@ -75,7 +75,7 @@ func (s *Schema) missingPropertySchema(p problem) value.Value {
 	return objectOf("allOf", place.Schemas)
 }
 
-// sourceOf is a subschema as it stands in the document.
+// sourceOf is a subschema as the document has it.
 func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	if sub == nil {
 		return objectOf()
@@ -90,10 +90,10 @@ func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	return doc
 }
 
-// Place is what a schema says of one place of the values that it describes.
+// Place is what a schema requires of one place of the values that it describes.
 type Place struct {
 	// Schemas are the subschemas that speak of the place, in the order of the
-	// document. A value that stands there need not fit all of them: some may be of
+	// document. A value there need not fit all of them: some may be of
 	// branches of a union.
 	Schemas []value.Value
 	// All are Schemas with the targets of references and the branches of allOf,
@@ -105,7 +105,7 @@ type Place struct {
 }
 
 // Describe finds the subschemas that speak of the place that the pointer names,
-// whatever stands there.
+// whatever its value is.
 func (s *Schema) Describe(pointer string) Place {
 	s.compile()
 	if s.err != nil || pointer != "" && pointer[0] != '/' {
@@ -196,7 +196,7 @@ func descendTo(subs []*jsonschema.Schema, token string) (next []*jsonschema.Sche
 	return next, known || !named
 }
 
-// isDependent says whether the presence of one member requires that of the name.
+// isDependent reports whether the presence of one member requires that of the name.
 func isDependent(sub *jsonschema.Schema, name string) bool {
 	for _, dependency := range sub.Dependencies {
 		if names, ok := dependency.([]string); ok && slices.Contains(names, name) {
@@ -229,7 +229,7 @@ func matchingPatterns(sub *jsonschema.Schema, name string) (all []*jsonschema.Sc
 }
 
 // itemOf is the subschema of an item of an array, if there is one. ok is false
-// where sub says nothing of items.
+// where sub does not mention items.
 func itemOf(sub *jsonschema.Schema, index int) (item *jsonschema.Schema, ok bool) {
 	tuple := sub.PrefixItems
 	switch items := sub.Items.(type) {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // as it is. Whatever does not certainly fit goes to the library, which decides
 // and says why.
 
-// isEveryday says whether fits knows all the keywords of a subschema. References
+// isEveryday reports whether certainlyFits knows all the keywords of a subschema. References
 // and unions are not among them: they need a budget.
 func isEveryday(s *jsonschema.Schema) bool {
 	_, tuple := s.Items.([]*jsonschema.Schema)
@@ -26,7 +27,7 @@ func isEveryday(s *jsonschema.Schema) bool {
 		len(s.Constant) == 0 && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
-// certainlyFits says that v certainly fits s, all of whose subschemas are everyday ones.
+// certainlyFits reports whether v certainly fits s, all of whose subschemas are everyday ones.
 func certainlyFits(s *jsonschema.Schema, v value.Value) bool {
 	var w fitWalker
 	return w.fits(s, v) && len(w.missing) == 0
@@ -75,7 +76,10 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 		if s.MinLength >= 0 || s.MaxLength >= 0 {
 			n = utf8.RuneCountInString(text)
 		}
-		return isBetween(n, s.MinLength, s.MaxLength) && (s.Pattern == nil || len(text) <= longText && s.Pattern.MatchString(text))
+		if s.Pattern != nil && (len(text) > longText || !s.Pattern.MatchString(text)) {
+			return false
+		}
+		return isBetween(n, s.MinLength, s.MaxLength)
 	case value.List:
 		items, _ := s.Items.(*jsonschema.Schema)
 		if !isBetween(len(v.List()), s.MinItems, s.MaxItems) {
@@ -156,13 +160,27 @@ func isWithinBounds(s *jsonschema.Schema, v value.Value) bool {
 	if !ok {
 		return s.Minimum == nil && s.Maximum == nil && !isExtremeNumber(v.JSON())
 	}
-	if s.Minimum != nil && (!s.Minimum.IsInt() || !s.Minimum.Num().IsInt64() || i < s.Minimum.Num().Int64()) {
-		return false
+	if s.Minimum != nil {
+		least, ok := int64Of(s.Minimum)
+		if !ok || i < least {
+			return false
+		}
 	}
-	return s.Maximum == nil || s.Maximum.IsInt() && s.Maximum.Num().IsInt64() && i <= s.Maximum.Num().Int64()
+	if s.Maximum != nil {
+		most, ok := int64Of(s.Maximum)
+		if !ok || i > most {
+			return false
+		}
+	}
+	return true
 }
 
-// isBetween says whether n is between bounds of which -1 is none.
+// int64Of is a bound as an integer; ok is false where it is not one.
+func int64Of(bound *big.Rat) (n int64, ok bool) {
+	return bound.Num().Int64(), bound.IsInt() && bound.Num().IsInt64()
+}
+
+// isBetween reports whether n is between bounds, of which -1 means no bound.
 func isBetween(n, least, most int) bool {
 	return n >= least && (most < 0 || n <= most)
 }

@@ -11,7 +11,7 @@ import (
 // FromText reads text as the type of a property wants it, for values that come
 // from a command line: for a string the text itself, for a boolean true, false or a word
 // of [YesOrNo], for anything else JSON. A
-// property that may be a string, or anything, takes text that is no JSON as a
+// property that may be a string, or anything, takes text that is not JSON as a
 // string. The value is not checked against the rest of the schema.
 func (s *Schema) FromText(property, text string) (value.Value, error) {
 	properties, _ := s.doc.Get("properties")
@@ -22,16 +22,16 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 		return value.OfString(text), nil
 	}
 	v, err := value.ParseJSON([]byte(text))
-	switch {
-	case err == nil:
+	if err == nil {
 		return v, nil
-	case !typed || slices.Contains(names, "string"):
+	}
+	if !typed || slices.Contains(names, "string") {
 		return value.OfString(text), nil
 	}
 	if yes, ok := YesOrNo(text); ok && slices.Contains(names, "boolean") {
 		return yes, nil
 	}
-	return value.Value{}, fmt.Errorf("%q is no %s: %w", truncate(text), strings.Join(names, " or "), err)
+	return value.Value{}, fmt.Errorf("want %s, got %q: %w", strings.Join(names, " or "), truncate(text), err)
 }
 
 // YesOrNo reads a boolean as people write it.

@@ -19,7 +19,7 @@ type Described interface{ JSONSchema() value.Value }
 // is a fault of the program.
 //
 // Structs become closed objects (additionalProperties false) with the names of
-// their json tags. A field is required unless it says omitempty or omitzero, is a
+// their json tags. A field is required unless it has omitempty or omitzero, is a
 // pointer, or has a default. Further tags:
 //
 //	doc:"..."         the description
@@ -93,7 +93,7 @@ func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 		return objectOf("type", "array", "items", items), nil
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			return value.Value{}, fmt.Errorf("the keys of %s are no strings", t)
+			return value.Value{}, fmt.Errorf("the keys of %s are not strings", t)
 		}
 		members, err := inferType(t.Elem(), outer)
 		if err != nil {

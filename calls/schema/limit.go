@@ -39,7 +39,8 @@ const (
 	maxCount = 1 << 53
 )
 
-// checkLimits refuses a schema that is no object, too big, or has wild numbers.
+// checkLimits refuses a schema that is not an object, is too big, or has extreme
+// numbers.
 func checkLimits(doc value.Value) error {
 	if k := doc.Kind(); k != value.Object && k != value.Bool {
 		return fmt.Errorf("not a JSON Schema: want an object, got %s", k)
@@ -73,8 +74,8 @@ func depthOf(v value.Value) int {
 	return deepest
 }
 
-// Checkable says why no schema can check v: it is nested too deep, or has a number
-// that nobody can count with; nil where it can be checked.
+// Checkable returns why no schema can check v: it is nested too deep, or has a number
+// out of range; nil where it can be checked.
 func Checkable(v value.Value) error {
 	var c converter
 	if _, p := c.convert(v, 0); p != nil {
@@ -146,7 +147,7 @@ func isExtremeNumber(number string) bool {
 	return err != nil || exponent < -maxExponent || exponent > maxExponent
 }
 
-// unionsMultiply says whether one value at one place would be checked more often than
+// unionsMultiply reports whether one value at one place would be checked more often than
 // the budget of all allows: by unions of references to unions.
 func (s *Schema) unionsMultiply() bool {
 	checks := make(map[*jsonschema.Schema]int, len(s.at))
@@ -171,7 +172,7 @@ func (s *Schema) unionsMultiply() bool {
 	return false
 }
 
-// isAffordable says whether checking v, a value of that many nodes, stays within
+// isAffordable reports whether checking v, a value of that many nodes, stays within
 // the budget. It goes the ways that the library would go at the most, without
 // comparing anything: unions that multiply, by themselves or with every level of
 // a recursive value, run out of budget instead of time.
@@ -220,10 +221,13 @@ func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool
 		tuple = items
 	}
 	for i, item := range v.List() {
-		if i < len(tuple) && !below(tuple[i], item) ||
-			!below(s.Items, item) || !below(s.Items2020, item) || !below(s.AdditionalItems, item) ||
-			!below(s.Contains, item) || !below(s.UnevaluatedItems, item) {
+		if i < len(tuple) && !below(tuple[i], item) {
 			return false
+		}
+		for _, sub := range []any{s.Items, s.Items2020, s.AdditionalItems, s.Contains, s.UnevaluatedItems} {
+			if !below(sub, item) {
+				return false
+			}
 		}
 	}
 	return true
@@ -242,6 +246,8 @@ func (m *checkMeter) member(s *jsonschema.Schema, name string, v value.Value, be
 			return false
 		}
 	}
-	return below(s.PropertyNames, value.OfString(name)) &&
-		(known || below(s.AdditionalProperties, v) && below(s.UnevaluatedProperties, v))
+	if !below(s.PropertyNames, value.OfString(name)) {
+		return false
+	}
+	return known || below(s.AdditionalProperties, v) && below(s.UnevaluatedProperties, v)
 }

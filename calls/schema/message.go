@@ -141,8 +141,8 @@ func (f *failure) hint(keyword string) string {
 	return ""
 }
 
-// unionMessage says why no branch fits: those that take another type of value are
-// passed over, unless there are no others.
+// unionMessage is why no branch fits: branches for another type of value are passed
+// over, unless there are no others.
 func (f *failure) unionMessage(keyword string) string {
 	if len(f.err.Causes) == 0 {
 		return fmt.Sprintf("%s fits more than one branch of %s", truncate(f.have.JSON()), keyword)

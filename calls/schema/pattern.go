@@ -12,8 +12,8 @@ import (
 )
 
 // rewritePatterns rewrites the regular expressions of a schema from the dialect of
-// JSON Schema to that of Go. names says that the keys of v are names that the
-// schema gives, not keywords.
+// JSON Schema to that of Go. names means that the keys of v are names of
+// the schema's own, not keywords.
 func rewritePatterns(v value.Value, names bool) value.Value {
 	if list := v.List(); len(list) > 0 {
 		items := make([]value.Value, len(list))
@@ -129,7 +129,7 @@ func weightOfNode(re *syntax.Regexp) int {
 }
 
 // patternWeight is the weight of all the regular expressions of a schema. names
-// says that the keys of v are names that the schema gives, not keywords.
+// means that the keys of v are names of the schema's own, not keywords.
 func patternWeight(v value.Value, names bool) (total int) {
 	for _, item := range v.List() {
 		total += patternWeight(item, false)
@@ -153,13 +153,12 @@ func patternWeight(v value.Value, names bool) (total int) {
 	return total
 }
 
-// isData says that what stands under a keyword is data, no schemas.
+// isData reports whether the value of a keyword is data, not schemas.
 func isData(keyword string) bool {
 	return keyword == "const" || keyword == "enum" || keyword == "default" || keyword == "examples"
 }
 
-// isNaming says that the members of what stands under a keyword are schemas by
-// name.
+// isNaming reports whether the members of a keyword's value are schemas by name.
 func isNaming(keyword string) bool {
 	return keyword == "properties" || keyword == "definitions" || keyword == "$defs" ||
 		keyword == "dependencies" || keyword == "dependentSchemas"

@@ -22,7 +22,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Schema is a JSON Schema, compiled when it is first used. It is safe for
+// Schema is a JSON Schema, compiled when it is first used. [MustFor] and [Parse]
+// create it; it lives as long as its owner, does not change, and is safe for
 // concurrent use.
 type Schema struct {
 	doc  value.Value
@@ -34,12 +35,12 @@ type Schema struct {
 	at map[string]*jsonschema.Schema
 	// weights are those of the regular expressions.
 	weights map[*regexp.Regexp]int
-	// everyday says that all subschemas are, branching that one place of a value
-	// may meet many of them.
+	// everyday is set when all subschemas are; branching when many of them may look
+	// at one place of a value.
 	everyday, branching bool
 }
 
-// Parse takes a schema that a user wrote. The error says what is wrong with it.
+// Parse compiles a schema that a user wrote. The error is what is wrong with it.
 func Parse(doc value.Value) (*Schema, error) {
 	if err := checkLimits(doc); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func compileError(err error) error {
 			text := leaf.Message
 			if strings.HasSuffix(text, "is not valid 'regex'") {
 				text = strings.TrimSuffix(text, "is not valid 'regex'") +
-					"is no regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
+					"is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
 			}
 			lines = append(lines, fmt.Sprintf("%q: %s", decodeLocation(leaf.InstanceLocation), text))
 		}

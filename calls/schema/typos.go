@@ -21,11 +21,11 @@ var keywords = []string{
 	"example", "nullable", "id", "name",
 }
 
-// UnknownKeyword is the Keyword of what [Typos] finds: the problem is the key, and not
-// what stands under it.
+// UnknownKeyword is the Keyword of what [Typos] finds: the problem is the key, not
+// its value.
 const UnknownKeyword = "unknown keyword"
 
-// Typos finds what looks like a mistyped keyword in a schema that somebody wrote:
+// Typos finds what looks like a mistyped keyword in a schema that a user wrote:
 // requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
 // Parse takes them; the constraint that was meant is then not there. Pointers are
 // those of the schema. All are warnings.

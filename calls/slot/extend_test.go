@@ -88,5 +88,5 @@ func ExampleExtended() {
 	fmt.Println(err, calls.HintOf(err))
 	// Output:
 	// <nil>
-	// stages: there is no way of filling called "stok" did you mean "stock"?
+	// unknown stage "stok" did you mean "stock"?
 }

@@ -63,7 +63,7 @@ func (w *Work) loadTemplate(name string) (t *prompt.Template, called string, err
 	return t, own.Named(path, name), nil
 }
 
-// renderTemplate gives the text of a template, and where its pieces come from, as parts of the
+// renderTemplate renders a template, with the sources of its pieces as parts of the
 // first message.
 func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
 	t, called, err := w.loadTemplate(name)
@@ -94,7 +94,7 @@ func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Ma
 	return trimmed, parts, nil
 }
 
-// partKind says what a piece of a prompt is: the name in the template that it comes
+// partKind is the kind of a piece of a prompt: the name in the template that it comes
 // from.
 func partKind(p prompt.Piece) string {
 	if p.Expr == "tool.purpose" {
@@ -118,8 +118,8 @@ func moveToMessage(index int, parts []calls.Part) []calls.Part {
 	return parts
 }
 
-// renderPrompt asks for what is missing by now. nullable says that what is not known is
-// answered with null.
+// renderPrompt renders the request for what is still missing. nullable means that what
+// the model does not know it answers with null.
 func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
 	step := w.Env.Vars.Step
 	name := step.Name
@@ -151,8 +151,8 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 // maxPurposeTokens is what the description of the schema may take of a prompt.
 const maxPurposeTokens = 500
 
-// schemaPurpose is what the schema says the values are for. Where they are parameters, these
-// are the words of the call.
+// schemaPurpose is the schema's description of what the values are for; for parameters,
+// that of the call.
 func (w *Work) schemaPurpose() string {
 	description, _ := w.schema.Get("description")
 	text, _ := description.Str()
@@ -183,7 +183,7 @@ func (w *Work) shownData() value.Value {
 	return value.OfMap(shown)
 }
 
-// renderRetry says what was wrong with an answer.
+// renderRetry renders what was wrong with an answer.
 func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) (string, []calls.Part, error) {
 	list := make([]*value.Map, len(rejected))
 	for i, r := range rejected {
@@ -224,7 +224,8 @@ func (w *Work) shownHistory() []*value.Map {
 // same.
 func escapeClosingTags(text string) string { return strings.ReplaceAll(text, "</", `<\/`) }
 
-// singleLine is guarded text on one line that can stand between quotes.
+// singleLine is text on one line that can be put between quotes and cannot close a
+// section.
 func singleLine(text string) string {
 	return strings.ReplaceAll(escapeClosingTags(strings.Join(strings.Fields(text), " ")), `"`, "'")
 }

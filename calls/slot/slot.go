@@ -1,8 +1,10 @@
 // Package slot is the call that fills data against a JSON Schema: it keeps what is
-// known, lets the model find what is missing, and says what remains.
+// known, lets the model find what is missing, and returns a schema of what remains.
 //
-// The package processor, which checks and merges, knows no model; date reads dates
-// as people write them, extract finds JSON in a model's text.
+// How an answer is checked and merged, of a model or of a person when a run is
+// resumed, is in package processor (merge.go), which does not use models; extract
+// finds JSON in a model's text. The two ways of asking a model are stage_llm.go and
+// stage_function.go.
 //
 // Three things can be added. A language is a folder of the two templates in
 // lang/en, as LANGUAGE/slot/prompt.txt and LANGUAGE/slot/retry.txt in the
@@ -120,11 +122,11 @@ func (p Params) Validate() error {
 		if _, ok := p.kit.Strategies[stage]; ok {
 			continue
 		}
-		err := calls.Errorf(calls.Invalid, "stages: there is no way of filling called %q", stage)
+		err := calls.Errorf(calls.Invalid, "unknown stage %q", stage)
 		if near := value.Nearest(stage, names); near != "" {
 			return err.WithHint("did you mean %q?", near)
 		}
-		return err.WithHint("there are %s", strings.Join(names, " and "))
+		return err.WithHint("stages are %s", strings.Join(names, ", "))
 	}
 	_, err := p.newProcessor()
 	return err
@@ -138,7 +140,7 @@ func (p Params) newProcessor() (*processor.Processor, error) {
 	return proc, nil
 }
 
-// newFilling is the filling with what is known and what somebody answered.
+// newFilling starts a filling with the known data and the answers given.
 func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
 	proc, err := p.newProcessor()
 	if err != nil {
@@ -146,7 +148,7 @@ func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
 	}
 	data := p.Data.Value
 	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
-		data = proc.Nothing() // null is nothing known, where it is not to be checked as it stands
+		data = proc.Nothing() // null means that nothing is known, unless it is only to be checked
 	}
 	filling, err := proc.Fill(data, now)
 	if err != nil {

@@ -34,10 +34,11 @@ func fillBySchema(ctx context.Context, w *Work) error {
 			w.Filling.Take(answer, byFunction)
 		}
 		rejected := w.Filling.Rejected()[before:]
-		switch {
-		case w.Filling.Done() || ok && len(rejected) == 0:
+		allTaken := ok && len(rejected) == 0
+		if w.Filling.Done() || allTaken {
 			return nil // what is missing now the model does not know
-		case trial == maxAttempts:
+		}
+		if trial == maxAttempts {
 			if !ok {
 				w.Warn("function: the answer holds no JSON object")
 			}

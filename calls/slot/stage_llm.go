@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// fillByText asks for the missing values in words, and finds them in what the
-// model says.
+// fillByText asks for the missing values in words, and finds them in the
+// model's text.
 func fillByText(ctx context.Context, w *Work) error {
 	prompt, parts, err := w.renderPrompt(ctx, false)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Strategy is a way to find what is missing. It takes what it finds into w.Filling,
-// under a [processor.Source] of its own; what a model says wrong is no error. After
+// under a [processor.Source] of its own; a wrong answer of a model is not an error. After
 // an error of the kinds Provider and Timeout the next strategy follows, others end
 // the call.
 type Strategy func(ctx context.Context, w *Work) error
@@ -41,7 +41,8 @@ const (
 	byFunction processor.Source = "function"
 )
 
-// Work is what a strategy works with. It is used from one goroutine.
+// Work is what a strategy works with. The call creates one per step; it is used by
+// one goroutine.
 type Work struct {
 	Env     *calls.Env
 	Input   Input
@@ -64,7 +65,7 @@ func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error 
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	if kind := calls.KindOf(err); err == nil || kind != calls.Provider && kind != calls.Timeout {
+	if kind := calls.KindOf(err); kind != calls.Provider && kind != calls.Timeout {
 		return err
 	}
 	w.Warn("%s: %v", stage, err)
@@ -76,13 +77,13 @@ func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error 
 const maxAnswer = 1 << 20
 
 // wanted is what an answer depends on beside the parameters of the call: for what it
-// was asked. The prompt is not in it: it tells the time.
+// was asked. The prompt is not in it: it has the time.
 type wanted struct {
 	Data   value.Value `json:"data"`
 	Schema value.Value `json:"schema"`
 }
 
-// Ask gives the model's answer: the arguments of the tool that it calls, or its
+// Ask returns the model's answer: the arguments of the tool that it calls, or its
 // text. An answer is on record before it is used: when the step is cut short later, the
 // model is not asked for it again.
 func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
@@ -118,7 +119,7 @@ func askModel(ctx context.Context, model llm.Provider, req *llm.Request) (string
 	return answer.Text, nil
 }
 
-// findObject gives the JSON object in a text; where the schema takes no objects, the
+// findObject returns the JSON object in a text; where the schema takes no objects, the
 // JSON value in it will do.
 func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	answer, _, ok = extract.Find(text)

@@ -1,4 +1,4 @@
-// Package media makes image files fit for a chat message: it tells their type by
+// Package media makes image files fit for a chat message: it detects their type by
 // content, bounds their size before it decodes them, shrinks what is larger than
 // models look at, and estimates what they cost.
 package media
@@ -37,11 +37,11 @@ const (
 type Image struct {
 	MIME string
 	Data []byte
-	// Width and Height are in pixels; 0 where nobody knows.
+	// Width and Height are in pixels; 0 where they are unknown.
 	Width, Height int
-	// Note says what was done to the file, "" for nothing.
+	// Note is what was done to the file; "" where it is sent as it is.
 	Note string
-	// Doubt says why the vendor may refuse it, "" for no doubt.
+	// Doubt is why a vendor may refuse the image; "" for no doubt.
 	Doubt string
 }
 
@@ -55,7 +55,7 @@ type format struct {
 	mime   string
 	config func([]byte) (image.Config, error)
 	decode func([]byte) (image.Image, error)
-	// sent says that vendors take the format as it is.
+	// sent is true for formats that vendors take as they are.
 	sent bool
 }
 
@@ -63,7 +63,7 @@ func withReader[T any](f func(r *bytes.Reader) (T, error)) func([]byte) (T, erro
 	return func(data []byte) (T, error) { return f(bytes.NewReader(data)) }
 }
 
-// sniffFormat tells the format by the first bytes.
+// sniffFormat detects the format by the first bytes.
 func sniffFormat(data []byte) (format, bool) {
 	has := func(at int, magic string) bool {
 		return len(data) >= at+len(magic) && string(data[at:at+len(magic)]) == magic
@@ -94,7 +94,7 @@ func sniffFormat(data []byte) (format, bool) {
 }
 
 // mimeByName is the type of an image file by its extension, in any case; "" for
-// what is no image.
+// other files.
 func mimeByName(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png":
@@ -127,7 +127,7 @@ func mimeByName(name string) string {
 // is of no known type goes by the file's name, untouched and with a doubt, because
 // vendors know formats that are not decoded here. What fits is sent byte for byte;
 // what is larger than [MaxEdge] or [MaxSent] is scaled down and encoded again, as
-// JPEG where it is opaque and as PNG otherwise. The error says why the file cannot
+// JPEG where it is opaque and as PNG otherwise. The error is why the file cannot
 // be used.
 func Prepare(name string, data []byte) (*Image, error) {
 	f, known := sniffFormat(data)
@@ -167,10 +167,10 @@ func Prepare(name string, data []byte) (*Image, error) {
 
 func byName(name string, data []byte) (*Image, error) {
 	mime := mimeByName(name)
-	switch {
-	case mime == "":
+	if mime == "" {
 		return nil, errors.New("neither the content nor the name is that of an image")
-	case len(data) > MaxSent:
+	}
+	if len(data) > MaxSent {
 		return nil, fmt.Errorf("%d bytes are more than the %d that can be sent of a format that is not decoded here", len(data), MaxSent)
 	}
 	return &Image{MIME: mime, Data: data,

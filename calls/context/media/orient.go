@@ -8,7 +8,7 @@ import (
 
 // readOrientation is the EXIF orientation of a JPEG, 1 to 8; 1, as it lies, for
 // everything else. Cameras store photos as the sensor lies and note how to turn
-// them; encoding anew drops the note, so that the pixels must be turned.
+// them; re-encoding drops the note, so the pixels must be turned.
 func readOrientation(mime string, data []byte) int {
 	if mime != "image/jpeg" {
 		return 1
@@ -57,13 +57,13 @@ func exifOrientation(tiff []byte) int {
 	return 1
 }
 
-// applyOrientation turns and mirrors the image as the EXIF orientation says.
+// applyOrientation turns and mirrors the image by its EXIF orientation.
 func applyOrientation(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation < 2 || orientation > 8 {
 		return img
 	}
 	w, h := img.Rect.Dx(), img.Rect.Dy()
-	// from gives the source of a pixel of the turned image.
+	// from returns the source of a pixel of the turned image.
 	var from func(x, y int) (int, int)
 	switch orientation {
 	case 2:

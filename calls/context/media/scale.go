@@ -7,7 +7,7 @@ import (
 	scale "golang.org/x/image/draw"
 )
 
-// shrinkToEdge gives the image with its longer edge at most edge. It halves with a box
+// shrinkToEdge scales the image down to a longer edge of at most edge. It halves with a box
 // filter as long as the result stays large enough, then interpolates: the
 // interpolation alone would skip pixels beyond a factor of two.
 func shrinkToEdge(img image.Image, edge int) *image.RGBA {

@@ -67,7 +67,7 @@ func Parse(param string) (*Expr, error) {
 		} else if known {
 			return e, nil
 		} else {
-			e.addWarning("%q is no mode of keywords; the whole is taken as an expression", mode)
+			e.addWarning("unknown mode %q of keywords; the whole is taken as an expression", mode)
 		}
 	}
 	p := &parser{expr: e, text: param}
@@ -88,10 +88,11 @@ func (e *Expr) addWarning(format string, args ...any) {
 // Words are the words that the condition asks for, in its order.
 func (e *Expr) Words() []string { return e.words }
 
-// Warnings tell what in the condition was ignored or is probably not meant.
+// Warnings are about parts of the condition that were ignored or are probably not
+// meant.
 func (e *Expr) Warnings() []string { return e.warnings }
 
-// Eval is the truth of the condition where has tells which words occur. Words
+// Eval evaluates the condition; has reports whether a word occurs. Words
 // that cannot change the result any more are not asked for.
 func (e *Expr) Eval(has func(word string) bool) bool { return e.root.eval(has) }
 

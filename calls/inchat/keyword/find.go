@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Find tells for each of words whether it occurs in text, byte for byte. It
+// Find reports for each of words whether it occurs in text, byte for byte. It
 // takes time linear in the text and the words together (Aho-Corasick), however
 // many words there are. The empty word occurs in every text.
 func Find(text string, words []string) map[string]bool {
@@ -107,7 +107,7 @@ func (t *trie) nextNode(n int32, b byte) int32 {
 	return t.root[b]
 }
 
-// scanText tells which nodes stand for a piece of text.
+// scanText reports which nodes the text visits.
 func (t *trie) scanText(text string) []bool {
 	seen := make([]bool, len(t.word))
 	n := int32(0)

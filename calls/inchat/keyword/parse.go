@@ -55,7 +55,7 @@ func (e *Expr) includeExclude(mode, rest string) (node, error) {
 		next, list, _ := strings.Cut(more, "::")
 		mode = strings.ToLower(strings.TrimSpace(next))
 		if mode != "include" && mode != "exclude" {
-			return root, fmt.Errorf("%q stands where include or exclude should", next)
+			return root, fmt.Errorf("unexpected mode %q (use include or exclude)", next)
 		}
 		rest = list
 	}
@@ -84,7 +84,7 @@ func (e *Expr) parseItems(mode, list string, how op) (node, error) {
 	return n, p.err
 }
 
-// endsKeyword says whether a character ends a keyword that is not quoted; only the
+// endsKeyword reports whether a character ends a keyword that is not quoted; only the
 // characters of end can.
 func endsKeyword(r rune, end string) bool {
 	switch r {
@@ -116,7 +116,7 @@ func (p *parser) fail(format string, args ...any) {
 	}
 }
 
-// skipBlanks skips blanks and gives what is left.
+// skipBlanks skips blanks and returns the remaining text.
 func (p *parser) skipBlanks() string {
 	left := strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace)
 	p.at = len(p.text) - len(left)
@@ -144,7 +144,7 @@ func (p *parser) accept(forms string) bool {
 	return true
 }
 
-// skipCommas takes the commas before an item, and says whether there were any and
+// skipCommas skips the commas before an item. It reports whether there were any and
 // whether no item follows. Commas with nothing between them, or beside the end,
 // are told once.
 func (p *parser) skipCommas(first bool) (comma, end bool) {
@@ -155,7 +155,8 @@ func (p *parser) skipCommas(first bool) (comma, end bool) {
 	}
 	c := p.peek()
 	end = c == "" || strings.Contains(")）", c)
-	if count > 1 || count == 1 && (first || end) {
+	beside := first || end
+	if count > 1 || count == 1 && beside {
 		p.expr.addWarning("a comma without a word beside it is ignored")
 	}
 	return count > 0, end
@@ -222,11 +223,12 @@ func (p *parser) parseAtom(depth int) node {
 		}
 		return n
 	}
-	switch c := p.peek(); {
-	case c == "":
+	c := p.peek()
+	if c == "" {
 		p.fail("a keyword is missing at the end")
 		return node{}
-	case strings.Contains(operators+"!！", c):
+	}
+	if strings.Contains(operators+"!！", c) {
 		p.fail("a keyword is missing before %q (put a keyword that contains %q in quotes)", c, c)
 		return node{}
 	}
@@ -259,7 +261,7 @@ func (p *parser) parseWord(end string) node {
 		word = strings.TrimRightFunc(rest[:stop], unicode.IsSpace)
 		p.at += stop
 		if end == operators && strings.Contains(word, "!") {
-			p.fail("! stands before a keyword, not in it (put a keyword that contains ! in quotes)")
+			p.fail("! must stand before a keyword, not inside it (put a keyword that contains ! in quotes)")
 			return node{}
 		}
 	}

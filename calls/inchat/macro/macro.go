@@ -1,8 +1,8 @@
 // Package macro is the macro language of role-play chats: {{name:parameters}}
 // and <<name:parameters>>, which mean the same and may be nested.
 //
-// A text is parsed once and expanded once, innermost macros first. What a macro
-// gives is never read as macros again, so a chat message or a variable that
+// A text is parsed once and expanded once, innermost macros first. The result of
+// a macro is never read as macros again, so a chat message or a variable that
 // contains {{...}} stays what it is. A macro that is not known stays as it is
 // written.
 package macro
@@ -41,8 +41,8 @@ type Text struct {
 	errors   []string
 	warnings []string
 	volatile bool
-	// functions are named by importance macros; unnamed says that one more has its name
-	// from another macro.
+	// functions are named by importance macros; unnamed is set when another one's name
+	// comes from a macro.
 	functions []string
 	unnamed   bool
 }
@@ -54,7 +54,7 @@ type node struct {
 }
 
 // call is one use of a known macro. Its parameter is text with the macros in it;
-// hasParam tells {{name:}} from {{name}}.
+// hasParam distinguishes {{name:}} from {{name}}.
 type call struct {
 	name     string
 	expand   func(*run, *call, string) string
@@ -65,7 +65,7 @@ type call struct {
 	dynamic  bool          // a python macro whose parameter holds macros
 }
 
-// Parse reads a text. It always gives one: a macro that cannot be read expands
+// Parse reads a text. It never fails: a macro that cannot be read expands
 // to nothing, and its error is among [Text.Errors].
 func Parse(text string) *Text {
 	t := &Text{}
@@ -78,7 +78,7 @@ func Parse(text string) *Text {
 	return t
 }
 
-// addError notes an error and gives the macro that has it when it is expanded.
+// addError records an error and returns the expansion that reports it again.
 func (t *Text) addError(format string, args ...any) func(*run, *call, string) string {
 	message := fmt.Sprintf(format, args...)
 	t.errors = append(t.errors, message)
@@ -99,19 +99,19 @@ func (t *Text) addWarning(format string, args ...any) {
 // they are known before it is expanded.
 func (t *Text) Words() []string { return t.words }
 
-// Errors tell which macros of the text cannot be read. Expanding it gives them
-// again.
+// Errors lists the macros of the text that cannot be read. Expanding the text
+// reports them again.
 func (t *Text) Errors() []string { return t.errors }
 
-// Warnings tell what in the text is probably not meant as it is written.
+// Warnings lists what in the text is probably not meant as it is written.
 func (t *Text) Warnings() []string { return t.warnings }
 
 // Functions are the importance functions that the text asks, as far as they are known
-// before it is expanded; all says that there are no others.
+// before it is expanded; all is true where there are no others.
 func (t *Text) Functions() (names []string, all bool) { return t.functions, !t.unnamed }
 
-// Volatile says that the text may give something else each time it is expanded
-// with the same variables: it throws dice, or asks about the entry that it belongs to.
+// Volatile reports whether the text may expand differently each time with the same
+// variables: it throws dice, or asks about the entry that it belongs to.
 func (t *Text) Volatile() bool { return t.volatile }
 
 // Machine is what texts are expanded with. It is not safe for concurrent use.
@@ -120,7 +120,7 @@ type Machine struct {
 	Now time.Time
 	// Rand throws the dice.
 	Rand *rand.Rand
-	// History is the usual value of [HistoryVar], and Found tells of words whether
+	// History is the usual value of [HistoryVar], and Found reports for words whether
 	// it contains them. Words that are missing there are searched when they are
 	// asked for, and noted.
 	History string
@@ -130,15 +130,15 @@ type Machine struct {
 	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
 }
 
-// Result is what a text gave.
+// Result is a text that was expanded.
 type Result struct {
 	// Text is the expanded text.
 	Text string
-	// Errors tell which macros failed, and gave nothing.
+	// Errors lists the macros that failed, and expanded to nothing.
 	Errors []string
 	// Hits are the keywords that were found, in order, without repetition.
 	Hits []string
-	// Verdicts are what importance functions said: the function and its reason.
+	// Verdicts lists the answers of importance functions: the function and its reason.
 	Verdicts []string
 }
 
@@ -155,7 +155,7 @@ func (r *run) addError(format string, args ...any) {
 	r.result.Errors = append(r.result.Errors, fmt.Sprintf(format, args...))
 }
 
-// Expand gives the text with its macros replaced. Macros set variables in vars.
+// Expand replaces the macros of a text. Macros set variables in vars.
 // The only errors are those of ctx.
 func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, error) {
 	r := &run{Machine: m, ctx: ctx, vars: vars}
@@ -164,10 +164,10 @@ func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, erro
 }
 
 func (r *run) expandNodes(nodes []node) string {
-	switch {
-	case len(nodes) == 0 || r.ctx.Err() != nil:
+	if len(nodes) == 0 || r.ctx.Err() != nil {
 		return ""
-	case len(nodes) == 1 && nodes[0].call == nil:
+	}
+	if len(nodes) == 1 && nodes[0].call == nil {
 		return nodes[0].text
 	}
 	var b strings.Builder
@@ -210,7 +210,8 @@ func (r *run) expandKeywords(c *call, param string) string {
 	return "false"
 }
 
-// expandImportance is 'true' or 'false', as an importance function says of the entry.
+// expandImportance is the verdict of an importance function on the entry, as true
+// or false.
 func (r *run) expandImportance(_ *call, param string) string {
 	name := functionName(param)
 	if r.Judge == nil {
@@ -253,11 +254,10 @@ func (r *run) historyContains(word string) bool {
 	return hit
 }
 
-// getText prints a variable, or says that there is none.
+// getText is a variable as text, or a text that there is none.
 func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 
-// lookupVar is a variable. One that is not there gives a text that says so: cards
-// compare with it.
+// lookupVar is a variable. An undefined one is a text that cards compare with.
 func (r *run) lookupVar(path string) value.Value {
 	if v, ok := r.vars.Get(path); ok {
 		return v

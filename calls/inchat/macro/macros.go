@@ -183,7 +183,7 @@ func (r *run) pickOne(_ *call, param string) string {
 	return parts[r.Rand.IntN(len(parts))]
 }
 
-// rollDice throws NdM: 1 to 50 dice with 2 to 1000 sides. What is no dice is 1.
+// rollDice throws NdM: 1 to 50 dice with 2 to 1000 sides. Other text is 1.
 func (r *run) rollDice(dice string) int {
 	count, sides, ok := strings.Cut(strings.ToLower(strings.TrimSpace(dice)), "d")
 	if count = strings.TrimSpace(count); count == "" {
@@ -202,7 +202,7 @@ func (r *run) rollDice(dice string) int {
 	return sum
 }
 
-// arithmeticMacro works on the first two parameters; what is no number is 0.
+// arithmeticMacro works on the first two parameters; other text than a number is 0.
 func arithmeticMacro(f func(a, b float64) float64) func(*run, *call, string) string {
 	return func(_ *run, _ *call, param string) string {
 		var operands [2]float64

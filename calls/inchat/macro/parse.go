@@ -19,7 +19,7 @@ type parser struct {
 
 // frame is an opener and what has been read since.
 type frame struct {
-	opener int // where it stands
+	opener int // its offset in the source
 	pieces []piece
 	depth  int // how many macros are inside each other in pieces
 }
@@ -121,8 +121,8 @@ const (
 	maxName = 40 // bytes of a macro's name, more than the longest has
 )
 
-// newCall makes a macro of what stands between its delimiters; nil where it is not
-// known. A name never comes from another macro.
+// newCall makes a macro of the text between its delimiters; nil where it is
+// unknown. A name never comes from another macro.
 func (p *parser) newCall(nodes []node, depth int) *call {
 	if len(nodes) == 0 || nodes[0].call != nil {
 		return nil

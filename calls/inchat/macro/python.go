@@ -33,7 +33,7 @@ type runKey struct{}
 // runOf is the run that a function is called in.
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
-// execProgram runs a program and prints what it gives. An error gives nothing.
+// execProgram runs a program and returns its result as text; "" after an error.
 func (r *run) execProgram(p *program) string {
 	ctx, cancel := context.WithTimeout(context.WithValue(r.ctx, runKey{}, r), maxTime)
 	defer cancel()
@@ -76,7 +76,7 @@ func (r *run) expandPythonOf(nodes []node) string {
 	return r.execProgram(p)
 }
 
-// pythonScope gives the constants and the variables of a program.
+// pythonScope holds the constants and the variables of a program that runs.
 type pythonScope struct{ consts, locals *value.Map }
 
 // Lookup finds a constant or a variable.

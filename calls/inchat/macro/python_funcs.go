@@ -129,7 +129,7 @@ func pyXor(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfBig(new(big.Int).Xor(i, j)), nil
 }
 
-// pyIs is Python's is, as far as values tell: None and the booleans are
+// pyIs is Python's is, as far as values allow: None and the booleans are
 // themselves, other values are the same when they are of one type and equal.
 func pyIs(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfBool(a[0].Kind() == a[1].Kind() && value.Equal(a[0], a[1])), nil
@@ -219,14 +219,14 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 		if i, ok := parseInt(s); ok {
 			return value.OfBig(i), nil
 		}
-		return value.Value{}, fmt.Errorf("%q is no integer", truncate(s))
+		return value.Value{}, fmt.Errorf("%q is not an integer", truncate(s))
 	}
 	if i, ok := bigOf(a[0]); ok {
 		return value.OfBig(i), nil
 	}
 	f, ok := a[0].Float()
 	if !ok {
-		return value.Value{}, fmt.Errorf("a %s is no integer", a[0].Kind())
+		return value.Value{}, fmt.Errorf("a %s is not an integer", a[0].Kind())
 	}
 	return wholeValue(math.Trunc(f))
 }
@@ -234,7 +234,7 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 	f, ok := toFloat(a[0])
 	if !ok || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value.Value{}, fmt.Errorf("%s is no number", truncate(a[0].JSON()))
+		return value.Value{}, fmt.Errorf("%s is not a number", truncate(a[0].JSON()))
 	}
 	return value.OfFloat(f), nil
 }

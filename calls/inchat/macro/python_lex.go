@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// hole stands in code for the text of a macro.
+// hole is the placeholder in code for the text of a macro.
 const hole = "\x00"
 
 // token is a piece of code. kind is n (a name), k (a constant), o (an operator),
@@ -61,7 +61,7 @@ func lexPython(code string, holes []string) ([]token, error) {
 			holes = left
 			i += n
 			out = append(out, token{kind: 'k', val: value.OfString(s), text: "string"})
-		case c >= '0' && c <= '9' || c == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
+		case beginsNumber(rest):
 			v, n, err := lexNumber(rest)
 			if err != nil {
 				return nil, err
@@ -98,6 +98,12 @@ func lexPython(code string, holes []string) ([]token, error) {
 	return out, nil
 }
 
+// beginsNumber reports whether code begins with a digit, or a point and a digit.
+func beginsNumber(code string) bool {
+	code = strings.TrimPrefix(code, ".")
+	return code != "" && code[0] >= '0' && code[0] <= '9'
+}
+
 // holeValue is what the text of a macro means where code expects an operand.
 func holeValue(s string) value.Value {
 	switch t := strings.TrimSpace(s); t {
@@ -120,12 +126,12 @@ func holeValue(s string) value.Value {
 func lexNumber(code string) (v value.Value, n int, err error) {
 	for n < len(code) {
 		c := code[n]
-		if c >= '0' && c <= '9' || c == '.' || c == '_' ||
-			(c == 'e' || c == 'E') || (c == '+' || c == '-') && (code[n-1] == 'e' || code[n-1] == 'E') {
-			n++
-			continue
+		afterExponent := n > 0 && strings.IndexByte("eE", code[n-1]) >= 0
+		isSign := strings.IndexByte("+-", c) >= 0
+		if strings.IndexByte("0123456789._eE", c) < 0 && !(isSign && afterExponent) {
+			break
 		}
-		break
+		n++
 	}
 	spelt := code[:n]
 	if i, ok := parseInt(spelt); ok {

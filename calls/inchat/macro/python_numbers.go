@@ -14,7 +14,7 @@ import (
 
 // Int reads a value as Python's int() does: numbers lose their fraction, true
 // is 1, strings are digits of any script with a sign, single underscores and
-// blanks around. What is beyond int64 gives its nearest bound. ok is false for
+// blanks around. What is beyond int64 is cut to its nearest bound. ok is false for
 // everything else.
 func Int(v value.Value) (i int64, ok bool) {
 	switch v.Kind() {
@@ -31,10 +31,10 @@ func Int(v value.Value) (i int64, ok bool) {
 		return clampToInt64(b), true
 	case value.Float:
 		f, _ := v.Float()
-		switch {
-		case f >= math.MaxInt64:
+		if f >= math.MaxInt64 {
 			return math.MaxInt64, true
-		case f <= math.MinInt64:
+		}
+		if f <= math.MinInt64 {
 			return math.MinInt64, true
 		}
 		return int64(f), true
@@ -51,10 +51,10 @@ func Int(v value.Value) (i int64, ok bool) {
 }
 
 func clampToInt64(b *big.Int) int64 {
-	switch {
-	case b.IsInt64():
+	if b.IsInt64() {
 		return b.Int64()
-	case b.Sign() < 0:
+	}
+	if b.Sign() < 0 {
 		return math.MinInt64
 	}
 	return math.MaxInt64
@@ -92,7 +92,7 @@ func parseInt(s string) (*big.Int, bool) {
 	return new(big.Int).SetString(digits.String(), 10)
 }
 
-// digitValue is the value of a decimal digit. The digits of a script stand in blocks
+// digitValue is the value of a decimal digit. The digits of a script are in blocks
 // of ten that begin with zero.
 func digitValue(r rune) (byte, bool) {
 	if r >= '0' && r <= '9' {
@@ -112,7 +112,7 @@ func digitValue(r rune) (byte, bool) {
 }
 
 // parseFloat reads a decimal number with blanks around; what is out of range
-// gives an infinity.
+// becomes an infinity.
 func parseFloat(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsAny(s, "xXpP_") {

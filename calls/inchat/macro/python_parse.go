@@ -80,7 +80,7 @@ func (t *translator) peek() token {
 	return token{}
 }
 
-// nextIs says whether the next token is that operator or word.
+// nextIs reports whether the next token is that operator or word.
 func (t *translator) nextIs(text string) bool {
 	tok := t.peek()
 	return (tok.kind == 'o' || tok.kind == 'n') && tok.text == text
@@ -118,7 +118,7 @@ func (t *translator) compileExpr() *prompt.Expr {
 }
 
 // The methods below follow Python's grammar from the loosest operator to the
-// tightest. Each gives the text of an expression.
+// tightest. Each returns the text of an expression.
 
 func (t *translator) parseTernary() string {
 	if t.depth++; t.depth > maxPyNested {
@@ -167,10 +167,10 @@ func (t *translator) parseNot() string {
 		negate, many = !negate, true
 	}
 	x := t.parseComparison()
-	switch {
-	case negate:
+	if negate {
 		return "(not " + x + ")"
-	case many:
+	}
+	if many {
 		return "(not (not " + x + "))"
 	}
 	return x
@@ -285,10 +285,10 @@ func (t *translator) parseItems(closing string) (list string, count int, comma b
 // parseParens reads (x), which is x, or a tuple.
 func (t *translator) parseParens() string {
 	list, count, comma := t.parseItems(")")
-	switch {
-	case count == 1 && comma:
+	if count == 1 && comma {
 		return "(" + list + ",)"
-	case count == 1:
+	}
+	if count == 1 {
 		return list
 	}
 	return "(" + list + ")"

@@ -12,7 +12,7 @@ func chineseWeekday(t time.Time) string {
 }
 
 // timeUTC is the local time moved by some hours, as presets mean
-// time_utc+8; what is no number of hours moves nothing.
+// time_utc+8; anything else than a number of hours moves nothing.
 func (r *run) timeUTC(hours string) string {
 	h, err := strconv.Atoi(strings.TrimSpace(hours))
 	if err != nil || h < -1000 || h > 1000 {

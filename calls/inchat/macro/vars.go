@@ -1,6 +1,7 @@
 package macro
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,10 +70,9 @@ func (v *Vars) Set(path string, x value.Value) (ok bool) {
 	if len(steps) == 0 {
 		return false
 	}
-	for _, s := range steps[1:] {
-		if s.isIndex && (s.index < 0 || s.index > maxIndex) {
-			return false
-		}
+	outOfBounds := func(s step) bool { return s.isIndex && (s.index < 0 || s.index > maxIndex) }
+	if slices.ContainsFunc(steps[1:], outOfBounds) {
+		return false
 	}
 	old, _ := v.rootVar(steps[0].key)
 	if v.set == nil {
@@ -111,8 +111,8 @@ type step struct {
 // values may.
 const maxSteps = 100
 
-// splitPath takes a path apart; none where it is empty or too long. What is no
-// well-formed subscript is part of a key.
+// splitPath splits a path into steps; none where it is empty or too long. A
+// malformed subscript is part of a key.
 func splitPath(path string) []step {
 	var steps []step
 	for rest := strings.TrimSpace(path); rest != ""; {

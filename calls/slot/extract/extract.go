@@ -21,14 +21,14 @@ const (
 	maxRepair = 256 << 10
 	// maxGuessed is how long it may be for the library, whose time grows with the square.
 	maxGuessed = 32 << 10
-	// maxOpening is how much may stand before the first name of a document to be repaired.
+	// maxOpening is how many bytes may precede the first name of a document to be repaired.
 	maxOpening = 4 << 10
 )
 
-// Find gives the JSON document of a text: the whole text where it is one, else
-// the last one in a fence, else the last object or array that stands in it.
-// repaired says that it was not quite JSON. What is cut off, or has numbers that
-// JSON does not know, is no document.
+// Find returns the JSON document of a text: the whole text where it is one, else
+// the last one in a fence, else the last object or array in it.
+// repaired reports that it was not quite JSON. A document that is cut off, or has
+// numbers that JSON does not know, does not count.
 func Find(text string) (v value.Value, repaired, ok bool) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[len(text)-maxText:], "")
@@ -106,7 +106,7 @@ func codeBlocks(text string) (blocks []string) {
 	}
 }
 
-// lastDocument is the last document that stands in a text.
+// lastDocument is the last document in a text.
 func lastDocument(text string) (v value.Value, repaired, ok bool) {
 	for range maxStarts {
 		i := strings.IndexAny(text, "{[")
@@ -117,7 +117,7 @@ func lastDocument(text string) (v value.Value, repaired, ok bool) {
 		doc, mended, n := leadingDocument(text)
 		switch {
 		case n < 0:
-			return value.Value{}, false, false // cut off: what stands in it is not the answer
+			return value.Value{}, false, false // cut off: what is inside it is not the answer
 		case n == 0:
 			n = 1 // a bracket of the prose
 		case doc.IsNull():
@@ -160,18 +160,18 @@ func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 	return v, true, end
 }
 
-// plausible is how an object begins that somebody meant to be one: with a name.
+// plausible is how an intended object begins: with a name.
 var plausible = regexp.MustCompile(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
 
-// What stands in the place of a value and is none.
+// What takes the place of a value in nearly right JSON.
 var (
 	notNumber = regexp.MustCompile(`^-?(?:NaN|nan|Infinity|inf)\s{0,9}[,\]}]`)
 	leftOut   = regexp.MustCompile(`^(?:\.\.\.|…|<)`)
 )
 
 // findEnd finds the end of the brackets that text begins with; -1 where they do
-// not end. sound says that nothing outside the strings forbids a repair: the
-// library makes something of a missing value and of what is no value.
+// not end. sound reports that nothing outside the strings forbids a repair: the
+// library would invent values for missing ones.
 func findEnd(text string) (end int, sound bool) {
 	depth, sound := 0, true
 	previous := byte(0)
@@ -248,7 +248,7 @@ func closingQuote(text string, quote byte) int {
 // comments, words of Python.
 func repairJSON(text string) (v value.Value, ok bool) {
 	defer func() {
-		if recover() != nil { // a fault of the library is no answer
+		if recover() != nil { // a fault of the library
 			v, ok = value.Value{}, false
 		}
 	}()

@@ -29,7 +29,7 @@ var (
 	hex4       = regexp.MustCompile(`^u[0-9a-fA-F]{4}`)
 )
 
-var errBeyond = errors.New("more than another notation of JSON")
+var errBeyond = errors.New("the text is not another notation of JSON")
 
 // rewriteStrict writes JSON in the notation of the standard: strings in double quotes, names
 // too, the words of Python, no comments, no commas after the last. What is in the
@@ -84,8 +84,8 @@ func rewriteStrict(text string) (string, error) {
 	return b.String(), nil
 }
 
-// writeString writes the string that text goes on with, to the end of it, and tells its
-// length with the quote.
+// writeString writes the string that text begins with, up to its closing quote, and
+// returns its length.
 func writeString(b *strings.Builder, text string, end rune) (n int, err error) {
 	b.WriteByte('"')
 	for i := 0; i < len(text); {
@@ -108,7 +108,7 @@ func writeString(b *strings.Builder, text string, end rune) (n int, err error) {
 	return 0, errBeyond
 }
 
-// writeEscape writes what follows a backslash, and tells how much of text that is. A
+// writeEscape writes what follows a backslash, and returns its length in text. A
 // backslash that escapes nothing stands for itself.
 func writeEscape(b *strings.Builder, text string) (n int) {
 	switch {

@@ -16,7 +16,8 @@ func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value
 	return t.cleanPart(tokens, v, false)
 }
 
-// cleanPart is clean; item says that v is of an array, whose items have no names to know.
+// cleanPart is cleanAnswer for a part; item means that v is an item of an array, which
+// has no name to be known.
 func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
 	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
 		t.reject(formatPointer(tokens), value.Value{}, "the answer has too many pieces")
@@ -106,16 +107,28 @@ func parseTyped(v value.Value, place schema.Place) value.Value {
 		return v
 	}
 	text = strings.TrimSpace(text)
-	if slices.Contains(types, "boolean") && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
-		return value.OfBool(strings.EqualFold(text, "true"))
+	if slices.Contains(types, "boolean") {
+		if strings.EqualFold(text, "true") {
+			return value.OfBool(true)
+		}
+		if strings.EqualFold(text, "false") {
+			return value.OfBool(false)
+		}
 	}
-	if n, err := value.OfNumber(text); err == nil && schema.Checkable(n) == nil && (slices.Contains(types, "number") || slices.Contains(types, "integer")) {
+	if n, err := value.OfNumber(text); err == nil && takesNumbers(types) && schema.Checkable(n) == nil {
 		return n
 	}
 	return v
 }
 
-// allowsNull says whether null is a value of its own at a place.
+// takesNumbers reports whether a type of the list is a number.
+func takesNumbers(types []string) bool {
+	return slices.Contains(types, "number") || slices.Contains(types, "integer")
+}
+
+func isNumber(v value.Value) bool { return v.Kind() == value.Int || v.Kind() == value.Float }
+
+// allowsNull reports whether null is a value of its own at a place.
 func allowsNull(place schema.Place) bool {
 	typed := false
 	for _, sub := range place.All {
@@ -173,7 +186,7 @@ func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Ti
 	return v, true
 }
 
-// isInUnion says whether a value may be something else than what a format wants.
+// isInUnion reports whether a value may be something else than what a format wants.
 func isInUnion(place schema.Place) bool {
 	return slices.ContainsFunc(place.All, func(sub value.Value) bool {
 		_, any := sub.Get("anyOf")

@@ -109,7 +109,7 @@ func emptySlotOfAll(branches []value.Value) value.Value {
 	return all
 }
 
-// TypeDescription tells the types of a schema and what they are for, without its
+// TypeDescription is the types of a schema and what they are for, without its
 // other keywords: {type, description, items}. items names the properties of an
 // object, the one item of an array, those of a tuple (item_0 ...), or the branches of
 // a union likewise, for which type is anyOf, oneOf, allOf, or union where the schema
@@ -160,10 +160,11 @@ func TypeDescription(schema value.Value) value.Value {
 		}
 		return describe(name, items)
 	case "array":
-		switch item, ok := schema.Get("items"); {
-		case item.Kind() == value.List:
+		item, ok := schema.Get("items")
+		if item.Kind() == value.List {
 			return describe(name, numbered(item.List()))
-		case ok:
+		}
+		if ok {
 			return describe(name, value.Pairs("item", TypeDescription(item)))
 		}
 	}

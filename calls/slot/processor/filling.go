@@ -11,20 +11,21 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Source says where a value comes from.
+// Source is where a value comes from.
 type Source string
 
 // The sources. A strategy of the call slot has its own name.
 const (
 	Known   Source = "known"   // it was there from the start
-	User    Source = "user"    // somebody answered
+	User    Source = "user"    // a person answered
 	Default Source = "default" // the schema's default
 )
 
 // maxPieces bounds how many pieces of one answer are looked at.
 const maxPieces = 2000
 
-// Filling is data on its way to fit a schema. It is used from one goroutine.
+// Filling is data that is filled against a schema. [Processor.Fill] creates it, once
+// per step or answer; it is used by one goroutine.
 type Filling struct {
 	p        *Processor
 	now      time.Time
@@ -37,7 +38,7 @@ type Filling struct {
 // Fill starts with data that is known, which may have pointers as keys: see
 // [Processor.Convert]. Values of the formats are converted where they are
 // understood; now is the time that relative ones count from, in the zone that
-// they mean. The data given is not changed. The error says why it cannot be
+// they mean. The data given is not changed. The error is why it cannot be
 // checked: for its size, or because the schema would take too long to.
 func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 	f := &Filling{p: p, now: now, sources: map[string]Source{}}
@@ -75,7 +76,7 @@ func isTooDeep(v value.Value, left int) bool {
 	return false
 }
 
-// uncheckedReason says why a value could not be checked, if it could not.
+// uncheckedReason is why a value could not be checked; nil where it was.
 func uncheckedReason(faults []schema.Fault) error {
 	for _, f := range faults {
 		if f.Keyword == "" {
@@ -85,8 +86,8 @@ func uncheckedReason(faults []schema.Fault) error {
 	return nil
 }
 
-// From says where the data comes from, as [Filling.Sources] of an earlier filling
-// does.
+// From sets where the data comes from, as [Filling.Sources] of an earlier filling
+// returned it.
 func (f *Filling) From(sources *value.Map) {
 	for pointer, source := range sources.All() {
 		name, _ := source.Str()
@@ -105,13 +106,13 @@ func (f *Filling) Remaining() value.Value { return f.p.flatSchema(f.faults) }
 // TakesObjects is that of the processor.
 func (f *Filling) TakesObjects() bool { return f.p.TakesObjects() }
 
-// Done says that nothing remains.
+// Done reports whether nothing remains.
 func (f *Filling) Done() bool { return len(f.faults) == 0 }
 
 // Rejected is what was not taken, in order.
 func (f *Filling) Rejected() []Rejection { return f.rejected }
 
-// Sources tells where the values come from: a source holds for its pointer and
+// Sources returns where the values come from: a source holds for its pointer and
 // all below that has no other.
 func (f *Filling) Sources() *value.Map {
 	m, above := value.NewMap(0), map[string]bool{}
@@ -157,13 +158,13 @@ func addAncestors(above map[string]bool, pointer string) {
 // valid, and go when that mends it. Null stands for
 // "not known" where the schema has no null. Answers of [User] may replace what is
 // known. Where the schema takes no objects, the answer may be the value itself. It
-// says how many pieces were taken.
+// returns how many pieces were taken.
 func (f *Filling) Take(answer value.Value, source Source) int {
 	if answer.Kind() != value.Object && !f.p.TakesObjects() {
 		answer = value.OfMap(value.Pairs("", answer))
 	}
 	if answer.Kind() != value.Object {
-		f.reject("", answer, "the answer is no object")
+		f.reject("", answer, "the answer is not an object")
 		return 0
 	}
 	t := f.newMerge(source)

@@ -16,12 +16,12 @@ type Format struct {
 	Name string
 	// Type is the schema that the name stands for as a type.
 	Type value.Value
-	// Check says whether v is in the form already.
+	// Check reports whether v is in the form already.
 	Check func(v value.Value) bool
-	// Convert gives v, a string or a number, in the form. types are those that the
+	// Convert brings v, a string or a number, into the form. types are those that the
 	// schema takes, maybe none; now is the time that relative values count from, in
-	// the zone that they mean. ok is false where v is not understood; v is then given
-	// back.
+	// the zone that they mean. ok is false where v is not understood; v is then
+	// returned as it is.
 	Convert func(v value.Value, types []string, now time.Time) (converted value.Value, ok bool)
 }
 
@@ -77,8 +77,8 @@ func matchesLayout(layout string) func(value.Value) bool {
 // but no text get seconds since 1970.
 func timeConverter(layout string, read func(string, time.Time) (time.Time, bool)) func(value.Value, []string, time.Time) (value.Value, bool) {
 	return func(v value.Value, types []string, now time.Time) (value.Value, bool) {
-		numeric := !slices.Contains(types, "string") && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
-		if k := v.Kind(); numeric && (k == value.Int || k == value.Float) {
+		numeric := !slices.Contains(types, "string") && takesNumbers(types)
+		if numeric && isNumber(v) {
 			return v, true
 		}
 		text, ok := v.Str()
@@ -86,10 +86,10 @@ func timeConverter(layout string, read func(string, time.Time) (time.Time, bool)
 			text = v.JSON()
 		}
 		at, ok := read(text, now)
-		switch {
-		case !ok:
+		if !ok {
 			return v, false
-		case numeric:
+		}
+		if numeric {
 			return value.OfInt(at.Unix()), true
 		}
 		return value.OfString(at.Format(layout)), true

@@ -12,7 +12,8 @@ import (
 // something back.
 const maxRounds = 20
 
-// answerMerge is one answer being taken.
+// answerMerge is the merge of one answer into the data. [Filling.Take] creates it
+// and discards it with the call.
 type answerMerge struct {
 	*Filling
 	source  Source
@@ -53,7 +54,7 @@ func (f *Filling) newMerge(source Source) *answerMerge {
 	return t
 }
 
-// offerValue takes v at a place, or the parts of it that are wanted. exact says that
+// offerValue takes v at a place, or the parts of it that are wanted. exact means that
 // the answer names the place itself.
 func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	pointer := formatPointer(tokens)
@@ -77,7 +78,7 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
 	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mendsWhole(v):
-		t.reject(pointer, v, "the answer is no object")
+		t.reject(pointer, v, "the answer is not an object")
 	case t.source == User && exact && pointer != "":
 		t.assignCleaned(tokens, v, faulty)
 	case bothObjects:
@@ -102,7 +103,7 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 
 const knownValid = "another value is known and valid"
 
-// mendsWhole says whether v, which is no object, is right in the place of all data that is
+// mendsWhole reports whether v, which is not an object, fits in the place of all data that is
 // faulty as a whole.
 func (t *answerMerge) mendsWhole(v value.Value) bool {
 	if !failsAsWhole(t.open[""]) {
@@ -112,7 +113,7 @@ func (t *answerMerge) mendsWhole(v value.Value) bool {
 	return ok && len(t.p.schema.Faults(cleaned)) == 0
 }
 
-// failsAsWhole says whether one of the faults of a place is of the value as a whole: which
+// failsAsWhole reports whether one of the faults of a place is of the value as a whole: which
 // of its members are right cannot be told.
 func failsAsWhole(faults []schema.Fault) bool {
 	return slices.ContainsFunc(faults, func(f schema.Fault) bool {
@@ -120,7 +121,7 @@ func failsAsWhole(faults []schema.Fault) bool {
 	})
 }
 
-// placeStatus says whether a place is at or below a fault, and whether what stands
+// placeStatus reports whether a place is at or below a fault, and whether what stands
 // there may go for an answer.
 func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, replaceable bool) {
 	if len(t.open[pointer]) > 0 {
@@ -179,12 +180,12 @@ func (t *answerMerge) setValue(tokens []string, v value.Value, asked bool) {
 	t.changes = append(t.changes, change{pointer, old, had, asked})
 }
 
-// isReplaceable says whether what stands at a place may be replaced for an answer below it.
+// isReplaceable reports whether what stands at a place may be replaced for an answer below it.
 func (t *answerMerge) isReplaceable(pointer string) bool {
 	return len(t.open[pointer]) > 0 || t.source == User
 }
 
-// resolveTokens writes the index for every -, and tells how many tokens lead to the
+// resolveTokens writes the index for every -, and returns how many tokens lead to the
 // topmost value that changes when something is put there: one that is new, or one
 // that is misplaced and goes.
 func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made int) {

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// finish checks what the answer made of the data, takes back what does not fit,
-// and says how many pieces stay.
+// finish checks the data with the answer in it, takes back what does not fit, and
+// returns how many pieces stay.
 func (t *answerMerge) finish() int {
 	faults := t.faults
 	t.faults = t.p.schema.Faults(t.data)
@@ -40,7 +40,7 @@ func (t *answerMerge) finish() int {
 	return 0
 }
 
-// isRootWrong says whether the data is still faulty as a whole.
+// isRootWrong reports whether the data is still faulty as a whole.
 func (t *answerMerge) isRootWrong() bool {
 	return slices.ContainsFunc(t.faults, func(f schema.Fault) bool { return placeOfFault(f) == "" })
 }
@@ -101,7 +101,7 @@ func (t *answerMerge) tryAnswerAlone() {
 	}
 }
 
-// misfit is something to take back: what stands at tokens, put there by the change
+// misfit is something to take back: the value at tokens, set by the change
 // of that index.
 type misfit struct {
 	tokens []string
@@ -126,7 +126,10 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 		}
 		inner := -1
 		for i, c := range t.changes {
-			if isWithin(fault.Pointer, c.pointer) && (inner < 0 || len(c.pointer) >= len(t.changes[inner].pointer)) {
+			if !isWithin(fault.Pointer, c.pointer) {
+				continue
+			}
+			if inner < 0 || len(c.pointer) >= len(t.changes[inner].pointer) {
 				inner = i
 			}
 		}

@@ -1,6 +1,6 @@
-// Package processor holds data against a JSON Schema: it tells what is still
-// missing, takes answers by JSON pointer, and describes the schema to people and
-// models. It knows no model.
+// Package processor checks data against a JSON Schema: it finds what is missing,
+// merges answers by JSON pointer, and describes the schema to people and models. It
+// does not use models itself.
 //
 // What is missing is itself a schema, flat: an object whose properties are named
 // by RFC 6901 pointers into the data ("" is the whole data), each with the schema
@@ -23,12 +23,12 @@ type Processor struct {
 	schema  *schema.Schema
 	doc     value.Value
 	formats []Format
-	// hasFormats says that the schema uses one of the formats.
+	// hasFormats is set when the schema uses one of the formats.
 	hasFormats bool
 }
 
 // New compiles a schema, draft 7. Beside the types of JSON Schema it may use those
-// of formats as a type; without formats, those of [Formats] count. The error says
+// of formats as a type; without formats, those of [Formats] count. The error is
 // what is wrong with the schema.
 func New(doc value.Value, formats ...Format) (*Processor, error) {
 	if len(formats) == 0 {
@@ -41,8 +41,8 @@ func New(doc value.Value, formats ...Format) (*Processor, error) {
 	return p, err
 }
 
-// expandFormats is the schema with the types that only we know spelt out. names says that
-// the keys of v are names that the schema gives, not keywords.
+// expandFormats is the schema with the types of formats spelt out. names means that
+// the keys of v are names of the schema's own, not keywords.
 func (p *Processor) expandFormats(v value.Value, names bool) value.Value {
 	if list := v.List(); len(list) > 0 {
 		items := make([]value.Value, len(list))
@@ -101,9 +101,8 @@ func (p *Processor) findFormat(name value.Value) (Format, bool) {
 	return Format{}, false
 }
 
-// Check gives the flat schema of what is missing or wrong in the data; an empty
-// object where the data is valid. Properties stand in the order of the source
-// schema.
+// Check returns the flat schema of what is missing or wrong in the data; an empty
+// object where the data is valid. Properties have the order of the source schema.
 func (p *Processor) Check(data value.Value) value.Value {
 	return p.flatSchema(p.schema.Faults(data))
 }
@@ -119,7 +118,7 @@ type Rejection struct {
 // that begins with / is set at that place, in order, any other is a member. In
 // arrays an index replaces, the next index or - appends. Containers that are not
 // there are made as the schema has them. What cannot be set is in the rejections.
-// An answer that is no object is given back as it is.
+// An answer that is not an object is returned as it is.
 func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	if answer.Kind() != value.Object {
 		return answer, nil
@@ -139,7 +138,7 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 		case answer.Map().Len() == 1:
 			return deepCopy(member), nil
 		default:
-			err = errors.New("the whole is no object, and there are members beside it")
+			err = errors.New("the whole value is not an object, but there are members beside it")
 		}
 		if err != nil {
 			rejected = append(rejected, Rejection{key, member, err.Error()})
@@ -167,8 +166,8 @@ func (p *Processor) parseKey(key string) ([]string, error) {
 	return parsePointer(key)
 }
 
-// TakesObjects says whether the data may be an object, as far as the types and the
-// values that the schema lists for it tell.
+// TakesObjects reports whether the data may be an object, by the types and the
+// values that the schema lists for it.
 func (p *Processor) TakesObjects() bool {
 	listed := false
 	for _, sub := range p.schema.Describe("").All {
@@ -193,7 +192,7 @@ func (p *Processor) Nothing() value.Value {
 	return value.Value{}
 }
 
-// declaresAtRoot says whether the root has a property of that name, or requires one.
+// declaresAtRoot reports whether the root has a property of that name, or requires one.
 func (p *Processor) declaresAtRoot(name string) bool {
 	for _, sub := range p.schema.Describe("").All {
 		properties, _ := sub.Get("properties")

@@ -77,9 +77,8 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	return value.OfMap(flat)
 }
 
-// wantedSchema is what the value at the place of a fault has to be. What names have to be is
-// no schema of the object that has them; a pattern or a length, which objects do not
-// know, may stand for it as it is.
+// wantedSchema is what the value at the place of a fault has to be. The schema of names is
+// not one of the object that has them; a pattern or a length, which objects ignore, may be used as it is.
 func wantedSchema(f schema.Fault) value.Value {
 	if f.Keyword != "propertyNames" {
 		return f.Schema
@@ -154,7 +153,7 @@ type carrier struct {
 }
 
 // rewriteRefs is a piece of the source with its references turned to where their
-// targets are carried. names says that the keys of v are names, not keywords.
+// targets are carried. names means that the keys of v are names, not keywords.
 func (c *carrier) rewriteRefs(v value.Value, names bool) value.Value {
 	switch v.Kind() {
 	case value.List:
@@ -184,7 +183,7 @@ func (c *carrier) rewriteRefs(v value.Value, names bool) value.Value {
 	return v
 }
 
-// carryTarget makes sure that the target of a reference is there, and gives the
+// carryTarget makes sure that the target of a reference is carried, and returns the
 // reference to it.
 func (c *carrier) carryTarget(ref string) string {
 	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
@@ -219,8 +218,8 @@ func rootOnly(root value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// carryAll is carried where a reference is no plain pointer: all definitions and
-// the base of their addresses.
+// carryAll carries all definitions and the base of their addresses, for a reference
+// that is not a plain pointer.
 func (c *carrier) carryAll() {
 	for _, keyword := range []string{"definitions", "$defs"} {
 		all, _ := c.root.Get(keyword)

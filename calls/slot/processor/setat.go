@@ -30,7 +30,7 @@ func deepCopy(v value.Value) value.Value {
 
 // setAt sets x at tokens inside v, which it changes in place; path is the way to v.
 // Values in the way that cannot have members, or cannot be there, are replaced only
-// where yield says so.
+// where yield reports true.
 func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
 	if len(tokens) == 0 {
 		return x, nil
@@ -65,7 +65,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 		}
 		return v, err
 	}
-	return v, fmt.Errorf("the value at %q is no object and no array", formatPointer(path))
+	return v, fmt.Errorf("the value at %q is neither an object nor an array", formatPointer(path))
 }
 
 // setBelow is put for a value that may not be there yet.
@@ -89,14 +89,20 @@ func (p *Processor) newContainer(path []string, next string) value.Value {
 		object = object || slices.Contains(types, "object")
 		named = named || has
 	}
+	if list != object { // the schema takes one of both
+		if list {
+			return value.OfList()
+		}
+		return value.OfMap(nil)
+	}
 	index := next == "-" || list && next == "0"
-	if list && !object || index && !named && (list || !object) {
+	if index && !named {
 		return value.OfList()
 	}
 	return value.OfMap(nil)
 }
 
-// isMisplaced says whether v has no members, or the schema takes no value of its kind
+// isMisplaced reports whether v has no members, or the schema takes no value of its kind
 // at the place.
 func (p *Processor) isMisplaced(v value.Value, path []string) bool {
 	kind := v.Kind()
@@ -117,7 +123,7 @@ func arrayIndex(token string, n int) (int, error) {
 	}
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || strconv.Itoa(i) != token {
-		return 0, fmt.Errorf("%q is no index of an array", token)
+		return 0, fmt.Errorf("%q is not an index of an array", token)
 	}
 	if i > n {
 		return 0, fmt.Errorf("the index %d is past the end", i)
@@ -160,12 +166,12 @@ func typesOf(schema value.Value) (names []string) {
 	return names
 }
 
-// isWithin says whether pointer is base or below it.
+// isWithin reports whether pointer is base or below it.
 func isWithin(pointer, base string) bool {
 	return strings.HasPrefix(pointer, base) && (len(pointer) == len(base) || pointer[len(base)] == '/')
 }
 
-// comparePlaces says whether the place a comes before b in a value whose objects have no
+// comparePlaces reports whether the place a comes before b in a value whose objects have no
 // order: token by token, numbers by value.
 func comparePlaces(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
