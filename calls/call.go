@@ -1,16 +1,16 @@
 // Package calls is the contract of a CoreCall, a node type of flows: what it
-// gets to see ([Vars]), what it may use ([Env]), what it puts out ([Chunk]) and
+// may see ([Vars]), what it may use ([Env]), what it puts out ([Chunk]) and
 // how it is found ([Registry]).
 //
-// An author writes a struct of parameters with two methods, Init and Exec, and
-// makes a [Definition] of it with [Define]. calls/builtin lists those that the
-// program has, callstest checks any of them.
+// An author writes a function and makes a [Definition] of it with [Func] or [Stream],
+// or a struct of parameters with two methods, Init and Exec, for [Define].
+// calls/builtin lists the definitions that the program has, callstest checks any of
+// them.
 package calls
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 
@@ -18,8 +18,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// CoreCall is one use of a node type: constructed with its parameters, asked
-// for its input, then executed.
+// CoreCall is one use of a node type. The engine makes one by [Definition.New] for
+// each attempt of a step, calls Init, then Exec, and drops it; it need not be safe for
+// concurrent use.
 type CoreCall interface {
 	// Info describes the node type.
 	Info() *Info
@@ -124,7 +125,8 @@ type Typed[I any] interface {
 	Exec(ctx context.Context, env *Env, input I) iter.Seq2[Chunk, error]
 }
 
-// Define makes a node type of a parameter struct P with input I and output O.
+// Define makes a node type of a parameter struct P with input I and output O. Where the
+// input is the parameters as they are, [Func] is shorter.
 // The schemas are inferred from the three types: see [schema.MustFor] for the tags.
 // O describes the data chunk; a call that streams text has an output struct with
 // a Text field named text. It panics where a type has no schema: definitions are
@@ -142,27 +144,19 @@ func DefineWith[P Typed[I], I, O any](info Info, prepare func(*P)) Definition {
 	info.Output = schema.MustFor[O]()
 	shared := &info
 	return Definition{Info: shared, New: func(params value.Value) (CoreCall, error) {
-		call := &typed[P, I]{info: shared}
+		call := &typedCall[P, I]{info: shared}
 		prepare(&call.params)
-		if params.Kind() == value.Object {
-			params = shared.Params.ApplyDefaults(params)
-		}
-		if err := value.Decode(params, &call.params); err != nil {
-			return nil, Errorf(Invalid, "parameters of %s: %w", shared.Name, err)
-		}
-		if v, ok := any(&call.params).(Validator); ok {
-			if err := v.Validate(); err != nil {
-				return nil, invalid(err)
-			}
+		if err := decodeParams(shared, params, &call.params); err != nil {
+			return nil, err
 		}
 		return call, nil
 	}}
 }
 
-// invalid is err as an [*Error]: of kind Invalid where it is none yet.
-func invalid(err error) error {
+// asInvalid returns err as an [*Error]: of kind Invalid unless it is one already.
+func asInvalid(err error) error {
 	var own *Error
-	if errors.As(err, &own) {
+	if err == nil || errors.As(err, &own) {
 		return err
 	}
 	return &Error{Kind: Invalid, Err: err}
@@ -172,26 +166,23 @@ func invalid(err error) error {
 // Schema cannot say. Lint calls it too, with parameters that have no templates.
 type Validator interface{ Validate() error }
 
-type typed[P Typed[I], I any] struct {
+// typedCall is a call made of a parameter struct with methods.
+type typedCall[P Typed[I], I any] struct {
 	info   *Info
 	params P
 }
 
-func (c *typed[P, I]) Info() *Info { return c.info }
+func (c *typedCall[P, I]) Info() *Info { return c.info }
 
-func (c *typed[P, I]) Init(ctx context.Context, vars *Vars) (value.Value, error) {
+func (c *typedCall[P, I]) Init(ctx context.Context, vars *Vars) (value.Value, error) {
 	input, err := c.params.Init(ctx, vars)
 	if err != nil {
 		return value.Value{}, err
 	}
-	v, err := value.Of(input)
-	if err != nil {
-		return value.Value{}, fmt.Errorf("encoding the input of %s: %w", c.info.Name, err)
-	}
-	return v, nil
+	return encodeInput(c.info, input)
 }
 
-func (c *typed[P, I]) Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error] {
+func (c *typedCall[P, I]) Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error] {
 	var in I
 	if err := value.Decode(input, &in); err != nil {
 		return Fail(Errorf(Internal, "decoding the input of %s: %w", c.info.Name, err))

@@ -295,32 +295,3 @@ func TestText(t *testing.T) {
 		}
 	}
 }
-
-func ExampleDefine() {
-	// repeat is a struct of parameters with the methods Init and Exec.
-	def := calls.Define[repeat, repeat, repeated](calls.Info{
-		Name:    "repeat",
-		Summary: calls.Text{En: "Say something several times.", Zh: "把一句话说几遍。"},
-	})
-	call, err := def.New(value.OfMap(value.Pairs("text", "hip ", "times", 3)))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	input, err := call.Init(context.Background(), &calls.Vars{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("input:", input)
-	for chunk, err := range call.Exec(context.Background(), calls.NewEnv(), input) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Print(chunk.Text)
-	}
-	// Output:
-	// input: {"text":"hip ","times":3}
-	// hip hip hip
-}
