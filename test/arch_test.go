@@ -54,11 +54,12 @@ var layers = map[string][]string{
 	// dialogue, which is their short-term memory, in calls/transcript; the skills that
 	// context lists and agent opens in calls/skill.
 	"calls/skill":      {"llm/value/..."},
+	"calls/date":       {},
 	"calls/transcript": {"llm", "plugins"},
-	"calls/...":        {"calls", "calls/ask", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/...":        {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin":    {"calls/...", "llm/...", "plugins"},
 	// What an image costs depends on the model's family.
-	"calls/context/...": {"calls", "calls/ask", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
+	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler/...": {"scheduler/...", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Two stores are SQLite files.

@@ -22,6 +22,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/callnode/scheduler/calls/date"
 )
 
 // AnalysisVersion is what [Analyze] finds in texts. A store keeps it beside the terms
@@ -72,7 +74,7 @@ func Analyze(content, speaker string) Document {
 		doc.Terms = append(doc.Terms, Frequency{term, n})
 	}
 	slices.SortFunc(doc.Terms, func(a, b Frequency) int { return strings.Compare(a.Term, b.Term) })
-	doc.Time = speaksOfTime(text)
+	doc.Time = date.MentionsTime(text)
 	trimmed := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'”’)`, r) })
 	doc.Question = strings.HasSuffix(trimmed, "?")
 	return doc

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/callnode/scheduler/calls/date"
 )
 
 // Query is what is asked for.
@@ -52,7 +54,7 @@ type Analysis struct {
 	// Chinese says that the query is written in Chinese.
 	Chinese bool
 
-	periods []period
+	periods []date.Period
 }
 
 // fewWords is the number of terms below which a query is helped by what was said
@@ -77,7 +79,7 @@ func analyze(q *Query, ix *Index) Analysis {
 	a.When = englishWhen.MatchString(text) || a.Chinese && chineseWhen.MatchString(text)
 	a.Newest = englishNewest.MatchString(text) || a.Chinese && chineseNewest.MatchString(text)
 	var dateless string
-	a.periods, dateless = periods(text, q.Now)
+	a.periods, dateless = date.FindPeriods(text, q.Now)
 	a.takeSpeakers(&dateless, ix)
 	named, doubtful := a.takeSpeakers(&text, ix)
 	seen := map[string]bool{}
@@ -203,7 +205,7 @@ func (a *Analysis) date(ms int64, in *time.Location) (best float64) {
 	}
 	t := time.UnixMilli(ms).In(in)
 	for _, p := range a.periods {
-		best = max(best, p.match(t))
+		best = max(best, matchPeriod(p, t))
 	}
 	return best
 }

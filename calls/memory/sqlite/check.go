@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // Check looks for damage: of the file, and memories that their words would not find.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

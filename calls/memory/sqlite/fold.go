@@ -2,13 +2,13 @@ package sqlite
 
 import (
 	"errors"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -3,12 +3,12 @@ package sqlite
 import (
 	"bytes"
 	"encoding/binary"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"maps"
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // indexer changes the index of one user. The user's row is stored by the caller.

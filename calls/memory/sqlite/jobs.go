@@ -3,11 +3,11 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"log/slog"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

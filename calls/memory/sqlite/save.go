@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -3,13 +3,13 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // view is a userIndex during one read.

@@ -3,12 +3,12 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"iter"
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 

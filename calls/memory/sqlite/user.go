@@ -1,10 +1,10 @@
 package sqlite
 
 import (
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // user is a row of table user while it is changed.

@@ -3,12 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/vector"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // UseModel makes a model the one in use.

@@ -3,12 +3,12 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // wipeSome removes all that there is of the first n users.

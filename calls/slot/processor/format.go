@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callnode/scheduler/calls/slot/date"
+	"github.com/callnode/scheduler/calls/date"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -1,4 +1,4 @@
-package rank
+package date
 
 import (
 	"fmt"
@@ -68,10 +68,10 @@ func TestPeriods(t *testing.T) {
 		"晚上月亮":                       "", "早上周围": "", "日本月票": "", "no time at all": "", "may I march 99": "", "13月": "",
 		"2024-13-01": "", "0 May": "",
 	} {
-		found, rest := periods(text, wednesday)
+		found, rest := FindPeriods(text, wednesday)
 		var got []string
 		for _, p := range found {
-			got = append(got, fmt.Sprintf("%s +%dd", p.start.Format(time.DateOnly), int(p.end.Sub(p.start).Hours()/24+0.5)))
+			got = append(got, fmt.Sprintf("%s +%dd", p.Start.Format(time.DateOnly), int(p.End.Sub(p.Start).Hours()/24+0.5)))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -82,35 +82,13 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-func TestPeriodMatch(t *testing.T) {
-	at := func(month time.Month, day, hour int) time.Time {
-		return time.Date(2023, month, day, hour, 0, 0, 0, time.UTC)
-	}
-	oneDay, _ := periods("7 May 2023", wednesday)
-	month, _ := periods("May 2023", wednesday)
-	year, _ := periods("in 2023", wednesday)
-	for _, test := range []struct {
-		p    []period
-		at   time.Time
-		want float64
-	}{
-		{oneDay, at(5, 7, 12), 1}, {oneDay, at(5, 6, 12), 0.5}, {oneDay, at(5, 5, 12), 0}, {oneDay, at(5, 13, 0), 0.5}, {oneDay, at(5, 18, 0), 0},
-		{month, at(5, 31, 23), 1}, {month, at(6, 12, 0), 0.5}, {month, at(6, 13, 0), 0}, {month, at(4, 30, 0), 0},
-		{year, at(1, 1, 0), 0.25}, {year, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), 0},
-	} {
-		if got := test.p[0].match(test.at); got < test.want-1e-9 || got > test.want+1e-9 {
-			t.Errorf("%v: %v, want %v", test.at, got, test.want)
-		}
-	}
-}
-
-func TestSpeaksOfTime(t *testing.T) {
+func TestMentionsTime(t *testing.T) {
 	for text, want := range map[string]bool{
 		"I went there yesterday.": true, "in June": true, "two days": false, "2 days": true, "for two days": true, "this summer": true, "In 2019 we met": true,
 		"last Friday": true, "in May": true, "May 5": true, "may I": false, "room 5": false, "我上周去了": true, "3月5号": true, "周三见": true, "三年了": true,
 		"一起吃饭": false, "": false, "no": false, "Café yesterday": true, "我在May家": false,
 	} {
-		if got := speaksOfTime(text); got != want {
+		if got := MentionsTime(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -121,15 +99,15 @@ func FuzzPeriods(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		found, rest := periods(text, wednesday)
+		found, rest := FindPeriods(text, wednesday)
 		if len(rest) != len(text) {
 			t.Fatalf("the rest of %q is %q", text, rest)
 		}
 		for _, p := range found {
-			if !p.start.Before(p.end) {
-				t.Fatalf("%q: a period from %v until %v", text, p.start, p.end)
+			if !p.Start.Before(p.End) {
+				t.Fatalf("%q: a period from %v until %v", text, p.Start, p.End)
 			}
 		}
-		speaksOfTime(text)
+		MentionsTime(text)
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/slot/date"
+	"github.com/callnode/scheduler/calls/date"
 )
 
 // now is a Thursday.

@@ -16,23 +16,11 @@ type form struct {
 	take    func(r *reader, m []string) bool
 }
 
-var units = map[string]string{
-	"day": "d", "天": "d", "日": "d", "week": "w", "周": "w", "个周": "w",
-	"month": "m", "个月": "m", "月": "m", "year": "y", "年": "y",
-	"hour": "h", "小时": "h", "个小时": "h", "minute": "min", "分钟": "min", "min": "min",
-}
-
 var words = map[string]int{
 	"今天": 0, "今日": 0, "今晚": 0, "明天": 1, "明日": 1, "明儿": 1, "明晚": 1, "后天": 2, "大后天": 3,
 	"昨天": -1, "昨日": -1, "昨晚": -1, "前天": -2, "大前天": -3,
 	"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
 	"the day after tomorrow": 2, "day after tomorrow": 2, "the day before yesterday": -2, "day before yesterday": -2,
-}
-
-var weekdays = map[string]int{
-	"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "末": 5,
-	"1": 0, "2": 1, "3": 2, "4": 3, "5": 4, "6": 5, "7": 6,
-	"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6, "wee": 5,
 }
 
 const (
@@ -62,12 +50,16 @@ var forms = []form{
 	}},
 	// 2024年5月1日, 二〇二四年五月一日, 明年五月一号
 	{match(`(?:(\d{4}|[零一二三四五六七八九]{4}|今|明|后|去|前)年 ?)` + number + `月 ?` + number + `[日号]?`),
-		func(r *reader, m []string) bool { return r.calendar(r.year(m[1]), numeral(m[2]), numeral(m[3])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(r.year(m[1]), parseNumber(m[2]), parseNumber(m[3]))
+		}},
 	{match(number + `月 ?` + number + `[日号]?`),
-		func(r *reader, m []string) bool { return r.calendar(r.now.Year(), numeral(m[1]), numeral(m[2])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(r.now.Year(), parseNumber(m[1]), parseNumber(m[2]))
+		}},
 	{match(`(上上|下下|上|下|本|这)个?月 ?` + number + `[日号]`), func(r *reader, m []string) bool {
 		first := r.month(beside(m[1]))
-		return r.calendar(first.Year(), int(first.Month()), numeral(m[2]))
+		return r.calendar(first.Year(), int(first.Month()), parseNumber(m[2]))
 	}},
 	{match(`(上上|下下|上|下|本|这)?个?月(底|末|初)`), func(r *reader, m []string) bool {
 		r.at = r.month(beside(m[1]))
@@ -84,7 +76,7 @@ var forms = []form{
 		return r.week(side, weekdays[m[2][:3]])
 	}},
 	{match(`([0-9]{1,2})[号日]`), func(r *reader, m []string) bool {
-		return r.calendar(r.now.Year(), int(r.now.Month()), numeral(m[1]))
+		return r.calendar(r.now.Year(), int(r.now.Month()), parseNumber(m[1]))
 	}},
 	// 3天后, 两周前, in 3 days, a week ago
 	{match(number + ` ?(天|日|个?周|个?月|年|个?小时|分钟)(?:之|以)?(后|前)`),
@@ -99,14 +91,22 @@ var forms = []form{
 	{match(`(明|去)年`), func(r *reader, m []string) bool { return r.shift("1", "年", m[1] == "去") }},
 	// 2024-05-01, 2024/5/1, 2024.5.1, 20240501, 5/1
 	{match(`(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:t|\b)`),
-		func(r *reader, m []string) bool { return r.calendar(numeral(m[1]), numeral(m[2]), numeral(m[3])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(parseNumber(m[1]), parseNumber(m[2]), parseNumber(m[3]))
+		}},
 	{match(`(\d{4})(\d{2})(\d{2})(?:t|\b)`),
-		func(r *reader, m []string) bool { return r.calendar(numeral(m[1]), numeral(m[2]), numeral(m[3])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(parseNumber(m[1]), parseNumber(m[2]), parseNumber(m[3]))
+		}},
 	// 1 May 2024, May 1st, 2024
 	{match(`(\d{1,2})(?:st|nd|rd|th)? (?:of )?` + monthWord + `(?:,? (\d{4}))?\b`),
-		func(r *reader, m []string) bool { return r.calendar(r.year(m[3]), month(m[2]), numeral(m[1])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(r.year(m[3]), int(monthByName(m[2])), parseNumber(m[1]))
+		}},
 	{match(monthWord + ` (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?\b`),
-		func(r *reader, m []string) bool { return r.calendar(r.year(m[3]), month(m[1]), numeral(m[2])) }},
+		func(r *reader, m []string) bool {
+			return r.calendar(r.year(m[3]), int(monthByName(m[1])), parseNumber(m[2]))
+		}},
 }
 
 func match(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
@@ -163,7 +163,7 @@ func (r *reader) year(text string) int {
 	}
 	n := 0
 	for _, digit := range text { // 二零二四
-		n = 10*n + numeral(string(digit))
+		n = 10*n + parseNumber(string(digit))
 	}
 	return n
 }
@@ -171,7 +171,7 @@ func (r *reader) year(text string) int {
 // shift goes an amount of time away from now. Hours and minutes take the time of
 // day along; a month that is too short for the day gives its last.
 func (r *reader) shift(amount, unit string, back bool) bool {
-	n := numeral(amount)
+	n := parseNumber(amount)
 	if back {
 		n = -n
 	}
@@ -196,36 +196,4 @@ func (r *reader) shift(amount, unit string, back bool) bool {
 		r.hour, r.minute, r.second = r.at.Clock()
 	}
 	return true
-}
-
-func month(name string) int {
-	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", name[:3])/3 + 1
-}
-
-var english = map[string]int{
-	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-}
-
-// numeral reads digits, a Chinese number up to 999 or a small English one.
-func numeral(text string) int {
-	if n, err := strconv.Atoi(text); err == nil {
-		return n
-	}
-	if n, ok := english[text]; ok {
-		return n
-	}
-	total, digit := 0, 0
-	for _, r := range text {
-		switch r {
-		case '十', '百':
-			unit := 10
-			if r == '百' {
-				unit = 100
-			}
-			total, digit = total+max(digit, 1)*unit, 0
-		default:
-			digit = strings.Index("零一二三四五六七八九", string(r)) / len("零")
-		}
-	}
-	return total + digit
 }

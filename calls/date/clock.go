@@ -73,15 +73,15 @@ func (r *reader) clock() bool {
 	if m := digital.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		nano, _ := strconv.Atoi((m[4] + "000000000")[:9])
-		return r.time(m[5], numeral(m[1]), numeral(m[2]), numeral("0"+m[3]), nano)
+		return r.time(m[5], parseNumber(m[1]), parseNumber(m[2]), parseNumber("0"+m[3]), nano)
 	}
 	if m := hourOnly.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
-		return r.time(m[2], numeral(m[1]), 0, 0, 0)
+		return r.time(m[2], parseNumber(m[1]), 0, 0, 0)
 	}
 	if m := spoken.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
-		minute := numeral(m[5])
+		minute := parseNumber(m[5])
 		switch {
 		case m[3] != "":
 			minute = 30
@@ -90,7 +90,7 @@ func (r *reader) clock() bool {
 		case m[4] == "三刻":
 			minute = 45
 		}
-		return r.time(m[1], numeral(m[2]), minute, numeral(m[6]), 0)
+		return r.time(m[1], parseNumber(m[2]), minute, parseNumber(m[6]), 0)
 	}
 	if word := before.FindString(r.rest); word != "" && r.halved(word) {
 		return true

@@ -160,8 +160,5 @@ func midnight(t time.Time) time.Time {
 // weekday is the number of days from now to a weekday (Monday is 0) in the week
 // that begins weeks weeks from the present one.
 func (r *reader) weekday(day, weeks int) int {
-	return day - monday(r.now) + 7*weeks
+	return day - daysSinceMonday(r.now) + 7*weeks
 }
-
-// monday is how many days it is since Monday.
-func monday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }

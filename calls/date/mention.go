@@ -1,4 +1,4 @@
-package rank
+package date
 
 import (
 	"strings"
@@ -12,23 +12,22 @@ monday tuesday wednesday thursday friday saturday sunday
 january february march april june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec`)
 
 var (
-	seasons    = set(`spring summer fall autumn winter`)
-	units      = set(`day days week weeks month months year years`)
+	unitWords  = set(`day days week weeks month months year years`)
 	thisUnits  = set(`week month year morning weekend summer winter spring fall autumn`)
 	counts     = set(`a two three four five six seven eight nine ten`)
 	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
 )
 
-// speaksOfTime says whether a text says when something was. It stands in the way of
-// every save, so it looks at each word once.
-func speaksOfTime(text string) bool {
+// MentionsTime reports whether a text says when something was. It runs for every saved
+// memory, so it looks at each word once.
+func MentionsTime(text string) bool {
 	before, earlier := "", "" // the words before
-	looked := 0               // up to where chineseTime has
+	looked := 0               // up to where chineseMentionsTime has
 	for i := 0; i < len(text); {
 		if text[i] >= utf8.RuneSelf {
-			if r, _ := utf8.DecodeRuneInString(text[i:]); i >= looked && spaceless(r) {
+			if r, _ := utf8.DecodeRuneInString(text[i:]); i >= looked && unicode.Is(unicode.Han, r) {
 				looked = letterFrom(text, i)
-				if chineseTime(text[i:looked]) {
+				if chineseMentionsTime(text[i:looked]) {
 					return true
 				}
 			}
@@ -38,7 +37,7 @@ func speaksOfTime(text string) bool {
 			continue
 		}
 		end := i
-		for end < len(text) && text[end] < utf8.RuneSelf && wordRune(rune(text[end])) {
+		for end < len(text) && text[end] < utf8.RuneSelf && isWordByte(rune(text[end])) {
 			end++
 		}
 		if end == i {
@@ -48,7 +47,7 @@ func speaksOfTime(text string) bool {
 		w := strings.ToLower(text[i:end])
 		switch {
 		case timeWords[w], isYear(w),
-			units[w] && (isNumber(before) || earlier == "for" && counts[before]),
+			unitWords[w] && (isNumber(before) || earlier == "for" && counts[before]),
 			thisUnits[w] && before == "this",
 			w == "may" && before == "in", isNumber(w) && before == "may":
 			return true
@@ -64,7 +63,7 @@ func isYear(w string) bool {
 	return len(w) == 4 && isNumber(w) && (w[:2] == "19" || w[:2] == "20")
 }
 
-// letterFrom is where the next letter of ours is.
+// letterFrom returns the position of the next ASCII letter.
 func letterFrom(text string, i int) int {
 	for i < len(text) && !(text[i] < utf8.RuneSelf && unicode.IsLetter(rune(text[i]))) {
 		i++
@@ -73,7 +72,7 @@ func letterFrom(text string, i int) int {
 }
 
 // chineseTime does it for a text without a letter of ours.
-func chineseTime(text string) bool {
+func chineseMentionsTime(text string) bool {
 	for _, w := range chineseDay {
 		if strings.Contains(text, w) {
 			return true
@@ -89,4 +88,19 @@ func chineseTime(text string) bool {
 		before = r
 	}
 	return false
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isWordByte reports whether an English word or number may have a character.
+func isWordByte(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
 }

@@ -1,0 +1,186 @@
+package date
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Precision is how exactly a text names a period.
+type Precision int
+
+// Precisions, the most exact first.
+const (
+	// CalendarDay is a day by its date, such as 7 May.
+	CalendarDay Precision = iota
+	// Relative is a few days counted from now, such as yesterday or two weeks ago.
+	Relative
+	// Month is a month or a season.
+	Month
+	// Year is a whole year.
+	Year
+)
+
+// Period is a time that a text names: from Start until before End.
+type Period struct {
+	Start, End time.Time
+	Precision  Precision
+}
+
+// calendarDay returns the day that begins at start.
+func calendarDay(start time.Time) Period { return Period{start, start.AddDate(0, 0, 1), CalendarDay} }
+
+// relativeDay returns a day that is named from today, such as yesterday.
+func relativeDay(start time.Time) Period { return relative(start, start.AddDate(0, 0, 1)) }
+
+func relative(start, end time.Time) Period { return Period{start, end, Relative} }
+
+func monthPeriod(year int, month time.Month, in *time.Location) Period {
+	start := time.Date(year, month, 1, 0, 0, 0, 0, in)
+	return Period{start, start.AddDate(0, 1, 0), Month}
+}
+
+func yearPeriod(year int, in *time.Location) Period {
+	start := time.Date(year, 1, 1, 0, 0, 0, 0, in)
+	return Period{start, start.AddDate(1, 0, 0), Year}
+}
+
+// weekStart returns the Monday of the week of t.
+func weekStart(t time.Time) time.Time { return t.AddDate(0, 0, -daysSinceMonday(t)) }
+
+// lastWeekday returns the last such day before today; Monday is 0.
+func lastWeekday(day int, today time.Time) Period {
+	back := daysSinceMonday(today) - day
+	if back <= 0 {
+		back += 7
+	}
+	return relativeDay(today.AddDate(0, 0, -back))
+}
+
+// seasonMonths are the first months of the seasons.
+var seasonMonths = map[string]time.Month{
+	"spring": time.March, "summer": time.June, "fall": time.September, "autumn": time.September, "winter": time.December,
+	"春": time.March, "夏": time.June, "秋": time.September, "冬": time.December,
+}
+
+// seasonPeriod returns a season of a year, or with year 0 the last one that has begun. A
+// winter ends in the next year.
+func seasonPeriod(name string, year int, today time.Time) Period {
+	first := seasonMonths[strings.ToLower(name)]
+	if year == 0 {
+		year = today.Year()
+		if first > today.Month() {
+			year--
+		}
+	}
+	start := time.Date(year, first, 1, 0, 0, 0, 0, today.Location())
+	return Period{start, start.AddDate(0, 3, 0), Month}
+}
+
+// A few, several and 几 mean about so many.
+const (
+	fewAtLeast = 2
+	fewAtMost  = 5
+)
+
+// agoPeriod returns the time about so many units before today. Amounts that are not
+// numbers mean a few.
+func agoPeriod(amount, unit string, today time.Time) (Period, bool) {
+	unit = units[strings.ToLower(unit)]
+	if amount == "半" {
+		return halfAgoPeriod(unit, today), true
+	}
+	least, most := fewAtLeast, fewAtMost
+	if n, ok := parseAmount(amount); ok {
+		least, most = n, n
+	}
+	if most >= 1000 { // 2019年前: before that year
+		return Period{}, false
+	}
+	switch unit {
+	case "w":
+		return relative(today.AddDate(0, 0, -7*most-3), today.AddDate(0, 0, -7*least+4)), true
+	case "m":
+		return relative(today.AddDate(0, -most, -15), today.AddDate(0, -least, 15)), true
+	case "y":
+		p := yearPeriod(today.Year()-most, today.Location())
+		p.End = p.End.AddDate(most-least, 0, 0)
+		return p, true
+	}
+	return relative(today.AddDate(0, 0, -most-1), today.AddDate(0, 0, -least+2)), true
+}
+
+// halfAgoPeriod returns the time about half a unit before today.
+func halfAgoPeriod(unit string, today time.Time) Period {
+	switch unit {
+	case "y":
+		return relative(today.AddDate(0, -8, 0), today.AddDate(0, -4, 0))
+	case "m":
+		return relative(today.AddDate(0, 0, -20), today.AddDate(0, 0, -10))
+	}
+	return relative(today.AddDate(0, 0, -1), today.AddDate(0, 0, 1))
+}
+
+// parseAmount reads a number, or a couple of; ok is false for a few and the like.
+func parseAmount(text string) (n int, ok bool) {
+	text = strings.ToLower(text)
+	switch text {
+	case "a couple of", "两":
+		return 2, true
+	case "a few", "several":
+		return 0, false
+	}
+	if strings.Contains(text, "几") {
+		return 0, false
+	}
+	return parseNumber(text), true
+}
+
+// parseYear returns the year in digits, or the one that the word means; 0 without either.
+func parseYear(digits, word string, now time.Time) int {
+	switch word {
+	case "今年":
+		return now.Year()
+	case "去年":
+		return now.Year() - 1
+	case "前年":
+		return now.Year() - 2
+	}
+	year, _ := strconv.Atoi(digits) // four digits, or ""
+	return year
+}
+
+// datePeriod returns a month, or with a day that day. Without a year it is the last one
+// that does not lie in the future. ok is false if there is no such date.
+func datePeriod(year int, month time.Month, dayOfMonth string, now time.Time) (p Period, ok bool) {
+	if month < time.January || month > time.December {
+		return Period{}, false
+	}
+	hasYear := year != 0
+	if !hasYear {
+		year = now.Year()
+		if month > now.Month() {
+			year--
+		}
+	}
+	if dayOfMonth == "" {
+		return monthPeriod(year, month, now.Location()), true
+	}
+	day := parseNumber(dayOfMonth)
+	start := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
+	if start.Month() != month || day == 0 {
+		return Period{}, false
+	}
+	if !hasYear && start.After(now) {
+		start = start.AddDate(-1, 0, 0)
+	}
+	return calendarDay(start), true
+}
+
+// parseMonth reads the number or the English name of a month; 0 is not a month.
+func parseMonth(text string) time.Month {
+	if n := monthByName(strings.ToLower(text)); n > 0 {
+		return n
+	}
+	return time.Month(parseNumber(text))
+}

@@ -1,0 +1,59 @@
+package rank
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/callnode/scheduler/calls/date"
+)
+
+const day = 24 * time.Hour
+
+// tolerance is how a period that a query names matches memories outside of it: people
+// speak of what happened before.
+type tolerance struct {
+	// full is the match inside the period.
+	full float64
+	// before and after are how far outside a memory still matches by half; with fading, it
+	// matches the less the later it is.
+	before, after time.Duration
+	fading        bool
+}
+
+var tolerances = map[date.Precision]tolerance{
+	date.CalendarDay: {full: 1, before: day, after: 10 * day, fading: true},
+	date.Relative:    {full: 1, after: 3 * day},
+	date.Month:       {full: 1, after: 12 * day},
+	// Most of what is remembered may be of the same year.
+	date.Year: {full: 0.25},
+}
+
+// matchPeriod returns how well the time of a memory fits a period, 0 to 1.
+func matchPeriod(p date.Period, t time.Time) float64 {
+	tol := tolerances[p.Precision]
+	switch {
+	case t.Before(p.Start):
+		if p.Start.Sub(t) <= tol.before {
+			return 0.5 * tol.full
+		}
+	case t.Before(p.End):
+		return tol.full
+	case t.Sub(p.End) < tol.after:
+		if !tol.fading {
+			return 0.5 * tol.full
+		}
+		return tol.full * (1 - float64(t.Sub(p.End))/float64(tol.after))
+	}
+	return 0
+}
+
+// phrase matches whole words in any case.
+func phrase(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
+
+var (
+	englishWhen = phrase(`when|how long|(?:what|which) (?:date|day|month|year|time)`)
+	chineseWhen = regexp.MustCompile(`什[么麼][时時]候|何[时時]|[几幾][号號月点點]|哪一?[天年]|多久|多[长長][时時][间間]|什么日期`)
+
+	englishNewest = phrase(`latest|newest|most recent|currently|current|nowadays|right now|these days|now`)
+	chineseNewest = regexp.MustCompile(`最近|最新|[现現]在|目前|如今|[当當]前`)
+)
