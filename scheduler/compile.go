@@ -185,7 +185,7 @@ func (u *unit) parameters(s *stepUnit) *Param {
 	return u.mapping(s.with, func(m member) *Param {
 		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
 			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
-				if _, _, whole := prompt.Whole(n.Value); whole {
+				if _, _, whole := prompt.SingleExpr(n.Value); whole {
 					first := len(s.uses)
 					p := u.param(m.node, &s.uses)
 					for i := range s.uses[first:] {
@@ -245,7 +245,7 @@ func (u *unit) mapping(n *yaml.Node, compile func(member) *Param) *Param {
 	p := &Param{Pos: u.of(n)}
 	static := true
 	for _, m := range u.members(n, "a map") {
-		if prompt.Dynamic(m.name) {
+		if prompt.HasTags(m.name) {
 			u.warn(u.of(m.key), "a key is no template: %q is taken as it is written", m.name)
 		}
 		c := compile(m)
@@ -266,12 +266,12 @@ func (u *unit) mapping(n *yaml.Node, compile func(member) *Param) *Param {
 // template compiles a text: as an expression when it is one, else as a template
 // when anything in it is.
 func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
-	if !prompt.Dynamic(n.Value) {
+	if !prompt.HasTags(n.Value) {
 		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
 	}
 	within := u.within(n)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
-	if text, base, whole := prompt.Whole(n.Value); whole {
+	if text, base, whole := prompt.SingleExpr(n.Value); whole {
 		e, err := prompt.ParseExpr(prompt.Source{
 			File: u.file, Text: text,
 			At: func(offset int) (int, int) { return at(base + offset) },

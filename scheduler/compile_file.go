@@ -15,7 +15,7 @@ import (
 // fileValue is the content of the file that a !file node names.
 func (u *unit) fileValue(n *yaml.Node) value.Value {
 	path := n.Value
-	if n.Kind != yaml.Scalar || path == "" || prompt.Dynamic(path) {
+	if n.Kind != yaml.Scalar || path == "" || prompt.HasTags(path) {
 		u.add(u.of(n), "!file wants the path of a file, without templates")
 		return value.Value{}
 	}

@@ -26,7 +26,7 @@ type scope struct {
 	failure *Failure
 }
 
-var _ prompt.Forgiving = (*scope)(nil)
+var _ prompt.LenientScope = (*scope)(nil)
 
 // scope is that of the flow's own templates: the outputs, the reply to an error,
 // the scope of the memory. It sees every step.
@@ -128,9 +128,9 @@ func (s *scope) mentions(name string, hidden []string) (err error) {
 	return err
 }
 
-// Absent says that the name is that of a step that was skipped: its members may
+// IsAbsent says that the name is that of a step that was skipped: its members may
 // be given a default.
-func (s *scope) Absent(name string) bool {
+func (s *scope) IsAbsent(name string) bool {
 	step, ok := s.run.flow.Step(name)
 	if !ok || s.run.states == nil {
 		return false

@@ -9,8 +9,8 @@ import (
 // Func is a function that the program offers to expressions.
 type Func func(ctx context.Context, args []value.Value) (value.Value, error)
 
-// argv is the arguments of a call.
-type argv struct {
+// callArgs is the arguments of a call.
+type callArgs struct {
 	pos []val
 	kw  []binding
 }
@@ -31,7 +31,7 @@ type builtin struct {
 	rest bool
 	// lax lets the input be undefined.
 	lax bool
-	fn  func(m *machine, c *call) (val, error)
+	fn  func(m *evaluator, c *call) (val, error)
 }
 
 // call is one use of a builtin: its input, and arguments in the order of the
@@ -39,11 +39,11 @@ type builtin struct {
 type call struct {
 	in   val
 	args []val
-	argv argv
+	argv callArgs
 }
 
-// bind puts the arguments where the parameters are.
-func (b *builtin) bind(name string, a argv) ([]val, error) {
+// bindArgs puts the arguments where the parameters are.
+func (b *builtin) bindArgs(name string, a callArgs) ([]val, error) {
 	if b.rest {
 		return nil, nil
 	}
@@ -62,41 +62,41 @@ next:
 				continue
 			}
 			if !args[i].isAbsent() {
-				return nil, errorf(Type, "%s has two values for argument %s", name, quoted(p))
+				return nil, errorf(Type, "%s has two values for argument %s", name, quoteText(p))
 			}
 			args[i] = kw.v
 			continue next
 		}
-		e := errorf(Type, "%s has no argument %s", name, quoted(kw.name))
+		e := errorf(Type, "%s has no argument %s", name, quoteText(kw.name))
 		e.Hint = didYouMean(kw.name, b.params)
 		return nil, e
 	}
 	for i := range b.need {
 		if args[i].isAbsent() {
-			return nil, errorf(Type, "%s needs the argument %s", name, quoted(b.params[i]))
+			return nil, errorf(Type, "%s needs the argument %s", name, quoteText(b.params[i]))
 		}
 	}
 	return args, nil
 }
 
-// apply runs a filter or a test.
-func (b *builtin) apply(m *machine, name string, in val, a argv) (val, error) {
+// applyTo runs a filter or a test.
+func (b *builtin) applyTo(m *evaluator, name string, in val, a callArgs) (val, error) {
 	if !b.lax {
-		if err := in.use(); err != nil {
+		if err := in.checkDefined(); err != nil {
 			return none, err
 		}
 	}
-	args, err := b.bind(name, a)
+	args, err := b.bindArgs(name, a)
 	if err != nil {
 		return none, err
 	}
-	if err := m.spend(1 + in.weight()); err != nil {
+	if err := m.countSteps(1 + in.readingSteps()); err != nil {
 		return none, err
 	}
 	return b.fn(m, &call{in: in, args: args, argv: a})
 }
 
-func (m *machine) argv(args []argument) (a argv, err error) {
+func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 	if len(args) == 0 {
 		return a, nil
 	}
@@ -115,42 +115,42 @@ func (m *machine) argv(args []argument) (a argv, err error) {
 	for i := range a.kw {
 		for j := range i {
 			if a.kw[i].name == a.kw[j].name {
-				return a, errorf(Type, "the argument %s is given twice", quoted(a.kw[i].name))
+				return a, errorf(Type, "the argument %s is given twice", quoteText(a.kw[i].name))
 			}
 		}
 	}
 	return a, nil
 }
 
-func (n *filterNode) eval(m *machine) (val, error) {
+func (n *filterNode) eval(m *evaluator) (val, error) {
 	in, err := n.in.eval(m)
 	if err != nil {
 		return none, err
 	}
-	a, err := m.argv(n.args)
+	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	m.here = n.pos()
-	v, err := n.def.apply(m, n.name, in, a)
+	v, err := n.def.applyTo(m, n.name, in, a)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (n *testNode) eval(m *machine) (val, error) {
+func (n *testNode) eval(m *evaluator) (val, error) {
 	in, err := n.in.eval(m)
 	if err != nil {
 		return none, err
 	}
-	a, err := m.argv(n.args)
+	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
-	v, err := n.def.apply(m, n.name, in, a)
+	v, err := n.def.applyTo(m, n.name, in, a)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	if n.not {
 		t, _ := v.v.Bool()
@@ -159,88 +159,88 @@ func (n *testNode) eval(m *machine) (val, error) {
 	return v, nil
 }
 
-func (n *callNode) eval(m *machine) (val, error) {
+func (n *callNode) eval(m *evaluator) (val, error) {
 	if attr, ok := n.fn.(*attrNode); ok {
 		o, err := attr.obj.eval(m)
 		if err != nil {
 			return none, err
 		}
 		if hasMethod(o, attr.name) {
-			a, err := m.argv(n.args)
+			a, err := m.evalArgs(n.args)
 			if err != nil {
-				return none, at(err, n.pos())
+				return none, withPosition(err, n.pos())
 			}
 			m.here = n.pos()
 			v, err := m.callMethod(o, attr.name, a)
 			if err != nil {
-				return none, at(err, n.pos())
+				return none, withPosition(err, n.pos())
 			}
 			return v, nil
 		}
-		f, err := m.attr(o, attr)
+		f, err := m.evalMember(o, attr)
 		if err != nil {
 			return none, err
 		}
-		return n.invoke(m, f)
+		return n.callWith(m, f)
 	}
 	f, err := n.fn.eval(m)
 	if err != nil {
 		return none, err
 	}
-	return n.invoke(m, f)
+	return n.callWith(m, f)
 }
 
-func (n *callNode) invoke(m *machine, f val) (val, error) {
-	if err := f.use(); err != nil {
-		return none, at(err, n.pos())
+func (n *callNode) callWith(m *evaluator, f val) (val, error) {
+	if err := f.checkDefined(); err != nil {
+		return none, withPosition(err, n.pos())
 	}
-	a, err := m.argv(n.args)
+	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
-	v, err := m.invoke(f, a)
+	v, err := m.callValue(f, a)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-// invoke calls a function, a macro or another callable.
-func (m *machine) invoke(f val, a argv) (val, error) {
-	if err := m.spend(1); err != nil {
+// callValue calls a function, a macro or another callable.
+func (m *evaluator) callValue(f val, a callArgs) (val, error) {
+	if err := m.countSteps(1); err != nil {
 		return none, err
 	}
 	switch x := f.x.(type) {
-	case *fn:
+	case *function:
 		return x.call(m, a)
 	case *macro:
-		return x.call(m, a)
+		return x.callMacro(m, a)
 	case *loopState:
-		return x.call(m, a)
+		return x.recurse(m, a)
 	}
 	return none, errorf(Type, "'%s' cannot be called", f.pyType())
 }
 
 // funcValue wraps a function of the program.
 func funcValue(name string, f Func) val {
-	return ofFunc(name, func(m *machine, a argv) (val, error) {
+	return ofFunc(name, func(m *evaluator, a callArgs) (val, error) {
 		if len(a.kw) > 0 {
 			return none, errorf(Type, "%s takes no arguments by name", name)
 		}
 		args := make([]value.Value, len(a.pos))
 		for i, x := range a.pos {
-			v, err := m.export(x)
+			v, err := m.exportValue(x)
 			if err != nil {
 				return none, err
 			}
 			args[i] = v
 		}
-		return callFunc(m.ctx, name, f, args)
+		return callProgramFunc(m.ctx, name, f, args)
 	})
 }
 
-// callFunc calls a function of the program; its panic is an error.
-func callFunc(ctx context.Context, name string, f Func, args []value.Value) (v val, err error) {
+// callProgramFunc calls a function of the program; its panic is an error.
+func callProgramFunc(ctx context.Context, name string, f Func, args []value.Value) (v val, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errorf(Other, "%s panicked: %v", name, r)

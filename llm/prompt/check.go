@@ -5,9 +5,9 @@ import "strings"
 // maxFaults bounds how many errors [Check] lists.
 const maxFaults = 20
 
-// faults are the errors of a template as far as they are found, with the names
+// errorCollector are the errors of a template as far as they are found, with the names
 // that it mentioned before it was broken.
-type faults struct {
+type errorCollector struct {
 	list []*Error
 	refs int // how many of the compiler's are sure; -1 for all
 }
@@ -18,15 +18,15 @@ type faults struct {
 // succeeds.
 func Check(src Source) (refs []Ref, errs []*Error) {
 	if len(src.Text) > maxSource {
-		return nil, []*Error{src.error(tooLong())}
+		return nil, []*Error{src.locatedError(sourceTooLong())}
 	}
 	c := newCompiler(src.Text)
-	c.faults = &faults{refs: -1}
-	if err := c.compile(); err != nil {
-		c.faults.list = append(c.faults.list, src.error(err))
+	c.faults = &errorCollector{refs: -1}
+	if err := c.compileTemplate(); err != nil {
+		c.faults.list = append(c.faults.list, src.locatedError(err))
 	}
 	for i, e := range c.faults.list {
-		c.faults.list[i] = src.error(e)
+		c.faults.list[i] = src.locatedError(e)
 	}
 	refs = c.refs.list
 	if c.faults.refs >= 0 {
@@ -35,25 +35,25 @@ func Check(src Source) (refs []Ref, errs []*Error) {
 	if len(c.faults.list) == 0 { // what the structure refuses is left
 		t, err := Parse(src)
 		if err != nil {
-			return refs, []*Error{src.error(err)}
+			return refs, []*Error{src.locatedError(err)}
 		}
 		return t.refs, nil
 	}
 	return refs, c.faults.list
 }
 
-// error is located with its type.
-func (s *Source) error(err error) *Error {
-	e, ok := s.located(err).(*Error) //nolint:errorlint // located gives nothing else
+// locatedError is located with its type.
+func (s *Source) locatedError(err error) *Error {
+	e, ok := s.locate(err).(*Error) //nolint:errorlint // located gives nothing else
 	if !ok {
 		return errorf(Other, "%v", err)
 	}
 	return e
 }
 
-// goesOn notes an error of the tag that begins before start, and says whether
+// skipBrokenTag notes an error of the tag that begins before start, and says whether
 // the compiler can go on behind it.
-func (c *compiler) goesOn(err error, kind byte, start int) bool {
+func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
 	if c.faults == nil || !ok || e.Class == Limit || kind == '#' || len(c.faults.list) >= maxFaults-1 {
 		return false
@@ -63,7 +63,7 @@ func (c *compiler) goesOn(err error, kind byte, start int) bool {
 		if kind == '%' {
 			closer = "%}"
 		}
-		if !closes(c.src[start:], closer) {
+		if !hasCloser(c.src[start:], closer) {
 			return false
 		}
 		c.pos, c.trim = start+strings.Index(c.src[start:], closer)+len(closer), false

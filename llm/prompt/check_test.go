@@ -16,9 +16,9 @@ func TestCheck(t *testing.T) {
 		"{{ a ! b }}{{ c }}": {[]string{"1:6"}, []string{"c"}},
 		"{% if a %}{% nosuch %}{{ b | nosuch }}{% endif %}": {[]string{"1:14", "1:30"}, []string{"a"}},
 		"{% for %}{{ x }}{% raw %}{{ ) }}{% endraw %}":      {[]string{"1:8"}, nil},
-		"{% if a %}{{ ) }}":                  {[]string{"1:14", "1:1"}, []string{"a"}},
-		"{{ a | nosuch }}{# b":               {[]string{"1:8", "1:17"}, nil},
-		"{{ ) }} {{ a":                       {[]string{"1:4", "1:11"}, nil},
+		"{% if a %}{{ ) }}":    {[]string{"1:14", "1:1"}, []string{"a"}},
+		"{{ a | nosuch }}{# b": {[]string{"1:8", "1:17"}, nil},
+		"{{ ) }} {{ a":         {[]string{"1:4", "1:11"}, nil},
 	} {
 		refs, errs := Check(Source{Text: text})
 		var places, names []string

@@ -9,15 +9,15 @@ import (
 
 // program is what the numbers in the structure stand for.
 type program struct {
-	runs  []run
+	runs  []outputRun
 	stmts []stmt
-	slots *slots
+	slots *nameTable
 }
 
-func (p *program) slot(name string) int { return p.slots.names[name] }
+func (p *program) slotOf(name string) int { return p.slots.names[name] }
 
-// run is a piece of a template without statements: text and expressions.
-type run []segment
+// outputRun is a piece of a template without statements: text and expressions.
+type outputRun []segment
 
 type segment struct {
 	text string // where x is nil
@@ -27,16 +27,16 @@ type segment struct {
 	path []string
 }
 
-// exec writes a run.
-func (r run) exec(m *machine) error {
+// writeSegments writes a run.
+func (r outputRun) writeSegments(m *evaluator) error {
 	for i := range r {
 		s := &r[i]
 		start := len(m.out)
 		if s.x == nil {
-			if err := m.write(s.text); err != nil {
-				return at(err, s.off)
+			if err := m.writeText(s.text); err != nil {
+				return withPosition(err, s.off)
 			}
-		} else if err := m.print(s.x); err != nil {
+		} else if err := m.printExpr(s.x); err != nil {
 			return err
 		}
 		if m.trace && len(m.out) > start {
@@ -46,21 +46,21 @@ func (r run) exec(m *machine) error {
 	return nil
 }
 
-// print writes the text of an expression.
-func (m *machine) print(x node) error {
-	if err := m.spend(1); err != nil {
-		return at(err, x.pos())
+// printExpr writes the text of an expression.
+func (m *evaluator) printExpr(x node) error {
+	if err := m.countSteps(1); err != nil {
+		return withPosition(err, x.pos())
 	}
 	v, err := x.eval(m)
 	if err != nil {
 		return err
 	}
-	s, err := m.printed(v)
+	s, err := m.printedText(v)
 	if err != nil {
-		return at(err, x.pos())
+		return withPosition(err, x.pos())
 	}
-	if err := m.write(s); err != nil {
-		return at(err, x.pos())
+	if err := m.writeText(s); err != nil {
+		return withPosition(err, x.pos())
 	}
 	return nil
 }
@@ -72,13 +72,13 @@ type compiler struct {
 	trim  bool // the tag before ends with -
 	prog  *program
 	tree  treeWriter
-	run   run
+	run   outputRun
 	open  []block
-	slots *slots
-	refs  refs
+	slots *nameTable
+	refs  refCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
-	faults *faults
+	faults *errorCollector
 	broken bool
 }
 
@@ -95,13 +95,13 @@ type block struct {
 func newCompiler(src string) *compiler {
 	names := newSlots()
 	c := &compiler{src: src, prog: &program{slots: names}, slots: names}
-	c.refs.push()
+	c.refs.pushScope()
 	return c
 }
 
 var endraw = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*([-+]?)%\}`)
 
-func (c *compiler) compile() error {
+func (c *compiler) compileTemplate() error {
 	for c.pos < len(c.src) {
 		i, kind := nextTag(c.src, c.pos)
 		c.addText(c.pos, i, i < len(c.src) && i+2 < len(c.src) && c.src[i+2] == '-')
@@ -115,17 +115,17 @@ func (c *compiler) compile() error {
 		var err error
 		switch kind {
 		case '#':
-			err = c.comment(i, start)
+			err = c.skipComment(i, start)
 		case '{':
-			err = c.output(start)
+			err = c.compileOutput(start)
 		default:
-			err = c.statement(i, start)
+			err = c.compileStatement(i, start)
 		}
-		if err != nil && !c.goesOn(err, kind, start) {
+		if err != nil && !c.skipBrokenTag(err, kind, start) {
 			return err
 		}
 	}
-	c.flush()
+	c.flushRun()
 	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
 		return syntaxAt(b.off, "{%% %s %%} has no {%% end%s %%}", b.word, b.word)
@@ -182,15 +182,15 @@ func (c *compiler) addText(from, to int, trimRight bool) {
 	}
 }
 
-// flush ends a run of text and expressions.
-func (c *compiler) flush() {
+// flushRun ends a run of text and expressions.
+func (c *compiler) flushRun() {
 	if len(c.run) > 0 {
-		c.tree.tag(tagOut, len(c.prog.runs))
+		c.tree.writeTag(tagOut, len(c.prog.runs))
 		c.prog.runs, c.run = append(c.prog.runs, c.run), nil
 	}
 }
 
-func (c *compiler) comment(at, start int) error {
+func (c *compiler) skipComment(at, start int) error {
 	i := strings.Index(c.src[start:], "#}")
 	if i < 0 {
 		return syntaxAt(at, "this comment has no #}")
@@ -200,8 +200,8 @@ func (c *compiler) comment(at, start int) error {
 	return nil
 }
 
-// lex reads a tag and makes a parser of it.
-func (c *compiler) lex(start int, closer string) (*parser, error) {
+// lexTag reads a tag and makes a parser of it.
+func (c *compiler) lexTag(start int, closer string) (*parser, error) {
 	toks, next, trim, err := lexExpr(c.src, start, closer)
 	if err != nil {
 		return nil, err
@@ -210,13 +210,13 @@ func (c *compiler) lex(start int, closer string) (*parser, error) {
 	return &parser{toks: toks, slots: c.slots}, nil
 }
 
-func (c *compiler) output(start int) error {
-	p, err := c.lex(start, "}}")
+func (c *compiler) compileOutput(start int) error {
+	p, err := c.lexTag(start, "}}")
 	if err != nil {
 		return err
 	}
-	first := p.cur().off
-	x, err := p.whole()
+	first := p.current().off
+	x, err := p.parseWhole()
 	if err == nil {
 		c.addExpr(p, x, first)
 	}
@@ -225,46 +225,46 @@ func (c *compiler) output(start int) error {
 
 // addExpr adds an expression that began at first and has been read.
 func (c *compiler) addExpr(p *parser, x node, first int) {
-	s := segment{x: x, off: first, expr: strings.TrimSpace(c.src[first:p.cur().off])}
-	if path, ok := constPath(x); ok && !c.refs.declared(path[0]) {
+	s := segment{x: x, off: first, expr: strings.TrimSpace(c.src[first:p.current().off])}
+	if path, ok := constPath(x); ok && !c.refs.isDeclared(path[0]) {
 		s.path = path
 	}
 	c.run = append(c.run, s)
-	c.refs.expr(x)
+	c.refs.addExpr(x)
 }
 
-// statement reads {% ... %}.
-func (c *compiler) statement(at, start int) error {
-	p, err := c.lex(start, "%}")
+// compileStatement reads {% ... %}.
+func (c *compiler) compileStatement(at, start int) error {
+	p, err := c.lexTag(start, "%}")
 	if err != nil {
 		return err
 	}
-	word, err := p.name()
+	word, err := p.expectName()
 	if err != nil {
 		return err
 	}
-	if word.text == "raw" && p.atEnd() {
-		return c.raw(at)
+	if word.text == "raw" && p.isAtEnd() {
+		return c.compileRaw(at)
 	}
 	if c.broken {
 		return nil
 	}
-	c.flush()
+	c.flushRun()
 	if n := len(c.open); n > 0 {
 		b := &c.open[n-1]
 		if word.text == "end"+b.word {
-			return c.close(b, p)
+			return c.closeStatement(b, p)
 		}
 		if b.branch != nil && (word.text == "else" || word.text == "elif") {
 			if err := b.branch(word.text, p); err != nil {
 				return err
 			}
-			return p.done()
+			return p.finishStatement()
 		}
 	}
-	parse, ok := c.statements()[word.text]
+	parse, ok := c.statementParsers()[word.text]
 	if !ok {
-		return c.unknownTag(word)
+		return c.unknownTagError(word)
 	}
 	if len(c.open) >= maxBlocks {
 		return limitAt(at, "statements nested deeper than %d", maxBlocks)
@@ -272,33 +272,33 @@ func (c *compiler) statement(at, start int) error {
 	if err := parse(p, at); err != nil {
 		return err
 	}
-	return p.done()
+	return p.finishStatement()
 }
 
-// done checks that nothing is left of a statement; a colon at the end is let
+// finishStatement checks that nothing is left of a statement; a colon at the end is let
 // pass, as in Jinja2.
-func (p *parser) done() error {
-	p.op(":")
-	if !p.atEnd() {
-		return p.unexpected("expected %}")
+func (p *parser) finishStatement() error {
+	p.acceptOp(":")
+	if !p.isAtEnd() {
+		return p.unexpectedError("expected %}")
 	}
 	return nil
 }
 
-func (c *compiler) close(b *block, p *parser) error {
+func (c *compiler) closeStatement(b *block, p *parser) error {
 	end := b.end
-	c.refs.unguard(b.guards)
+	c.refs.dropGuards(b.guards)
 	c.open = c.open[:len(c.open)-1]
-	c.tree.tag(tagEnd)
+	c.tree.writeTag(tagEnd)
 	if end != nil {
 		if err := end(); err != nil {
 			return err
 		}
 	}
-	return p.done()
+	return p.finishStatement()
 }
 
-func (c *compiler) unknownTag(word *token) error {
+func (c *compiler) unknownTagError(word *token) error {
 	switch word.text {
 	case "include", "import", "from", "extends":
 		e := syntaxAt(word.off, "{%% %s %%} is refused: templates read no files", word.text)
@@ -316,11 +316,11 @@ func (c *compiler) unknownTag(word *token) error {
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
 		return syntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
 	}
-	return unknownName("tag", word, append(sortedKeys(c.statements()), "raw"))
+	return unknownName("tag", word, append(sortedKeys(c.statementParsers()), "raw"))
 }
 
-// raw takes everything up to {% endraw %} as text.
-func (c *compiler) raw(at int) error {
+// compileRaw takes everything up to {% endraw %} as text.
+func (c *compiler) compileRaw(at int) error {
 	loc := endraw.FindStringSubmatchIndex(c.src[c.pos:])
 	if loc == nil {
 		return syntaxAt(at, "{%% raw %%} has no {%% endraw %%}")
@@ -337,18 +337,18 @@ func (c *compiler) raw(at int) error {
 	return nil
 }
 
-// begin opens a statement with a body.
-func (c *compiler) begin(word, tag string, off int, s stmt, end func() error) *block {
-	c.tree.tag(tag, len(c.prog.stmts))
+// openStatement opens a statement with a body.
+func (c *compiler) openStatement(word, tag string, off int, s stmt, end func() error) *block {
+	c.tree.writeTag(tag, len(c.prog.stmts))
 	c.prog.stmts = append(c.prog.stmts, s)
 	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.guards), end: end})
 	return &c.open[len(c.open)-1]
 }
 
-// add adds a statement without a body.
-func (c *compiler) add(s stmt) {
-	c.tree.tag(tagSet, len(c.prog.stmts))
+// addStatement adds a statement without a body.
+func (c *compiler) addStatement(s stmt) {
+	c.tree.writeTag(tagSet, len(c.prog.stmts))
 	c.prog.stmts = append(c.prog.stmts, s)
 }
 
-func (b *block) had(word string) bool { return slices.Contains(b.parts, word) }
+func (b *block) hasPart(word string) bool { return slices.Contains(b.parts, word) }

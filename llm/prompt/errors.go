@@ -75,9 +75,9 @@ func limitAt(offset int, format string, args ...any) *Error {
 	return e
 }
 
-// at gives an error its place unless it has one already. Errors that are not of
+// withPosition gives an error its place unless it has one already. Errors that are not of
 // this package come from a scope or a function of the program.
-func at(err error, offset int) error {
+func withPosition(err error, offset int) error {
 	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
 	if !ok {
 		e = &Error{Class: Other, Msg: err.Error(), Err: err}
@@ -88,19 +88,19 @@ func at(err error, offset int) error {
 	return e
 }
 
-// located turns the offset of an error into file, line and column, at the door
+// locate turns the offset of an error into file, line and column, at the door
 // of the package.
-func (s *Source) located(err error) error {
-	e, ok := at(err, 0).(*Error) //nolint:errorlint // at gives nothing else
+func (s *Source) locate(err error) error {
+	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // at gives nothing else
 	if !ok {
 		return err
 	}
 	e.File = s.File
-	e.Line, e.Col = s.place(e.Offset)
+	e.Line, e.Col = s.lineCol(e.Offset)
 	return e
 }
 
-func (s *Source) place(offset int) (line, col int) {
+func (s *Source) lineCol(offset int) (line, col int) {
 	offset = min(max(offset, 0), len(s.Text))
 	if s.At != nil {
 		return s.At(offset)

@@ -19,11 +19,11 @@ func newFilterTable() map[string]*builtin {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string": {fn: func(m *machine, c *call) (val, error) {
-			s, err := m.text(c.in)
+		"string": {fn: func(m *evaluator, c *call) (val, error) {
+			s, err := m.textOf(c.in)
 			return ofStr(s), err
 		}},
-		"length": {fn: func(m *machine, c *call) (val, error) { n, err := m.length(c.in); return ofInt(n), err }},
+		"length": {fn: func(m *evaluator, c *call) (val, error) { n, err := m.lengthOf(c.in); return ofInt(n), err }},
 		"tojson": {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
 	maps.Copy(t, textFilters())
@@ -34,29 +34,29 @@ func newFilterTable() map[string]*builtin {
 	return t
 }
 
-func filterDefault(_ *machine, c *call) (val, error) {
+func filterDefault(_ *evaluator, c *call) (val, error) {
 	fallback := c.args[0]
 	if fallback.isAbsent() {
 		fallback = ofStr("")
 	}
-	if u := c.in.undef(); u != nil {
+	if u := c.in.asUndefined(); u != nil {
 		if u.class == Security {
-			return none, u.err()
+			return none, u.toError()
 		}
 		return fallback, nil
 	}
-	loose, err := c.bool(1, false)
+	loose, err := c.boolArg(1, false)
 	if err != nil || !loose {
 		return c.in, err
 	}
-	t, err := truthy(c.in)
+	t, err := isTruthy(c.in)
 	if err != nil || t {
 		return c.in, err
 	}
 	return fallback, nil
 }
 
-func filterAbs(_ *machine, c *call) (val, error) {
+func filterAbs(_ *evaluator, c *call) (val, error) {
 	n, ok := toNum(c.in)
 	if !ok {
 		return none, errorf(Type, "abs needs a number, not a '%s'", c.in.pyType())
@@ -67,16 +67,16 @@ func filterAbs(_ *machine, c *call) (val, error) {
 	return ofBig(new(big.Int).Abs(n.big())), nil
 }
 
-func filterInt(_ *machine, c *call) (val, error) {
+func filterInt(_ *evaluator, c *call) (val, error) {
 	fallback := ofInt(0)
-	if c.given(0) {
+	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
-	base, err := c.int(1, 10)
+	base, err := c.intArg(1, 10)
 	if err != nil {
 		return none, err
 	}
-	if s, ok := c.in.str(); ok {
+	if s, ok := c.in.asString(); ok {
 		if i, ok := parseInt(s, base); ok {
 			return ofBig(i), nil
 		}
@@ -84,19 +84,19 @@ func filterInt(_ *machine, c *call) (val, error) {
 		if !ok {
 			return fallback, nil
 		}
-		return truncated(f, fallback), nil
+		return truncateFloat(f, fallback), nil
 	}
 	n, ok := toNum(c.in)
 	switch {
 	case !ok:
 		return fallback, nil
 	case n.kind == 'f':
-		return truncated(n.f, fallback), nil
+		return truncateFloat(n.f, fallback), nil
 	}
 	return ofBig(n.big()), nil
 }
 
-func truncated(f float64, fallback val) val {
+func truncateFloat(f float64, fallback val) val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fallback
 	}
@@ -154,12 +154,12 @@ func parseFloat(s string) (float64, bool) {
 	return f, true
 }
 
-func filterFloat(_ *machine, c *call) (val, error) {
+func filterFloat(_ *evaluator, c *call) (val, error) {
 	fallback := ofFloat(0)
-	if c.given(0) {
+	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
-	if s, ok := c.in.str(); ok {
+	if s, ok := c.in.asString(); ok {
 		if f, ok := parseFloat(s); ok {
 			return ofFloat(f), nil
 		}
@@ -171,13 +171,13 @@ func filterFloat(_ *machine, c *call) (val, error) {
 	return fallback, nil
 }
 
-func filterRound(_ *machine, c *call) (val, error) {
+func filterRound(_ *evaluator, c *call) (val, error) {
 	n, ok := toNum(c.in)
-	precision, err := c.int(0, 0)
+	precision, err := c.intArg(0, 0)
 	if err != nil {
 		return none, err
 	}
-	method, err := c.str(1, "common")
+	method, err := c.stringArg(1, "common")
 	if err != nil {
 		return none, err
 	}
@@ -191,7 +191,7 @@ func filterRound(_ *machine, c *call) (val, error) {
 	}
 	if n.kind != 'f' && method == "common" {
 		if precision < 0 && n.kind == 'i' {
-			return truncated(roundHalfEven(n.float(), precision), none), nil
+			return truncateFloat(roundHalfEven(n.float(), precision), none), nil
 		}
 		return ofBig(n.big()), nil
 	}

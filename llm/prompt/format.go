@@ -52,7 +52,7 @@ func (l *layout) checkSize() error {
 // parseLayout reads what follows the colon of a {} field.
 func parseLayout(s string) (layout, error) {
 	l := layout{fill: ' ', precision: -1}
-	invalid := errorf(Other, "invalid format %s", quoted(s))
+	invalid := errorf(Other, "invalid format %s", quoteText(s))
 	invalid.Hint = "a format has the form [fill][<>^][+][0][width][,][.digits][s, d, f, e, g, x or %]"
 	isAlign := func(i int) bool { return i < len(s) && strings.IndexByte("<>^", s[i]) >= 0 }
 	_, n := utf8.DecodeRuneInString(s)
@@ -83,14 +83,14 @@ func parseLayout(s string) (layout, error) {
 	return l, l.checkSize()
 }
 
-// write returns the text of a value in the layout.
-func (l layout) write(m *machine, v val) (string, error) {
-	if err := v.use(); err != nil {
+// writeValue returns the text of a value in the layout.
+func (l layout) writeValue(m *evaluator, v val) (string, error) {
+	if err := v.checkDefined(); err != nil {
 		return "", err
 	}
 	n, isNum := toNum(v)
 	isNum = isNum && !isBool(v)
-	_, isStr := v.str()
+	_, isStr := v.asString()
 	wantsText := l.kind == 's' || l.kind == 0
 	switch {
 	case isNum && l.kind != 's':
@@ -109,15 +109,15 @@ func (l layout) write(m *machine, v val) (string, error) {
 }
 
 // writeText pads the printed form of a value, cut to the precision.
-func (l layout) writeText(m *machine, v val, align byte) (string, error) {
-	s, err := m.text(v)
+func (l layout) writeText(m *evaluator, v val, align byte) (string, error) {
+	s, err := m.textOf(v)
 	if err != nil {
 		return "", err
 	}
 	if r := []rune(s); l.precision >= 0 && len(r) > l.precision {
 		s = string(r[:l.precision])
 	}
-	return l.pad("", s, align), nil
+	return l.padText("", s, align), nil
 }
 
 func (l layout) writeNumber(n num) (string, error) {
@@ -154,7 +154,7 @@ func (l layout) writeNumber(n num) (string, error) {
 	if l.comma && digits[0] <= '9' {
 		digits = withCommas(digits, l.zeroWidth(len(sign)+len(tail)))
 	}
-	return l.pad(sign, digits+tail, '>'), nil
+	return l.padText(sign, digits+tail, '>'), nil
 }
 
 // zeroWidth is how many columns of digits a layout with leading zeros wants.
@@ -205,8 +205,8 @@ func withCommas(digits string, columns int) string {
 	return b.String()
 }
 
-// pad fills up to the width; align counts where the layout names none.
-func (l layout) pad(sign, s string, align byte) string {
+// padText fills up to the width; align counts where the layout names none.
+func (l layout) padText(sign, s string, align byte) string {
 	if l.align != 0 {
 		align = l.align
 	}
@@ -225,14 +225,14 @@ func (l layout) pad(sign, s string, align byte) string {
 
 // percentFormat is one run of the % operator on a string, or of the filter format.
 type percentFormat struct {
-	m    *machine
+	m    *evaluator
 	args val
 	list tuple // the arguments by place
 	next int   // which of them comes next
 }
 
 // formatPercent writes '...' % args.
-func (m *machine) formatPercent(s string, args val) (string, error) {
+func (m *evaluator) formatPercent(s string, args val) (string, error) {
 	p := &percentFormat{m: m, args: args}
 	list, isTuple := args.x.(tuple)
 	if p.list = list; !isTuple {
@@ -245,12 +245,12 @@ func (m *machine) formatPercent(s string, args val) (string, error) {
 		if !found {
 			break
 		}
-		text, rest, err := p.convert(after)
+		text, rest, err := p.writeConversion(after)
 		if err != nil {
 			return "", err
 		}
 		b.WriteString(text)
-		if err := m.room(b.Len()); err != nil {
+		if err := m.checkTextSize(b.Len()); err != nil {
 			return "", err
 		}
 		s = rest
@@ -262,8 +262,8 @@ func (m *machine) formatPercent(s string, args val) (string, error) {
 	return b.String(), nil
 }
 
-// convert writes what (key)flags width.precision letter at the start of s asks for.
-func (p *percentFormat) convert(s string) (text, rest string, err error) {
+// writeConversion writes what (key)flags width.precision letter at the start of s asks for.
+func (p *percentFormat) writeConversion(s string) (text, rest string, err error) {
 	key, named := "", strings.HasPrefix(s, "(")
 	if named {
 		if key, s, named = strings.Cut(s[1:], ")"); !named {
@@ -304,7 +304,7 @@ func (p *percentFormat) convert(s string) (text, rest string, err error) {
 		e.Hint = "use %s, %d, %f, %e, %g or %x"
 		return "", "", e
 	}
-	v, err := p.argument(key, named)
+	v, err := p.takeArgument(key, named)
 	if err != nil {
 		return "", "", err
 	}
@@ -318,8 +318,8 @@ func (p *percentFormat) convert(s string) (text, rest string, err error) {
 	return text, rest, err
 }
 
-// argument takes the next argument, or the one of that key.
-func (p *percentFormat) argument(key string, named bool) (val, error) {
+// takeArgument takes the next argument, or the one of that key.
+func (p *percentFormat) takeArgument(key string, named bool) (val, error) {
 	if !named {
 		if p.next >= len(p.list) {
 			return none, errorf(Type, "not enough arguments for format string")
@@ -333,15 +333,15 @@ func (p *percentFormat) argument(key string, named bool) (val, error) {
 	}
 	v, ok, err := dictGet(p.args, ofStr(key))
 	if err == nil && !ok {
-		err = errorf(Other, "the format has no argument %s", quoted(key))
+		err = errorf(Other, "the format has no argument %s", quoteText(key))
 	}
 	return v, err
 }
 
 // writePercent writes one value as the % operator does: unlike a {} field it
 // aligns everything to the right and cuts floats to integers for %d.
-func (l layout) writePercent(m *machine, v val) (string, error) {
-	if err := v.use(); err != nil {
+func (l layout) writePercent(m *evaluator, v val) (string, error) {
+	if err := v.checkDefined(); err != nil {
 		return "", err
 	}
 	if l.kind == 's' {
@@ -352,7 +352,7 @@ func (l layout) writePercent(m *machine, v val) (string, error) {
 		return "", errorf(Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
 	}
 	if n.kind == 'f' && l.kind == 'd' {
-		whole, ok := toNum(truncated(n.f, none))
+		whole, ok := toNum(truncateFloat(n.f, none))
 		if !ok {
 			return "", errorf(Other, "cannot convert %s to an integer", floatText(n.f))
 		}
@@ -363,15 +363,15 @@ func (l layout) writePercent(m *machine, v val) (string, error) {
 
 // fieldFormat is one run of str.format.
 type fieldFormat struct {
-	m    *machine
-	args argv
+	m    *evaluator
+	args callArgs
 	auto int  // fields without a number so far
 	mode byte // a: automatic numbers, m: written ones; 0 until the first
 }
 
 // formatFields writes '...'.format(args). A field is a number or a name with a
 // layout; it reaches no members, so that a text cannot look into values.
-func (m *machine) formatFields(s string, args argv) (string, error) {
+func (m *evaluator) formatFields(s string, args callArgs) (string, error) {
 	f := &fieldFormat{m: m, args: args}
 	var b strings.Builder
 	for s != "" {
@@ -390,12 +390,12 @@ func (m *machine) formatFields(s string, args argv) (string, error) {
 		if s[i] == '}' || end < 0 {
 			return "", errorf(Other, "single %q in a format", s[i])
 		}
-		text, err := f.write(s[i+1 : end])
+		text, err := f.writeField(s[i+1 : end])
 		if err != nil {
 			return "", err
 		}
 		b.WriteString(text)
-		if err := m.room(b.Len()); err != nil {
+		if err := m.checkTextSize(b.Len()); err != nil {
 			return "", err
 		}
 		s = s[end+1:]
@@ -403,8 +403,8 @@ func (m *machine) formatFields(s string, args argv) (string, error) {
 	return b.String(), nil
 }
 
-// write writes the field name[:layout].
-func (f *fieldFormat) write(field string) (string, error) {
+// writeField writes the field name[:layout].
+func (f *fieldFormat) writeField(field string) (string, error) {
 	if strings.ContainsAny(field, ".[") && strings.IndexAny(field, ".[") < strings.IndexByte(field+":", ':') || strings.Contains(field, "{") {
 		e := errorf(Security, "a field of a format reaches no members and contains no field: {%s}", field)
 		e.Hint = "give the value itself as an argument"
@@ -414,7 +414,7 @@ func (f *fieldFormat) write(field string) (string, error) {
 	if i := strings.IndexByte(name, '!'); i >= 0 {
 		return "", errorf(Other, "conversions such as %s are not supported in a format", name[i:])
 	}
-	v, err := f.argument(name)
+	v, err := f.findArgument(name)
 	if err != nil {
 		return "", err
 	}
@@ -422,11 +422,11 @@ func (f *fieldFormat) write(field string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return l.write(f.m, v)
+	return l.writeValue(f.m, v)
 }
 
-// argument returns the argument that the name of a field means.
-func (f *fieldFormat) argument(name string) (val, error) {
+// findArgument returns the argument that the name of a field means.
+func (f *fieldFormat) findArgument(name string) (val, error) {
 	i, err := strconv.Atoi(name)
 	mode := byte('m')
 	if name == "" {
@@ -439,7 +439,7 @@ func (f *fieldFormat) argument(name string) (val, error) {
 				return kw.v, nil
 			}
 		}
-		return none, errorf(Other, "the format has no argument %s", quoted(name))
+		return none, errorf(Other, "the format has no argument %s", quoteText(name))
 	}
 	if f.mode != 0 && f.mode != mode {
 		return none, errorf(Other, "a format numbers all of its fields or none")

@@ -1,7 +1,7 @@
 package prompt
 
-// global is a built-in function of templates.
-func global(name string) (val, bool) {
+// findGlobal is a built-in function of templates.
+func findGlobal(name string) (val, bool) {
 	v, ok := globalTable()[name]
 	return v, ok
 }
@@ -12,7 +12,7 @@ func newGlobalTable() map[string]val {
 	}
 }
 
-func makeRange(_ *machine, a argv) (val, error) {
+func makeRange(_ *evaluator, a callArgs) (val, error) {
 	if len(a.kw) > 0 {
 		return none, errorf(Type, "range takes no arguments by name")
 	}
@@ -49,81 +49,81 @@ func rangeValue(start, stop, step int64) (val, error) {
 	return val{x: r}, nil
 }
 
-// pairsInto adds the items of a dict, or pairs of key and value, to a dict.
-func (m *machine) pairsInto(d *xdict, v val) error {
+// addPairs adds the items of a dict, or pairs of key and value, to a dict.
+func (m *evaluator) addPairs(d *pyDict, v val) error {
 	if v.isDict() {
 		for i := range dictLen(v) {
 			k, x := dictAt(v, i)
-			if err := d.set(k, x); err != nil {
+			if err := d.setItem(k, x); err != nil {
 				return err
 			}
 		}
-		return m.spend(dictLen(v))
+		return m.countSteps(dictLen(v))
 	}
-	items, err := m.items(v)
+	items, err := m.itemsOf(v)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		pair, err := m.items(item)
+		pair, err := m.itemsOf(item)
 		if err != nil {
 			return err
 		}
 		if len(pair) != 2 {
 			return errorf(Other, "a dict needs pairs of key and value")
 		}
-		if err := d.set(pair[0], pair[1]); err != nil {
+		if err := d.setItem(pair[0], pair[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *machine) dictOf(name string, a argv) (*xdict, error) {
+func (m *evaluator) newDictFrom(name string, a callArgs) (*pyDict, error) {
 	if len(a.pos) > 1 {
 		return nil, errorf(Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
 	}
 	d := newDict(len(a.kw))
 	for _, x := range a.pos {
-		if err := m.pairsInto(d, x); err != nil {
+		if err := m.addPairs(d, x); err != nil {
 			return nil, err
 		}
 	}
 	for _, kw := range a.kw {
-		if err := d.set(ofStr(kw.name), kw.v); err != nil {
+		if err := d.setItem(ofStr(kw.name), kw.v); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func makeDict(m *machine, a argv) (val, error) {
-	d, err := m.dictOf("dict", a)
+func makeDict(m *evaluator, a callArgs) (val, error) {
+	d, err := m.newDictFrom("dict", a)
 	if err != nil {
 		return none, err
 	}
-	return d.value(), nil
+	return d.toJSON(), nil
 }
 
-func makeNamespace(m *machine, a argv) (val, error) {
-	d, err := m.dictOf("namespace", a)
+func makeNamespace(m *evaluator, a callArgs) (val, error) {
+	d, err := m.newDictFrom("namespace", a)
 	if err != nil {
 		return none, err
 	}
 	ns := &namespace{}
 	for i, k := range d.keys {
-		name, ok := k.str()
+		name, ok := k.asString()
 		if !ok {
 			return none, errorf(Type, "the names of a namespace must be strings, not '%s'", k.pyType())
 		}
-		if err := ns.set(name, d.vals[i]); err != nil {
+		if err := ns.setMember(name, d.vals[i]); err != nil {
 			return none, err
 		}
 	}
 	return val{x: ns}, nil
 }
 
-func (ns *namespace) set(name string, v val) error {
+func (ns *namespace) setMember(name string, v val) error {
 	for i, n := range ns.names {
 		if n == name {
 			ns.vals[i] = v

@@ -26,16 +26,16 @@ const (
 // checkEvery is the number of steps after which the context is asked again.
 const checkEvery = 1024
 
-// spend counts n steps and ends the rendering at the bound or the deadline.
-func (m *machine) spend(n int) error {
+// countSteps counts n steps and ends the rendering at the bound or the deadline.
+func (m *evaluator) countSteps(n int) error {
 	m.steps += n
 	if m.steps < m.check {
 		return nil
 	}
-	return m.spent()
+	return m.checkSteps()
 }
 
-func (m *machine) spent() error {
+func (m *evaluator) checkSteps() error {
 	if m.steps > maxSteps {
 		return errorf(Limit, "the template takes more than %d steps", maxSteps)
 	}
@@ -51,18 +51,18 @@ func (m *machine) spent() error {
 	return nil
 }
 
-// room checks the size of a string before it is made.
-func (m *machine) room(n int) error {
+// checkTextSize checks the size of a string before it is made.
+func (m *evaluator) checkTextSize(n int) error {
 	if n < 0 || n > maxBytes {
 		return errorf(Limit, "a text of more than %d bytes", maxBytes)
 	}
-	return m.spend(n >> 8)
+	return m.countSteps(n >> 8)
 }
 
-// roomItems checks the size of a list before it is made.
-func (m *machine) roomItems(n int) error {
+// checkListSize checks the size of a list before it is made.
+func (m *evaluator) checkListSize(n int) error {
 	if n < 0 || n > maxItems {
 		return errorf(Limit, "a list of more than %d elements", maxItems)
 	}
-	return m.spend(n)
+	return m.countSteps(n)
 }

@@ -3,7 +3,7 @@ package prompt
 import "github.com/flosch/pongo2/v6"
 
 type forStmt struct {
-	target     *target
+	target     *assignTarget
 	iter, cond node // cond may be nil
 	recursive  bool
 }
@@ -15,7 +15,7 @@ type loopState struct {
 	frame  *frame // where the loop stands
 	depth  int    // from 0
 	i      int
-	items  elems // what is walked
+	items  elements // what is walked
 	// With an if, elements are tested when they are needed, for the body may change
 	// what the condition sees.
 	tested int
@@ -24,57 +24,57 @@ type loopState struct {
 
 func (*loopState) pyType() string { return "LoopContext" }
 
-func (s *forStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
+func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	v, err := s.iter.eval(m)
 	if err != nil {
 		return err
 	}
-	return s.walk(m, v, &loopState{stmt: s, bodies: bodies, frame: m.frame})
+	return s.runLoop(m, v, &loopState{stmt: s, bodies: bodies, frame: m.frame})
 }
 
-// walk runs the body for every element of v.
-func (s *forStmt) walk(m *machine, v val, l *loopState) error {
-	if l.items = m.elements(v); l.items.len() == 0 {
-		items, err := m.items(v)
+// runLoop runs the body for every element of v.
+func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
+	if l.items = m.listElements(v); l.items.len() == 0 {
+		items, err := m.itemsOf(v)
 		if err != nil {
-			return at(err, s.iter.pos())
+			return withPosition(err, s.iter.pos())
 		}
-		l.items = elems{other: items}
+		l.items = elements{other: items}
 	}
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
 	for ; ; l.i++ {
-		more, err := l.has(m, l.i)
+		more, err := l.hasItem(m, l.i)
 		if err != nil {
 			return err
 		}
 		if !more {
 			break
 		}
-		if err := m.spend(1); err != nil {
-			return at(err, s.iter.pos())
+		if err := m.countSteps(1); err != nil {
+			return withPosition(err, s.iter.pos())
 		}
 		if f == nil || f.kept {
 			f = &frame{parent: l.frame, vars: make([]binding, 0, 4)}
 		}
 		f.vars = append(f.vars[:0], binding{"loop", val{x: l}})
-		if err := m.assign(f, s.target, l.at(l.i)); err != nil {
+		if err := m.assignTo(f, s.target, l.itemAt(l.i)); err != nil {
 			return err
 		}
 		m.frame = f
-		if err := m.body(l.bodies[0]); err != nil {
+		if err := m.runBody(l.bodies[0]); err != nil {
 			return err
 		}
 	}
 	if l.i == 0 && len(l.bodies) > 1 {
-		return m.inner(l.frame, func() error { return m.body(l.bodies[1]) })
+		return m.runInFrame(l.frame, func() error { return m.runBody(l.bodies[1]) })
 	}
 	return nil
 }
 
-// has says whether there is an element i.
-func (l *loopState) has(m *machine, i int) (bool, error) {
+// hasItem says whether there is an element i.
+func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	if l.stmt.cond == nil {
 		return i < l.items.len(), nil
 	}
@@ -88,40 +88,40 @@ func (l *loopState) has(m *machine, i int) (bool, error) {
 		item := l.items.at(l.tested)
 		l.tested++
 		m.frame.vars = m.frame.vars[:0]
-		if err := m.assign(m.frame, l.stmt.target, item); err != nil {
+		if err := m.assignTo(m.frame, l.stmt.target, item); err != nil {
 			return false, err
 		}
-		ok, err := m.truth(l.stmt.cond)
+		ok, err := m.evalTruth(l.stmt.cond)
 		if err != nil {
 			return false, err
 		}
 		if ok {
 			l.kept = append(l.kept, item)
 		}
-		if err := m.spend(1); err != nil {
-			return false, at(err, l.stmt.iter.pos())
+		if err := m.countSteps(1); err != nil {
+			return false, withPosition(err, l.stmt.iter.pos())
 		}
 	}
 	return i < len(l.kept), nil
 }
 
-func (l *loopState) at(i int) val {
+func (l *loopState) itemAt(i int) val {
 	if l.stmt.cond == nil {
 		return l.items.at(i)
 	}
 	return l.kept[i]
 }
 
-func (l *loopState) length(m *machine) (int, error) {
+func (l *loopState) itemCount(m *evaluator) (int, error) {
 	if l.stmt.cond == nil {
 		return l.items.len(), nil
 	}
-	_, err := l.has(m, l.items.len())
+	_, err := l.hasItem(m, l.items.len())
 	return len(l.kept), err
 }
 
-// attr is a member of loop.
-func (l *loopState) attr(m *machine, name string) (val, bool, error) {
+// loopMember is a member of loop.
+func (l *loopState) loopMember(m *evaluator, name string) (val, bool, error) {
 	switch name {
 	case "index":
 		return ofInt(l.i + 1), true, nil
@@ -130,52 +130,52 @@ func (l *loopState) attr(m *machine, name string) (val, bool, error) {
 	case "first":
 		return ofBool(l.i == 0), true, nil
 	case "last":
-		more, err := l.has(m, l.i+1)
+		more, err := l.hasItem(m, l.i+1)
 		return ofBool(!more), true, err
 	case "length":
-		n, err := l.length(m)
+		n, err := l.itemCount(m)
 		return ofInt(n), true, err
 	case "revindex":
-		n, err := l.length(m)
+		n, err := l.itemCount(m)
 		return ofInt(n - l.i), true, err
 	case "revindex0":
-		n, err := l.length(m)
+		n, err := l.itemCount(m)
 		return ofInt(n - l.i - 1), true, err
 	case "depth":
 		return ofInt(l.depth + 1), true, nil
 	case "depth0":
 		return ofInt(l.depth), true, nil
 	case "previtem":
-		return l.neighbour(m, l.i-1, name)
+		return l.neighbourItem(m, l.i-1, name)
 	case "nextitem":
-		return l.neighbour(m, l.i+1, name)
+		return l.neighbourItem(m, l.i+1, name)
 	case "cycle":
-		return ofFunc(name, l.cycle), true, nil
+		return ofFunc(name, l.cycleItems), true, nil
 	}
 	return none, false, nil
 }
 
-func (l *loopState) neighbour(m *machine, i int, name string) (val, bool, error) {
-	there, err := l.has(m, i)
+func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, error) {
+	there, err := l.hasItem(m, i)
 	if err != nil {
 		return none, false, err
 	}
 	if i >= 0 && there {
-		return l.at(i), true, nil
+		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return val{x: &undefined{class: Undefined, name: path, msg: path + " is undefined: there is no such element", off: m.here}}, true, nil
+	return val{x: &undefinedValue{class: Undefined, name: path, msg: path + " is undefined: there is no such element", off: m.here}}, true, nil
 }
 
-func (l *loopState) cycle(_ *machine, a argv) (val, error) {
+func (l *loopState) cycleItems(_ *evaluator, a callArgs) (val, error) {
 	if len(a.pos) == 0 || len(a.kw) > 0 {
 		return none, errorf(Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.pos[l.i%len(a.pos)], nil
 }
 
-// call is loop(items) in a recursive loop.
-func (l *loopState) call(m *machine, a argv) (val, error) {
+// recurse is loop(items) in a recursive loop.
+func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
 	if !l.stmt.recursive {
 		e := errorf(Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
@@ -184,18 +184,18 @@ func (l *loopState) call(m *machine, a argv) (val, error) {
 	if len(a.pos) != 1 || len(a.kw) > 0 {
 		return none, errorf(Type, "loop takes one argument")
 	}
-	text, err := m.nested(func() error {
-		return l.stmt.walk(m, a.pos[0], &loopState{stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
+	text, err := m.captureNested(func() error {
+		return l.stmt.runLoop(m, a.pos[0], &loopState{stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
 	})
 	return ofStr(text), err
 }
 
-// nested runs a macro's or a recursive loop's body and gives its text.
-func (m *machine) nested(f func() error) (string, error) {
+// captureNested runs a macro's or a recursive loop's body and gives its text.
+func (m *evaluator) captureNested(f func() error) (string, error) {
 	if m.calls++; m.calls > maxCalls {
 		return "", errorf(Limit, "macros inside each other deeper than %d", maxCalls)
 	}
-	text, err := m.capture(f)
+	text, err := m.captureOutput(f)
 	m.calls--
 	return text, err
 }

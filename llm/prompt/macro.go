@@ -6,7 +6,7 @@ import (
 
 // macroStmt defines a macro; with call, it is the body of a call block.
 type macroStmt struct {
-	place
+	position
 	name   string
 	params []param
 	caller bool // the body mentions caller
@@ -29,14 +29,14 @@ type macro struct {
 
 func (*macro) pyType() string { return "Macro" }
 
-func (s *macroStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
-	if err := m.frame.set(s.name, s.define(m, bodies)); err != nil {
-		return at(err, s.pos())
+func (s *macroStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	if err := m.frame.setVar(s.name, s.newMacro(m, bodies)); err != nil {
+		return withPosition(err, s.pos())
 	}
 	return nil
 }
 
-func (s *macroStmt) define(m *machine, bodies []*pongo2.NodeWrapper) val {
+func (s *macroStmt) newMacro(m *evaluator, bodies []*pongo2.NodeWrapper) val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
@@ -45,44 +45,44 @@ func (s *macroStmt) define(m *machine, bodies []*pongo2.NodeWrapper) val {
 
 type callStmt struct{ *macroStmt }
 
-func (s *callStmt) exec(m *machine, bodies []*pongo2.NodeWrapper) error {
+func (s *callStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	f, err := s.macroStmt.call.fn.eval(m)
 	if err != nil {
 		return err
 	}
-	if err := f.use(); err != nil {
-		return at(err, s.pos())
+	if err := f.checkDefined(); err != nil {
+		return withPosition(err, s.pos())
 	}
-	a, err := m.argv(s.macroStmt.call.args)
+	a, err := m.evalArgs(s.macroStmt.call.args)
 	if err != nil {
-		return at(err, s.pos())
+		return withPosition(err, s.pos())
 	}
-	a.kw = append(a.kw, binding{"caller", s.define(m, bodies)})
-	v, err := m.invoke(f, a)
+	a.kw = append(a.kw, binding{"caller", s.newMacro(m, bodies)})
+	v, err := m.callValue(f, a)
 	if err != nil {
-		return at(err, s.pos())
+		return withPosition(err, s.pos())
 	}
-	return m.computed(v, s.pos(), s.expr)
+	return m.writeComputed(v, s.pos(), s.expr)
 }
 
-// call runs a macro.
-func (x *macro) call(m *machine, a argv) (val, error) {
+// callMacro runs a macro.
+func (x *macro) callMacro(m *evaluator, a callArgs) (val, error) {
 	f := &frame{parent: x.frame, vars: make([]binding, 0, len(x.stmt.params)+1)}
-	text, err := m.nested(func() error {
+	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f
 		defer func() { m.frame = before }()
-		if err := x.bind(m, f, a); err != nil {
+		if err := x.bindParams(m, f, a); err != nil {
 			return err
 		}
-		return m.body(x.body)
+		return m.runBody(x.body)
 	})
 	return ofStr(text), err
 }
 
-// bind puts the arguments of a call into the macro's frame. Defaults are
+// bindParams puts the arguments of a call into the macro's frame. Defaults are
 // evaluated now, and see the parameters before them.
-func (x *macro) bind(m *machine, f *frame, a argv) error {
+func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 	s := x.stmt
 	for i, p := range s.params {
 		v := missing
@@ -94,12 +94,12 @@ func (x *macro) bind(m *machine, f *frame, a argv) error {
 				continue
 			}
 			if !v.isAbsent() {
-				return errorf(Type, "the macro %s has two values for argument %s", quoted(x.name), quoted(p.name))
+				return errorf(Type, "the macro %s has two values for argument %s", quoteText(x.name), quoteText(p.name))
 			}
 			v = kw.v
 		}
 		if v.isAbsent() {
-			v = val{x: &undefined{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
+			v = val{x: &undefinedValue{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
 			if p.fallback != nil {
 				var err error
 				if v, err = p.fallback.eval(m); err != nil {
@@ -107,37 +107,37 @@ func (x *macro) bind(m *machine, f *frame, a argv) error {
 				}
 			}
 		}
-		if err := f.set(p.name, v); err != nil {
+		if err := f.setVar(p.name, v); err != nil {
 			return err
 		}
 	}
-	return x.bindRest(f, a)
+	return x.bindCaller(f, a)
 }
 
-// bindRest handles arguments without a parameter: only caller may be one.
-func (x *macro) bindRest(f *frame, a argv) error {
+// bindCaller handles arguments without a parameter: only caller may be one.
+func (x *macro) bindCaller(f *frame, a callArgs) error {
 	s := x.stmt
 	if len(a.pos) > len(s.params) {
-		return errorf(Type, "the macro %s takes at most %d arguments, %d are given", quoted(x.name), len(s.params), len(a.pos))
+		return errorf(Type, "the macro %s takes at most %d arguments, %d are given", quoteText(x.name), len(s.params), len(a.pos))
 	}
 	for _, kw := range a.kw {
-		if s.has(kw.name) {
+		if s.hasParam(kw.name) {
 			continue
 		}
 		if kw.name == "caller" && s.caller {
 			f.vars = append(f.vars, binding{"caller", kw.v})
 			continue
 		}
-		e := errorf(Type, "the macro %s has no argument %s", quoted(x.name), quoted(kw.name))
+		e := errorf(Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
 		if kw.name == "caller" {
-			e.Msg = "the macro " + quoted(x.name) + " does not use caller(), so it cannot be used with {% call %}"
+			e.Msg = "the macro " + quoteText(x.name) + " does not use caller(), so it cannot be used with {% call %}"
 		}
 		return e
 	}
 	return nil
 }
 
-func (s *macroStmt) has(name string) bool {
+func (s *macroStmt) hasParam(name string) bool {
 	for _, p := range s.params {
 		if p.name == name {
 			return true

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-func (n *attrNode) eval(m *machine) (val, error) {
+func (n *attrNode) eval(m *evaluator) (val, error) {
 	o, err := n.obj.eval(m)
 	if err != nil {
 		return none, err
@@ -14,31 +14,31 @@ func (n *attrNode) eval(m *machine) (val, error) {
 			return val{v: v}, nil
 		}
 	}
-	return m.attr(o, n)
+	return m.evalMember(o, n)
 }
 
 // member is the value of an attribute, with the position of errors.
-func (m *machine) attr(o val, n *attrNode) (val, error) {
-	if u := o.undef(); u != nil && u.deep {
+func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
+	if u := o.asUndefined(); u != nil && u.deep {
 		return o, nil
 	}
-	if err := o.use(); err != nil {
-		return none, at(err, n.pos())
+	if err := o.checkDefined(); err != nil {
+		return none, withPosition(err, n.pos())
 	}
 	m.here = n.pos()
-	v, ok, err := m.getattr(o, n.name)
+	v, ok, err := m.getAttribute(o, n.name)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	if !ok {
-		if v, ok, err = getitem(o, ofStr(n.name)); err != nil {
-			return none, at(err, n.pos())
+		if v, ok, err = getItem(o, ofStr(n.name)); err != nil {
+			return none, withPosition(err, n.pos())
 		}
 	}
 	if !ok {
 		return val{x: missingMember(o, n.path, n.name, n.pos())}, nil
 	}
-	if u := v.undef(); u != nil && u.class == Security {
+	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u
 		c.off = n.pos()
 		return val{x: &c}, nil
@@ -47,20 +47,20 @@ func (m *machine) attr(o val, n *attrNode) (val, error) {
 }
 
 // missingMember is the undefined value of a member that o has not.
-func missingMember(o val, path, name string, offset int) *undefined {
-	u := &undefined{class: Undefined, name: path, off: offset}
-	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoted(name)
+func missingMember(o val, path, name string, offset int) *undefinedValue {
+	u := &undefinedValue{class: Undefined, name: path, off: offset}
+	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoteText(name)
 	u.hint = keyHint(o)
 	if o.isNone() {
-		u.msg = path + " is undefined: what comes before " + quoted(name) + " is None"
+		u.msg = path + " is undefined: what comes before " + quoteText(name) + " is None"
 	}
 	if o.isDict() {
-		u.msg = path + " is undefined: there is no key " + quoted(name)
+		u.msg = path + " is undefined: there is no key " + quoteText(name)
 		u.keys = func() []string {
 			var keys []string
 			for i := range dictLen(o) {
 				k, _ := dictAt(o, i)
-				if s, ok := k.str(); ok {
+				if s, ok := k.asString(); ok {
 					keys = append(keys, s)
 				}
 			}
@@ -72,28 +72,28 @@ func missingMember(o val, path, name string, offset int) *undefined {
 
 // keyHint is the way to the key that a method hides, where v is the method of a dict.
 func keyHint(v val) string {
-	if f, ok := v.x.(*fn); ok && dictMethods[f.name] {
+	if f, ok := v.x.(*function); ok && dictMethods[f.name] {
 		return "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
 	}
 	return ""
 }
 
-// misused is the error of v where something else is wanted.
-func misused(v val, format string, args ...any) *Error {
+// wrongTypeError is the error of v where something else is wanted.
+func wrongTypeError(v val, format string, args ...any) *Error {
 	e := errorf(Type, format, args...)
 	e.Hint = keyHint(v)
 	return e
 }
 
-func quoted(s string) string {
+func quoteText(s string) string {
 	p := printer{max: maxBytes}
-	p.quote(s)
+	p.addQuoted(s)
 	return string(p.b)
 }
 
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-func (n *itemNode) eval(m *machine) (val, error) {
+func (n *itemNode) eval(m *evaluator) (val, error) {
 	o, err := n.obj.eval(m)
 	if err != nil {
 		return none, err
@@ -109,32 +109,32 @@ func (n *itemNode) eval(m *machine) (val, error) {
 			}
 		}
 	}
-	if u := o.undef(); u != nil && u.deep {
+	if u := o.asUndefined(); u != nil && u.deep {
 		return o, nil
 	}
-	if err := o.use(); err != nil {
-		return none, at(err, n.pos())
+	if err := o.checkDefined(); err != nil {
+		return none, withPosition(err, n.pos())
 	}
-	if err := key.use(); err != nil {
-		return none, at(err, n.pos())
+	if err := key.checkDefined(); err != nil {
+		return none, withPosition(err, n.pos())
 	}
-	if err := m.spend(o.weight() + key.weight()); err != nil {
-		return none, at(err, n.pos())
+	if err := m.countSteps(o.readingSteps() + key.readingSteps()); err != nil {
+		return none, withPosition(err, n.pos())
 	}
-	v, ok, err := getitem(o, key)
+	v, ok, err := getItem(o, key)
 	if err == nil && !ok {
-		if s, isStr := key.str(); isStr {
-			v, ok, err = m.getattr(o, s)
+		if s, isStr := key.asString(); isStr {
+			v, ok, err = m.getAttribute(o, s)
 		}
 	}
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	if !ok {
-		name, _ := m.text(key)
+		name, _ := m.textOf(key)
 		return val{x: missingMember(o, itemPath(pathText(n.obj), key), name, n.pos())}, nil
 	}
-	if u := v.undef(); u != nil && u.class == Security {
+	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u
 		c.off = n.pos()
 		return val{x: &c}, nil
@@ -144,11 +144,11 @@ func (n *itemNode) eval(m *machine) (val, error) {
 
 // itemPath adds a subscript to a path, as messages show it.
 func itemPath(path string, key val) string {
-	if s, ok := key.str(); ok {
+	if s, ok := key.asString(); ok {
 		return memberPath(path, s)
 	}
 	p := printer{max: 200}
-	p.repr(key)
+	p.addRepr(key)
 	return path + "[" + string(p.b) + "]"
 }
 

@@ -9,55 +9,55 @@ import (
 // node is a compiled expression. Nodes are immutable; everything that changes
 // is in the machine.
 type node interface {
-	eval(m *machine) (val, error)
+	eval(m *evaluator) (val, error)
 	// pos is the offset of the node in the source.
 	pos() int
 }
 
-type place int
+type position int
 
-func (p place) pos() int { return int(p) }
+func (p position) pos() int { return int(p) }
 
 type (
 	constNode struct {
-		place
+		position
 		v val
 	}
 	nameNode struct {
-		place
+		position
 		name string
 		slot int // where the machine remembers an outer name
 	}
 	attrNode struct {
-		place
+		position
 		obj    node
 		name   string
 		path   string // as written, for messages
 		method bool   // a dict has a method of this name
 	}
 	itemNode struct {
-		place
+		position
 		obj, key node
 	}
 	sliceNode struct {
-		place
+		position
 		obj               node
 		start, stop, step node // nil where left out
 	}
 	callNode struct {
-		place
+		position
 		fn   node
 		args []argument
 	}
 	filterNode struct {
-		place
+		position
 		in   node
 		name string
 		def  *builtin
 		args []argument
 	}
 	testNode struct {
-		place
+		position
 		in   node
 		name string
 		def  *builtin
@@ -65,41 +65,41 @@ type (
 		not  bool
 	}
 	unaryNode struct {
-		place
+		position
 		op byte
 		x  node
 	}
 	binaryNode struct {
-		place
+		position
 		op   string
 		a, b node
 	}
 	concatNode struct {
-		place
+		position
 		parts []node
 	}
 	compareNode struct {
-		place
+		position
 		first node
 		ops   []string
 		rest  []node
 	}
 	logicNode struct {
-		place
+		position
 		or   bool
 		a, b node
 	}
 	condNode struct {
-		place
+		position
 		cond, yes, no node // no may be nil
 	}
 	listNode struct {
-		place
+		position
 		items []node
 		tuple bool
 	}
 	dictNode struct {
-		place
+		position
 		keys, vals []node
 	}
 )
@@ -110,9 +110,9 @@ type argument struct {
 	x    node
 }
 
-func (n *constNode) eval(*machine) (val, error) { return n.v, nil }
+func (n *constNode) eval(*evaluator) (val, error) { return n.v, nil }
 
-func (n *nameNode) eval(m *machine) (val, error) {
+func (n *nameNode) eval(m *evaluator) (val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].name == n.name {
@@ -120,10 +120,10 @@ func (n *nameNode) eval(m *machine) (val, error) {
 			}
 		}
 	}
-	return m.outer(n)
+	return m.lookupOuter(n)
 }
 
-func (n *sliceNode) eval(m *machine) (val, error) {
+func (n *sliceNode) eval(m *evaluator) (val, error) {
 	o, err := n.obj.eval(m)
 	if err != nil {
 		return none, err
@@ -142,46 +142,46 @@ func (n *sliceNode) eval(m *machine) (val, error) {
 		}
 		b, err := sliceBound(v)
 		if err != nil {
-			return none, at(err, x.pos())
+			return none, withPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
-	v, err := m.slice(o, bound[0], bound[1], bound[2])
+	v, err := m.sliceOf(o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (n *unaryNode) eval(m *machine) (val, error) {
+func (n *unaryNode) eval(m *evaluator) (val, error) {
 	v, err := n.x.eval(m)
 	if err != nil {
 		return none, err
 	}
 	if n.op == '!' {
-		t, err := truthy(v)
+		t, err := isTruthy(v)
 		if err != nil {
-			return none, at(err, n.pos())
+			return none, withPosition(err, n.pos())
 		}
 		return ofBool(!t), nil
 	}
-	if err := v.use(); err != nil {
-		return none, at(err, n.pos())
+	if err := v.checkDefined(); err != nil {
+		return none, withPosition(err, n.pos())
 	}
 	x, ok := toNum(v)
 	if !ok {
-		return none, at(errorf(Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
+		return none, withPosition(errorf(Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
 	}
 	if n.op == '+' {
-		return arith("+", x, num{kind: 'i'})
+		return computeNumbers("+", x, num{kind: 'i'})
 	}
 	if x.kind == 'f' {
 		return ofFloat(-x.f), nil
 	}
-	return arith("-", num{kind: 'i'}, x)
+	return computeNumbers("-", num{kind: 'i'}, x)
 }
 
-func (n *binaryNode) eval(m *machine) (val, error) {
+func (n *binaryNode) eval(m *evaluator) (val, error) {
 	a, err := n.a.eval(m)
 	if err != nil {
 		return none, err
@@ -190,14 +190,14 @@ func (n *binaryNode) eval(m *machine) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	v, err := m.binary(n.op, a, b)
+	v, err := m.applyOperator(n.op, a, b)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (n *concatNode) eval(m *machine) (val, error) {
+func (n *concatNode) eval(m *evaluator) (val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	for _, p := range n.parts {
@@ -205,20 +205,20 @@ func (n *concatNode) eval(m *machine) (val, error) {
 		if err != nil {
 			return none, err
 		}
-		s, err := m.text(v)
+		s, err := m.textOf(v)
 		if err != nil {
-			return none, at(err, p.pos())
+			return none, withPosition(err, p.pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
 	}
-	if err := m.room(size); err != nil {
-		return none, at(err, n.pos())
+	if err := m.checkTextSize(size); err != nil {
+		return none, withPosition(err, n.pos())
 	}
 	return ofStr(strings.Join(parts, "")), nil
 }
 
-func (n *compareNode) eval(m *machine) (val, error) {
+func (n *compareNode) eval(m *evaluator) (val, error) {
 	a, err := n.first.eval(m)
 	if err != nil {
 		return none, err
@@ -228,9 +228,9 @@ func (n *compareNode) eval(m *machine) (val, error) {
 		if err != nil {
 			return none, err
 		}
-		ok, err := m.quickOrdered(op, a, b)
+		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return none, at(err, n.pos())
+			return none, withPosition(err, n.pos())
 		}
 		if !ok {
 			return ofBool(false), nil
@@ -240,8 +240,8 @@ func (n *compareNode) eval(m *machine) (val, error) {
 	return ofBool(true), nil
 }
 
-// quickOrdered is ordered with a short way for what templates compare most.
-func (m *machine) quickOrdered(op string, a, b val) (bool, error) {
+// compareQuickly is ordered with a short way for what templates compare most.
+func (m *evaluator) compareQuickly(op string, a, b val) (bool, error) {
 	if a.x == nil && b.x == nil && op == "==" {
 		if s, ok := a.v.Str(); ok {
 			if t, ok := b.v.Str(); ok && len(s) < 256 {
@@ -249,17 +249,17 @@ func (m *machine) quickOrdered(op string, a, b val) (bool, error) {
 			}
 		}
 	}
-	return m.ordered(op, a, b)
+	return m.compareWith(op, a, b)
 }
 
-func (n *logicNode) eval(m *machine) (val, error) {
+func (n *logicNode) eval(m *evaluator) (val, error) {
 	a, err := n.a.eval(m)
 	if err != nil {
 		return none, err
 	}
-	t, err := truthy(a)
+	t, err := isTruthy(a)
 	if err != nil {
-		return none, at(err, n.a.pos())
+		return none, withPosition(err, n.a.pos())
 	}
 	if t == n.or {
 		return a, nil
@@ -267,8 +267,8 @@ func (n *logicNode) eval(m *machine) (val, error) {
 	return n.b.eval(m)
 }
 
-func (n *condNode) eval(m *machine) (val, error) {
-	t, err := m.truth(n.cond)
+func (n *condNode) eval(m *evaluator) (val, error) {
+	t, err := m.evalTruth(n.cond)
 	switch {
 	case err != nil:
 		return none, err
@@ -277,11 +277,11 @@ func (n *condNode) eval(m *machine) (val, error) {
 	case n.no != nil:
 		return n.no.eval(m)
 	}
-	return val{x: &undefined{class: Undefined, soft: true, off: n.pos()}}, nil
+	return val{x: &undefinedValue{class: Undefined, soft: true, off: n.pos()}}, nil
 }
 
-// truth evaluates a condition.
-func (m *machine) truth(n node) (bool, error) {
+// evalTruth evaluates a condition.
+func (m *evaluator) evalTruth(n node) (bool, error) {
 	v, err := n.eval(m)
 	if err != nil {
 		return false, err
@@ -289,14 +289,14 @@ func (m *machine) truth(n node) (bool, error) {
 	if v.x == nil {
 		return Truthy(v.v), nil
 	}
-	t, err := truthy(v)
+	t, err := isTruthy(v)
 	if err != nil {
-		return false, at(err, n.pos())
+		return false, withPosition(err, n.pos())
 	}
 	return t, nil
 }
 
-func (n *listNode) eval(m *machine) (val, error) {
+func (n *listNode) eval(m *evaluator) (val, error) {
 	items := make([]val, len(n.items))
 	for i, x := range n.items {
 		v, err := x.eval(m)
@@ -306,14 +306,14 @@ func (n *listNode) eval(m *machine) (val, error) {
 		items[i] = v
 	}
 	if n.tuple {
-		return val{x: tuple(items)}, m.spend(len(items))
+		return val{x: tuple(items)}, m.countSteps(len(items))
 	}
-	return ofList(items), m.spend(len(items))
+	return ofList(items), m.countSteps(len(items))
 }
 
-func (n *dictNode) eval(m *machine) (val, error) {
+func (n *dictNode) eval(m *evaluator) (val, error) {
 	plain := value.NewMap(len(n.keys))
-	d := (*xdict)(nil)
+	d := (*pyDict)(nil)
 	for i := range n.keys {
 		k, err := n.keys[i].eval(m)
 		if err != nil {
@@ -331,15 +331,15 @@ func (n *dictNode) eval(m *machine) (val, error) {
 		if d == nil {
 			d = newDict(len(n.keys))
 			for pk, pv := range plain.All() {
-				_ = d.set(ofStr(pk), val{v: pv}) // strings can be keys
+				_ = d.setItem(ofStr(pk), val{v: pv}) // strings can be keys
 			}
 		}
-		if err := d.set(k, v); err != nil {
-			return none, at(err, n.keys[i].pos())
+		if err := d.setItem(k, v); err != nil {
+			return none, withPosition(err, n.keys[i].pos())
 		}
 	}
 	if d != nil {
-		return val{x: d}, m.spend(len(n.keys))
+		return val{x: d}, m.countSteps(len(n.keys))
 	}
-	return val{v: value.OfMap(plain)}, m.spend(len(n.keys))
+	return val{v: value.OfMap(plain)}, m.countSteps(len(n.keys))
 }

@@ -6,20 +6,20 @@ type parser struct {
 	i       int
 	depth   int
 	noColon int // inside subscripts and dicts a colon is no pongo2 argument
-	slots   *slots
+	slots   *nameTable
 	funcs   map[string]Func
 }
 
-// slots numbers the outer names of a template, so that each is looked up once in
+// nameTable numbers the outer names of a template, so that each is looked up once in
 // a rendering.
-type slots struct {
+type nameTable struct {
 	names    map[string]int
 	mentions []string // every mention, in order
 }
 
-func newSlots() *slots { return &slots{names: map[string]int{}} }
+func newSlots() *nameTable { return &nameTable{names: map[string]int{}} }
 
-func (s *slots) of(name string) int {
+func (s *nameTable) slotOf(name string) int {
 	s.mentions = append(s.mentions, name)
 	i, ok := s.names[name]
 	if !ok {
@@ -29,9 +29,9 @@ func (s *slots) of(name string) int {
 	return i
 }
 
-func (p *parser) cur() *token { return &p.toks[p.i] }
+func (p *parser) current() *token { return &p.toks[p.i] }
 
-func (p *parser) look() *token { return &p.toks[min(p.i+1, len(p.toks)-1)] }
+func (p *parser) peekNext() *token { return &p.toks[min(p.i+1, len(p.toks)-1)] }
 
 func (p *parser) advance() *token {
 	t := &p.toks[p.i]
@@ -41,18 +41,18 @@ func (p *parser) advance() *token {
 	return t
 }
 
-func (t *token) is(kind tokenKind, text string) bool { return t.kind == kind && t.text == text }
+func (t *token) matches(kind tokenKind, text string) bool { return t.kind == kind && t.text == text }
 
-func (p *parser) op(text string) bool {
-	if p.cur().is(tokOp, text) {
+func (p *parser) acceptOp(text string) bool {
+	if p.current().matches(tokOp, text) {
 		p.i++
 		return true
 	}
 	return false
 }
 
-func (p *parser) word(text string) bool {
-	if p.cur().is(tokName, text) {
+func (p *parser) acceptWord(text string) bool {
+	if p.current().matches(tokName, text) {
 		p.i++
 		return true
 	}
@@ -60,23 +60,23 @@ func (p *parser) word(text string) bool {
 }
 
 func (p *parser) expect(text string) error {
-	if !p.op(text) {
-		return p.unexpected("expected " + quoted(text))
+	if !p.acceptOp(text) {
+		return p.unexpectedError("expected " + quoteText(text))
 	}
 	return nil
 }
 
-func (p *parser) name() (*token, error) {
-	if p.cur().kind != tokName {
-		return nil, p.unexpected("expected a name")
+func (p *parser) expectName() (*token, error) {
+	if p.current().kind != tokName {
+		return nil, p.unexpectedError("expected a name")
 	}
 	return p.advance(), nil
 }
 
-// unexpected is the error of the token that stands where it should not.
-func (p *parser) unexpected(want string) error {
-	t := p.cur()
-	what := quoted(t.text)
+// unexpectedError is the error of the token that stands where it should not.
+func (p *parser) unexpectedError(want string) error {
+	t := p.current()
+	what := quoteText(t.text)
 	switch {
 	case t.kind == tokEnd && t.text == "":
 		what = "the end of the expression"
@@ -91,11 +91,11 @@ func (p *parser) unexpected(want string) error {
 	return syntaxAt(t.off, "unexpected %s: %s", what, want)
 }
 
-func (p *parser) atEnd() bool { return p.cur().kind == tokEnd }
+func (p *parser) isAtEnd() bool { return p.current().kind == tokEnd }
 
-func (p *parser) deeper() error {
+func (p *parser) enterLevel() error {
 	if p.depth++; p.depth > maxNesting {
-		return limitAt(p.cur().off, "an expression nested deeper than %d", maxNesting)
+		return limitAt(p.current().off, "an expression nested deeper than %d", maxNesting)
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ type Scope interface {
 	Lookup(name string) (v value.Value, ok bool, err error)
 }
 
-// Forgiving is a Scope of which some undefined names may be asked for members: a
+// LenientScope is a Scope of which some undefined names may be asked for members: a
 // member of such a name is undefined again, where Jinja2 fails. So {{ step.text |
 // default("") }} works when the step was skipped. Used, it is an error all the
 // same.
-type Forgiving interface {
+type LenientScope interface {
 	Scope
-	// Absent says whether the undefined name is such a one.
-	Absent(name string) bool
+	// IsAbsent says whether the undefined name is such a one.
+	IsAbsent(name string) bool
 }
 
 // Values is a Scope of known values: the members of an object.
@@ -91,45 +91,45 @@ type Expr struct {
 // it may call beside the built-in ones; nil is none. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	if len(src.Text) > maxSource {
-		return nil, src.located(tooLong())
+		return nil, src.locate(sourceTooLong())
 	}
 	toks, _, _, err := lexExpr(src.Text, 0, "")
 	if err != nil {
-		return nil, src.located(err)
+		return nil, src.locate(err)
 	}
 	names := newSlots()
 	p := &parser{toks: toks, slots: names, funcs: funcs}
-	root, err := p.whole()
+	root, err := p.parseWhole()
 	if err != nil {
-		return nil, src.located(err)
+		return nil, src.locate(err)
 	}
 	e := &Expr{src: src, root: root, slots: len(names.names)}
 	if path, ok := constPath(root); ok {
 		e.path = path
 	}
-	var r refs
-	r.expr(root)
+	var r refCollector
+	r.addExpr(root)
 	e.refs = r.list
 	return e, nil
 }
 
-func tooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
+func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
 
 // Eval gives the typed value. An undefined name is an error, but for the forms
 // of Jinja2 that allow it.
 func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
-	m := newMachine(ctx, scope, e.slots)
-	defer m.free()
+	m := newEvaluator(ctx, scope, e.slots)
+	defer m.release()
 	v, err := e.root.eval(m)
 	if err != nil {
-		return value.Value{}, e.src.located(err)
+		return value.Value{}, e.src.locate(err)
 	}
 	if v.x == nil {
 		return v.v, nil
 	}
-	out, err := m.export(v)
+	out, err := m.exportValue(v)
 	if err != nil {
-		return value.Value{}, e.src.located(at(err, e.root.pos()))
+		return value.Value{}, e.src.locate(withPosition(err, e.root.pos()))
 	}
 	return out, nil
 }
@@ -141,9 +141,9 @@ func (e *Expr) Path() ([]string, bool) { return e.path, e.path != nil }
 // Refs lists the outer names that the expression mentions, in order.
 func (e *Expr) Refs() []Ref { return e.refs }
 
-// Whole says whether text is one {{ expression }} with nothing but white space
+// SingleExpr says whether text is one {{ expression }} with nothing but white space
 // around it, and gives the expression and its offset in text.
-func Whole(text string) (expr string, offset int, ok bool) {
+func SingleExpr(text string) (expr string, offset int, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
 		return "", 0, false
@@ -159,8 +159,8 @@ func Whole(text string) (expr string, offset int, ok bool) {
 	return text[offset:toks[len(toks)-1].off], offset, true
 }
 
-// Dynamic says whether text has anything of a template in it: {{, {% or {#.
-func Dynamic(text string) bool {
+// HasTags says whether text has anything of a template in it: {{, {% or {#.
+func HasTags(text string) bool {
 	for i := strings.IndexByte(text, '{'); i >= 0 && i+1 < len(text); {
 		switch text[i+1] {
 		case '{', '%', '#':

@@ -26,52 +26,52 @@ func constPath(n node) ([]string, bool) {
 	return nil, false
 }
 
-// refs collects the outer names of expressions in the order of the source.
-type refs struct {
+// refCollector collects the outer names of expressions in the order of the source.
+type refCollector struct {
 	list   []Ref
 	scopes []map[string]bool // names that the template defines itself, innermost last
 	guards []string          // paths that were asked about, as keys
 	asked  map[string]int
 }
 
-func (r *refs) push(names ...string) {
+func (r *refCollector) pushScope(names ...string) {
 	r.scopes = append(r.scopes, map[string]bool{})
-	r.declare(names...)
+	r.declareNames(names...)
 }
 
-func (r *refs) pop() { r.scopes = r.scopes[:len(r.scopes)-1] }
+func (r *refCollector) popScope() { r.scopes = r.scopes[:len(r.scopes)-1] }
 
-func (r *refs) declare(names ...string) {
+func (r *refCollector) declareNames(names ...string) {
 	for _, name := range names {
 		r.scopes[len(r.scopes)-1][name] = true
 	}
 }
 
-func (r *refs) declared(name string) bool {
+func (r *refCollector) isDeclared(name string) bool {
 	for _, s := range r.scopes {
 		if s[name] {
 			return true
 		}
 	}
-	_, builtin := global(name)
+	_, builtin := findGlobal(name)
 	return builtin
 }
 
-// expr collects from one expression; what it asks about is guarded in it.
-func (r *refs) expr(n node) {
+// addExpr collects from one expression; what it asks about is guarded in it.
+func (r *refCollector) addExpr(n node) {
 	if n == nil {
 		return
 	}
 	before := len(r.guards)
-	r.guard(n)
-	r.walk(n, false)
-	r.unguard(before)
+	r.addGuards(n)
+	r.walkNode(n, false)
+	r.dropGuards(before)
 }
 
-// guard makes what a condition asks about guarded from here on, unguard takes
+// addGuards makes what a condition asks about guarded from here on, unguard takes
 // back all guards but the first n.
-func (r *refs) guard(cond node) {
-	for _, path := range asked(cond, nil) {
+func (r *refCollector) addGuards(cond node) {
+	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {
 			r.asked = map[string]int{}
 		}
@@ -81,7 +81,7 @@ func (r *refs) guard(cond node) {
 	}
 }
 
-func (r *refs) unguard(n int) {
+func (r *refCollector) dropGuards(n int) {
 	for _, key := range r.guards[n:] {
 		r.asked[key]--
 	}
@@ -90,36 +90,36 @@ func (r *refs) unguard(n int) {
 
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
 
-// asked lists the paths that an expression tests for being defined.
-func asked(n node, paths [][]string) [][]string {
+// pathsTested lists the paths that an expression tests for being defined.
+func pathsTested(n node, paths [][]string) [][]string {
 	if t, ok := n.(*testNode); ok && (t.name == "defined" || t.name == "undefined") {
 		if p, ok := constPath(t.in); ok {
 			paths = append(paths, p)
 		}
 	}
-	for _, c := range children(n) {
-		paths = asked(c, paths)
+	for _, c := range childNodes(n) {
+		paths = pathsTested(c, paths)
 	}
 	return paths
 }
 
-func (r *refs) walk(n node, guarded bool) {
+func (r *refCollector) walkNode(n node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
-		if !r.declared(path[0]) {
+		if !r.isDeclared(path[0]) {
 			r.list = append(r.list, Ref{path, n.pos(), guarded || r.isGuarded(path), method})
 		}
 		for _, c := range rest {
-			r.walk(c, false)
+			r.walkNode(c, false)
 		}
 		return
 	}
 	f, isFilter := n.(*filterNode)
-	for i, c := range children(n) {
-		r.walk(c, i == 0 && isFilter && f.in != nil && (f.name == "default" || f.name == "d"))
+	for i, c := range childNodes(n) {
+		r.walkNode(c, i == 0 && isFilter && f.in != nil && (f.name == "default" || f.name == "d"))
 	}
 }
 
-func (r *refs) isGuarded(path []string) bool {
+func (r *refCollector) isGuarded(path []string) bool {
 	if len(r.guards) == 0 {
 		return false
 	}
@@ -181,8 +181,8 @@ func methodIn(n node, parts int) (first int) {
 	}
 }
 
-// children are the expressions right below a node, in the order of the source.
-func children(n node) []node {
+// childNodes are the expressions right below a node, in the order of the source.
+func childNodes(n node) []node {
 	var out []node
 	add := func(nodes ...node) {
 		for _, c := range nodes {

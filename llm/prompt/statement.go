@@ -1,331 +1,187 @@
 package prompt
 
 import (
-	"slices"
-	"strings"
+	"github.com/flosch/pongo2/v6"
 )
 
-// statements are the tags of Jinja2 that templates may use, with what reads
-// them.
-func (c *compiler) statements() map[string]func(p *parser, at int) error {
-	return map[string]func(p *parser, at int) error{
-		"if": c.ifTag, "for": c.forTag, "set": c.setTag, "macro": c.macroTag, "call": c.callTag,
-		"filter": c.filterTag, "with": c.withTag,
-	}
+// stmt is a compiled statement; bodies are the parts that pongo2 wrapped.
+type stmt interface {
+	exec(m *evaluator, bodies []*pongo2.NodeWrapper) error
 }
 
-func (c *compiler) ifTag(p *parser, at int) error {
-	cond, err := p.tupleOf(false, nil)
-	if err != nil {
-		return err
+type (
+	ifStmt  struct{ conds []node }
+	setStmt struct {
+		position
+		target *assignTarget
+		x      node
 	}
-	s := &ifStmt{conds: []node{cond}}
-	c.refs.expr(cond)
-	b := c.begin("if", tagIf, at, s, nil)
-	c.refs.guard(cond)
-	b.branch = func(word string, p *parser) error {
-		b := &c.open[len(c.open)-1]
-		if b.had("else") {
-			return syntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
-		}
-		b.parts = append(b.parts, word)
-		if word == "else" {
-			c.tree.tag(tagElse)
-			return nil
-		}
-		cond, err := p.tupleOf(false, nil)
+	setBlockStmt struct {
+		position
+		target *assignTarget
+		filter node
+	}
+	filterStmt struct {
+		position
+		chain node
+		expr  string
+	}
+	withStmt struct {
+		targets []*assignTarget
+		values  []node
+	}
+	// bodyNode is what the body of a filter block wrote.
+	bodyNode struct{ position }
+)
+
+func (n *bodyNode) eval(m *evaluator) (val, error) { return ofStr(m.captured), nil }
+
+func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	for i, cond := range s.conds {
+		t, err := m.evalTruth(cond)
 		if err != nil {
 			return err
 		}
-		c.refs.expr(cond)
-		c.refs.guard(cond)
-		s.conds = append(s.conds, cond)
-		c.tree.tag(tagElif)
-		return nil
+		if t {
+			return m.runBody(bodies[i])
+		}
+	}
+	if len(bodies) > len(s.conds) {
+		return m.runBody(bodies[len(bodies)-1])
 	}
 	return nil
 }
 
-func (c *compiler) forTag(p *parser, at int) error {
-	t, err := p.target(false)
+func (s *setStmt) exec(m *evaluator, _ []*pongo2.NodeWrapper) error {
+	v, err := s.x.eval(m)
 	if err != nil {
 		return err
 	}
-	if t.has("loop") {
-		return syntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
-	}
-	if !p.word("in") {
-		return p.unexpected("expected 'in'")
-	}
-	s := &forStmt{target: t}
-	if s.iter, err = p.tupleOf(false, func() bool { return p.cur().is(tokName, "recursive") }); err != nil {
-		return err
-	}
-	c.refs.expr(s.iter)
-	c.refs.push(t.names()...)
-	if p.word("if") {
-		if s.cond, err = p.expr(); err != nil {
-			return err
+	return m.assignTo(m.frame, s.target, v)
+}
+
+// assignTo puts a value into variables of a frame.
+func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
+	if t.parts == nil && t.attr == "" {
+		if err := f.setVar(t.name, v); err != nil {
+			return withPosition(err, t.off)
 		}
-		c.refs.expr(s.cond)
-	}
-	s.recursive = p.word("recursive")
-	c.refs.declare("loop")
-	b := c.begin("for", tagFor, at, s, func() error {
-		c.refs.pop()
 		return nil
-	})
-	if s.cond != nil {
-		c.refs.guard(s.cond)
-	}
-	b.branch = func(word string, p *parser) error {
-		b := &c.open[len(c.open)-1]
-		if word != "else" || b.had("else") {
-			return syntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
-		}
-		b.parts = append(b.parts, word)
-		c.refs.pop()
-		c.refs.push()
-		c.tree.tag(tagElse)
-		return nil
-	}
-	return nil
-}
-
-// inLoop says whether the innermost scope is a loop, where loop is not to be set.
-func (c *compiler) inLoop() bool {
-	for _, b := range slices.Backward(c.open) {
-		switch b.word {
-		case "for":
-			return true
-		case "macro", "call":
-			return false
-		}
-	}
-	return false
-}
-
-// isInside reports whether a statement of one of these words is open.
-func (c *compiler) isInside(words ...string) bool {
-	return slices.ContainsFunc(c.open, func(b block) bool { return slices.Contains(words, b.word) })
-}
-
-func (c *compiler) setTag(p *parser, at int) error {
-	start := p.cur().off
-	t, err := p.target(true)
-	if err != nil {
-		return err
-	}
-	if t.has("loop") && c.inLoop() {
-		return syntaxAt(start, "loop cannot be set inside of a loop")
-	}
-	if t.has("caller") && c.isInside("macro", "call") {
-		return callerTaken(start)
 	}
 	if t.attr != "" {
-		c.refs.expr(&nameNode{place: place(start), name: t.name})
-	}
-	if p.op("=") {
-		x, err := p.tupleOf(true, nil)
+		ns, err := (&nameNode{position: position(t.off), name: t.name, slot: m.prog.slotOf(t.name)}).eval(m)
+		if err == nil {
+			err = ns.checkDefined()
+		}
 		if err != nil {
 			return err
 		}
-		c.refs.expr(x)
-		c.refs.declare(t.names()...)
-		c.add(&setStmt{place(start), t, x})
+		x, ok := ns.x.(*namespace)
+		if !ok {
+			return withPosition(errorf(Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.pyType()), t.off)
+		}
+		if err := x.setMember(t.attr, v); err != nil {
+			return withPosition(err, t.off)
+		}
 		return nil
 	}
-	if t.parts != nil {
-		return p.unexpected("expected '='")
-	}
-	s := &setBlockStmt{place: place(start), target: t}
-	if s.filter, err = c.filterChain(p, true); err != nil {
-		return err
-	}
-	c.refs.push()
-	c.begin("set", tagSetBlock, at, s, func() error {
-		c.refs.pop()
-		c.refs.declare(t.names()...)
-		return nil
-	})
-	return nil
-}
-
-// filterChain reads upper | replace('a', 'b'), the input being what the body of
-// the statement writes.
-func (c *compiler) filterChain(p *parser, pipe bool) (node, error) {
-	var n node
-	for !p.atEnd() && !p.cur().is(tokOp, ":") {
-		if (pipe || n != nil) && !p.op("|") {
-			return nil, p.unexpected("expected '|'")
-		}
-		in := n
-		if in == nil {
-			in = &bodyNode{place(p.cur().off)}
-		}
-		var err error
-		if n, err = p.filter(in); err != nil {
-			return nil, err
-		}
-		if err := p.deeper(); err != nil {
-			return nil, err
-		}
-	}
-	c.refs.expr(n)
-	return n, nil
-}
-
-// callerTaken is the error of a variable that would hide the body of {% call %}.
-func callerTaken(off int) error {
-	e := syntaxAt(off, "in a macro, caller is the body of {%% call %%} and cannot be another variable")
-	e.Hint = "choose another name"
-	return e
-}
-
-// signature reads the parameters of a macro or a call block.
-func (c *compiler) signature(p *parser) ([]param, error) {
-	var params []param
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
-	for !p.op(")") {
-		if len(params) > 0 {
-			if err := p.expect(","); err != nil {
-				return nil, err
-			}
-		}
-		t, err := p.target(false)
-		if err != nil {
-			return nil, err
-		}
-		off := p.toks[p.i-1].off
-		if t.name == "" || t.attr != "" {
-			return nil, syntaxAt(off, "a parameter must be a name")
-		}
-		prm := param{name: t.name}
-		for _, other := range params {
-			if other.name == prm.name {
-				return nil, syntaxAt(off, "the parameter %s is there twice", quoted(prm.name))
-			}
-		}
-		if p.op("=") {
-			if prm.fallback, err = p.expr(); err != nil {
-				return nil, err
-			}
-		} else if n := len(params); n > 0 && params[n-1].fallback != nil {
-			return nil, syntaxAt(off, "a parameter without a default after one with a default")
-		}
-		if len(params) >= maxArguments {
-			return nil, limitAt(off, "more than %d parameters", maxArguments)
-		}
-		if prm.name == "caller" {
-			return nil, callerTaken(off)
-		}
-		params = append(params, prm)
-	}
-	return params, nil
-}
-
-func (c *compiler) macroTag(p *parser, at int) error {
-	name, err := p.assignable()
+	items, err := m.itemsOf(v)
 	if err != nil {
-		return err
+		return withPosition(err, t.off)
 	}
-	s := &macroStmt{place: place(name.off), name: name.text}
-	if s.params, err = c.signature(p); err != nil {
-		return err
+	if len(items) != len(t.parts) {
+		return withPosition(errorf(Other, "%d values cannot be unpacked into %d names", len(items), len(t.parts)), t.off)
 	}
-	c.refs.declare(name.text)
-	c.macroBody("macro", tagMacro, at, s)
-	return nil
-}
-
-// macroBody opens the body of a macro or a call block.
-func (c *compiler) macroBody(word, tag string, at int, s *macroStmt) {
-	mentions := len(c.slots.mentions)
-	c.refs.push("caller")
-	for _, prm := range s.params {
-		c.refs.expr(prm.fallback)
-		c.refs.declare(prm.name)
-	}
-	var whole stmt = s
-	if s.call != nil {
-		whole = &callStmt{s}
-	}
-	c.begin(word, tag, at, whole, func() error {
-		c.refs.pop()
-		s.caller = slices.Contains(c.slots.mentions[mentions:], "caller")
-		return nil
-	})
-}
-
-func (c *compiler) callTag(p *parser, at int) error {
-	s := &macroStmt{place: place(p.cur().off), name: "caller"}
-	var err error
-	if p.cur().is(tokOp, "(") {
-		if s.params, err = c.signature(p); err != nil {
+	for i, part := range t.parts {
+		if err := m.assignTo(f, part, items[i]); err != nil {
 			return err
 		}
 	}
-	first := p.cur().off
-	x, err := p.expr()
+	return nil
+}
+
+// runInFrame runs f with a new frame inside of parent.
+func (m *evaluator) runInFrame(parent *frame, f func() error) error {
+	before := m.frame
+	m.frame = &frame{parent: parent}
+	err := f()
+	m.frame = before
+	return err
+}
+
+// captureBody runs a body in a frame of its own and gives what it wrote.
+func (m *evaluator) captureBody(body *pongo2.NodeWrapper) (string, error) {
+	return m.captureOutput(func() error {
+		return m.runInFrame(m.frame, func() error { return m.runBody(body) })
+	})
+}
+
+// filterText sends what a body wrote through filters.
+func (m *evaluator) filterText(text string, chain node) (val, error) {
+	before := m.captured
+	m.captured = text
+	v, err := chain.eval(m)
+	m.captured = before
+	return v, err
+}
+
+func (s *setBlockStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
 	}
-	call, ok := x.(*callNode)
-	if !ok {
-		return syntaxAt(first, "{%% call %%} needs the call of a macro")
+	v := ofStr(text)
+	if s.filter != nil {
+		if v, err = m.filterText(text, s.filter); err != nil {
+			return err
+		}
 	}
-	s.call, s.expr = call, strings.TrimSpace(c.src[first:p.cur().off])
-	c.refs.expr(call)
-	c.macroBody("call", tagCall, at, s)
-	return nil
+	return m.assignTo(m.frame, s.target, v)
 }
 
-func (c *compiler) filterTag(p *parser, at int) error {
-	first := p.cur().off
-	chain, err := c.filterChain(p, false)
+func (s *filterStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
 	}
-	if chain == nil {
-		return p.unexpected("expected the name of a filter")
+	v, err := m.filterText(text, s.chain)
+	if err != nil {
+		return err
 	}
-	c.refs.push()
-	c.begin("filter", tagFilter, at, &filterStmt{place(first), chain, strings.TrimSpace(c.src[first:p.cur().off])}, c.popScope)
+	return m.writeComputed(v, s.pos(), s.expr)
+}
+
+// writeComputed writes a value that a statement made.
+func (m *evaluator) writeComputed(v val, offset int, expr string) error {
+	text, err := m.printedText(v)
+	start := len(m.out)
+	if err == nil {
+		err = m.writeText(text)
+	}
+	if err != nil {
+		return withPosition(err, offset)
+	}
+	if m.trace && text != "" {
+		m.pieces = append(m.pieces, Piece{start, len(m.out), offset, nil, expr})
+	}
 	return nil
 }
 
-func (c *compiler) popScope() error {
-	c.refs.pop()
-	return nil
-}
-
-func (c *compiler) withTag(p *parser, at int) error {
-	s := &withStmt{}
-	var names []string
-	for !p.atEnd() && !p.cur().is(tokOp, ":") {
-		if len(s.values) > 0 {
-			if err := p.expect(","); err != nil {
+func (s *withStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	values := make([]val, len(s.values))
+	for i, x := range s.values {
+		v, err := x.eval(m)
+		if err != nil {
+			return err
+		}
+		values[i] = v
+	}
+	return m.runInFrame(m.frame, func() error {
+		for i, t := range s.targets {
+			if err := m.assignTo(m.frame, t, values[i]); err != nil {
 				return err
 			}
 		}
-		t, err := p.target(false)
-		if err != nil {
-			return err
-		}
-		if err := p.expect("="); err != nil {
-			return err
-		}
-		x, err := p.expr()
-		if err != nil {
-			return err
-		}
-		c.refs.expr(x)
-		s.targets, s.values = append(s.targets, t), append(s.values, x)
-		names = append(names, t.names()...)
-	}
-	c.refs.push(names...)
-	c.begin("with", tagWith, at, s, c.popScope)
-	return nil
+		return m.runBody(bodies[0])
+	})
 }

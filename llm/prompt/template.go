@@ -18,26 +18,26 @@ type Template struct {
 // Parse compiles a template. Errors are of type *[Error].
 func Parse(src Source) (*Template, error) {
 	if len(src.Text) > maxSource {
-		return nil, src.located(tooLong())
+		return nil, src.locate(sourceTooLong())
 	}
 	c := newCompiler(src.Text)
-	if err := c.compile(); err != nil {
-		return nil, src.located(err)
+	if err := c.compileTemplate(); err != nil {
+		return nil, src.locate(err)
 	}
 	t := &Template{src: src, prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
 	if len(c.prog.stmts) == 0 {
 		return t, nil
 	}
 	var err error
-	if t.tree, err = structure(c.tree.String()); err != nil {
-		return nil, src.located(err)
+	if t.tree, err = parseTree(c.tree.String()); err != nil {
+		return nil, src.locate(err)
 	}
 	return t, nil
 }
 
 // Render gives the text that the template makes of the names in scope.
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
-	text, _, err := t.render(ctx, scope, false)
+	text, _, err := t.run(ctx, scope, false)
 	return text, err
 }
 
@@ -57,24 +57,24 @@ type Piece struct {
 // Trace renders like Render and tells where every piece of the text comes from.
 // The pieces are in order and cover the text without gaps; none is empty.
 func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Piece, error) {
-	return t.render(ctx, scope, true)
+	return t.run(ctx, scope, true)
 }
 
-func (t *Template) render(ctx context.Context, scope Scope, trace bool) (string, []Piece, error) {
-	m := newMachine(ctx, scope, t.slots)
-	defer m.free()
+func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []Piece, error) {
+	m := newEvaluator(ctx, scope, t.slots)
+	defer m.release()
 	m.trace, m.prog = trace, t.prog
 	m.frame = &frame{}
 	m.root = m.frame
 	var err error
 	switch {
 	case t.tree != nil:
-		err = m.run(t.tree)
+		err = m.runTree(t.tree)
 	case len(t.prog.runs) > 0:
-		err = t.prog.runs[0].exec(m)
+		err = t.prog.runs[0].writeSegments(m)
 	}
 	if err != nil {
-		return "", nil, t.src.located(err)
+		return "", nil, t.src.locate(err)
 	}
 	return string(m.out), m.pieces, nil
 }

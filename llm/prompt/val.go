@@ -11,50 +11,50 @@ import (
 // scope and never copied, or one of the things that only Python has.
 type val struct {
 	v value.Value // counts where x is nil
-	x ext
+	x pythonOnly
 }
 
-// ext is what is not JSON: undefined, tuples, ranges, functions, markup ...
-type ext interface {
+// pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
+type pythonOnly interface {
 	// pyType is the name of the Python type, for messages.
 	pyType() string
 }
 
 type (
-	// undefined is a name or member that is not there. It may be asked about and
+	// undefinedValue is a name or member that is not there. It may be asked about and
 	// given a default; any other use is an error.
-	undefined struct {
+	undefinedValue struct {
 		class Class // Undefined or Security
 		name  string
 		msg   string
 		off   int
-		deep  bool // its members are undefined too: see [Forgiving]
+		deep  bool // its members are undefined too: see [LenientScope]
 		hint  string
 		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
 		keys  func() []string
 	}
 	absent struct{}              // an argument that was not given
 	tuple  []val                 // an immutable sequence
-	xlist  struct{ items []val } // a list with elements that are not JSON
+	pyList struct{ items []val } // a list with elements that are not JSON
 	// markup is the text that escape made. Python's would escape whatever it meets;
 	// here it can be printed and nothing else, so that no text is escaped by surprise.
-	markup  string
-	special float64 // nan and the infinities, which JSON cannot hold
-	rangeOf struct{ start, stop, step, n int64 }
-	view    struct { // what keys, values and items of a dict give
+	markup    string
+	nonFinite float64 // nan and the infinities, which JSON cannot hold
+	rangeOf   struct{ start, stop, step, n int64 }
+	dictView  struct { // what keys, values and items of a dict give
 		of   val
 		kind byte // k, v or i
 	}
-	// gen is what map, select and the like give: it is computed when it is walked,
+	// generator is what map, select and the like give: it is computed when it is walked,
 	// and can be walked once.
-	gen struct {
+	generator struct {
 		name string
 		run  func() ([]val, error)
 	}
-	// fn is anything that can be called.
-	fn struct {
+	// function is anything that can be called.
+	function struct {
 		name string
-		call func(m *machine, a argv) (val, error)
+		call func(m *evaluator, a callArgs) (val, error)
 	}
 	namespace struct {
 		names []string
@@ -62,19 +62,19 @@ type (
 	}
 )
 
-func (*undefined) pyType() string { return "Undefined" }
-func (absent) pyType() string     { return "nothing" }
-func (tuple) pyType() string      { return "tuple" }
-func (*xlist) pyType() string     { return "list" }
-func (*xdict) pyType() string     { return "dict" }
-func (markup) pyType() string     { return "Markup" }
-func (special) pyType() string    { return "float" }
-func (*rangeOf) pyType() string   { return "range" }
-func (v *view) pyType() string {
+func (*undefinedValue) pyType() string { return "Undefined" }
+func (absent) pyType() string          { return "nothing" }
+func (tuple) pyType() string           { return "tuple" }
+func (*pyList) pyType() string         { return "list" }
+func (*pyDict) pyType() string         { return "dict" }
+func (markup) pyType() string          { return "Markup" }
+func (nonFinite) pyType() string       { return "float" }
+func (*rangeOf) pyType() string        { return "range" }
+func (v *dictView) pyType() string {
 	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.kind]
 }
-func (*gen) pyType() string       { return "generator" }
-func (*fn) pyType() string        { return "function" }
+func (*generator) pyType() string { return "generator" }
+func (*function) pyType() string  { return "function" }
 func (*namespace) pyType() string { return "Namespace" }
 
 var (
@@ -87,12 +87,12 @@ func ofBool(b bool) val  { return val{v: value.OfBool(b)} }
 func ofInt(i int) val    { return val{v: value.OfInt(int64(i))} }
 func ofFloat(f float64) val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return val{x: special(f)}
+		return val{x: nonFinite(f)}
 	}
 	return val{v: value.OfFloat(f)}
 }
-func ofFunc(name string, call func(m *machine, a argv) (val, error)) val {
-	return val{x: &fn{name: name, call: call}}
+func ofFunc(name string, call func(m *evaluator, a callArgs) (val, error)) val {
+	return val{x: &function{name: name, call: call}}
 }
 func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
 
@@ -101,7 +101,7 @@ func ofList(items []val) val {
 	plain := make([]value.Value, len(items))
 	for i, item := range items {
 		if item.x != nil {
-			return val{x: &xlist{items}}
+			return val{x: &pyList{items}}
 		}
 		plain[i] = item.v
 	}
@@ -110,13 +110,13 @@ func ofList(items []val) val {
 
 func (v val) isNone() bool   { return v.x == nil && v.v.IsNull() }
 func (v val) isAbsent() bool { _, ok := v.x.(absent); return ok }
-func (v val) undef() *undefined {
-	u, _ := v.x.(*undefined)
+func (v val) asUndefined() *undefinedValue {
+	u, _ := v.x.(*undefinedValue)
 	return u
 }
 
-// str is the text of a string.
-func (v val) str() (string, bool) {
+// asString is the text of a string.
+func (v val) asString() (string, bool) {
 	if v.x == nil {
 		return v.v.Str()
 	}
@@ -125,9 +125,9 @@ func (v val) str() (string, bool) {
 
 func (v val) isMarkup() bool { _, ok := v.x.(markup); return ok }
 
-// weight is the steps that reading a text counts for.
-func (v val) weight() int {
-	s, _ := v.str()
+// readingSteps is the steps that reading a text counts for.
+func (v val) readingSteps() int {
+	s, _ := v.asString()
 	return len(s) >> 8
 }
 
@@ -135,7 +135,7 @@ func (v val) isDict() bool {
 	if v.x == nil {
 		return v.v.Kind() == value.Object
 	}
-	_, ok := v.x.(*xdict)
+	_, ok := v.x.(*pyDict)
 	return ok
 }
 
@@ -143,7 +143,7 @@ func (v val) isList() bool {
 	if v.x == nil {
 		return v.v.Kind() == value.List
 	}
-	_, ok := v.x.(*xlist)
+	_, ok := v.x.(*pyList)
 	return ok
 }
 
@@ -155,18 +155,18 @@ func (v val) pyType() string {
 	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.v.Kind()]
 }
 
-// use is the error of an undefined value that is used, or nil.
-func (v val) use() error {
+// checkDefined is the error of an undefined value that is used, or nil.
+func (v val) checkDefined() error {
 	if v.x == nil {
 		return nil
 	}
-	if u := v.undef(); u != nil {
-		return u.err()
+	if u := v.asUndefined(); u != nil {
+		return u.toError()
 	}
 	return nil
 }
 
-func (u *undefined) err() *Error {
+func (u *undefinedValue) toError() *Error {
 	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, Offset: u.off, placed: true}
 	if u.keys != nil {
 		e.Hint = didYouMean(lastName(u.name), u.keys())
@@ -177,16 +177,16 @@ func (u *undefined) err() *Error {
 	return e
 }
 
-// xdict is a dict with keys that are no strings, or with members that are not
+// pyDict is a dict with keys that are no strings, or with members that are not
 // JSON. Keys are equal when their [hashKey]s are.
-type xdict struct {
+type pyDict struct {
 	keys, vals []val
 	index      map[string]int
 }
 
-func newDict(n int) *xdict { return &xdict{index: make(map[string]int, n)} }
+func newDict(n int) *pyDict { return &pyDict{index: make(map[string]int, n)} }
 
-func (d *xdict) set(key val, v val) error {
+func (d *pyDict) setItem(key val, v val) error {
 	h, err := hashKey(key)
 	if err != nil {
 		return err
@@ -200,8 +200,8 @@ func (d *xdict) set(key val, v val) error {
 	return nil
 }
 
-// value is the dict as JSON where it is JSON.
-func (d *xdict) value() val {
+// toJSON is the dict as JSON where it is JSON.
+func (d *pyDict) toJSON() val {
 	m := value.NewMap(len(d.keys))
 	for i, k := range d.keys {
 		s, ok := k.v.Str()
@@ -215,14 +215,14 @@ func (d *xdict) value() val {
 
 // dictLen, dictAt and dictGet read dicts of both kinds.
 func dictLen(v val) int {
-	if d, ok := v.x.(*xdict); ok {
+	if d, ok := v.x.(*pyDict); ok {
 		return len(d.keys)
 	}
 	return v.v.Map().Len()
 }
 
 func dictAt(v val, i int) (key, member val) {
-	if d, ok := v.x.(*xdict); ok {
+	if d, ok := v.x.(*pyDict); ok {
 		return d.keys[i], d.vals[i]
 	}
 	k, x := v.v.Map().Entry(i)
@@ -230,9 +230,9 @@ func dictAt(v val, i int) (key, member val) {
 }
 
 func dictGet(v, key val) (val, bool, error) {
-	d, ok := v.x.(*xdict)
+	d, ok := v.x.(*pyDict)
 	if !ok {
-		if s, ok := key.str(); ok {
+		if s, ok := key.asString(); ok {
 			x, ok := v.v.Get(s)
 			return val{v: x}, ok, nil
 		}
@@ -254,10 +254,10 @@ func dictGet(v, key val) (val, bool, error) {
 func hashKey(v val) (string, error) { return hashNested(v, 0) }
 
 func hashNested(v val, depth int) (string, error) {
-	if err := v.use(); err != nil {
+	if err := v.checkDefined(); err != nil {
 		return "", err
 	}
-	if s, ok := v.str(); ok {
+	if s, ok := v.asString(); ok {
 		return "s" + s, nil
 	}
 	if v.isNone() {

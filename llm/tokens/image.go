@@ -74,14 +74,14 @@ var imageCosts = []struct {
 	prefix string
 	cost   func(width, height float64) float64
 }{
-	{"", tiles(85, 170)}, // the dearest of the usual ways
-	{"gpt-4o-mini", tiles(2833, 5667)},
-	{"gpt-5", tiles(70, 140)},
-	{"o1", tiles(75, 150)}, {"o3", tiles(75, 150)},
-	{"gpt-4.1-mini", patches(1.62)}, {"gpt-4.1-nano", patches(2.46)}, {"o4-mini", patches(1.72)},
-	{"gpt-5-mini", patches(1.62)}, {"gpt-5-nano", patches(2.46)},
-	{"claude", claude},
-	{"gemini", gemini},
+	{"", tileCost(85, 170)}, // the dearest of the usual ways
+	{"gpt-4o-mini", tileCost(2833, 5667)},
+	{"gpt-5", tileCost(70, 140)},
+	{"o1", tileCost(75, 150)}, {"o3", tileCost(75, 150)},
+	{"gpt-4.1-mini", patchCost(1.62)}, {"gpt-4.1-nano", patchCost(2.46)}, {"o4-mini", patchCost(1.72)},
+	{"gpt-5-mini", patchCost(1.62)}, {"gpt-5-nano", patchCost(2.46)},
+	{"claude", claudeCost},
+	{"gemini", geminiCost},
 }
 
 // Image estimates what an image of that size in pixels costs a model. Vendors
@@ -97,41 +97,41 @@ func Image(model string, width, height int) int {
 	return int(math.Ceil(imageCosts[best].cost(w, h)))
 }
 
-// fit scales a size down until its sides are within long and short.
-func fit(w, h, long, short float64) (float64, float64) {
+// scaleToFit scales a size down until its sides are within long and short.
+func scaleToFit(w, h, long, short float64) (float64, float64) {
 	scale := min(1, long/max(w, h), short/min(w, h))
 	return w * scale, h * scale
 }
 
-// tiles is OpenAI's way: a base, and a price for each tile of 512 pixels after
+// tileCost is OpenAI's way: a base, and a price for each tile of 512 pixels after
 // the image was scaled into 2048 x 2048 with a short side of 768.
-func tiles(base, each float64) func(w, h float64) float64 {
+func tileCost(base, each float64) func(w, h float64) float64 {
 	return func(w, h float64) float64 {
 		if w <= lowDetail && h <= lowDetail {
 			return base + each
 		}
-		w, h = fit(w, h, 2048, math.Inf(1))
-		w, h = fit(w, h, math.Inf(1), 768)
+		w, h = scaleToFit(w, h, 2048, math.Inf(1))
+		w, h = scaleToFit(w, h, math.Inf(1), 768)
 		return base + each*math.Ceil(w/512)*math.Ceil(h/512)
 	}
 }
 
-// patches is OpenAI's way for small models: patches of 32 pixels, at most 1536,
+// patchCost is OpenAI's way for small models: patches of 32 pixels, at most 1536,
 // times a factor.
-func patches(factor float64) func(w, h float64) float64 {
+func patchCost(factor float64) func(w, h float64) float64 {
 	return func(w, h float64) float64 {
 		return factor * min(1536, math.Ceil(w/32)*math.Ceil(h/32))
 	}
 }
 
-// claude counts the pixels after the long side was scaled to 1568.
-func claude(w, h float64) float64 {
-	w, h = fit(w, h, 1568, math.Inf(1))
+// claudeCost counts the pixels after the long side was scaled to 1568.
+func claudeCost(w, h float64) float64 {
+	w, h = scaleToFit(w, h, 1568, math.Inf(1))
 	return min(1600, w*h/750)
 }
 
-// gemini counts tiles of 768 pixels; a small image is one.
-func gemini(w, h float64) float64 {
+// geminiCost counts tiles of 768 pixels; a small image is one.
+func geminiCost(w, h float64) float64 {
 	if w <= 384 && h <= 384 {
 		return 258
 	}

@@ -66,14 +66,14 @@ func (s scaled) Count(text string) int {
 	}
 	n, err := vocabulary().Count(text)
 	if err != nil { // the splitting pattern ran into its limit
-		n = estimate(text)
+		n = estimateTokens(text)
 	}
 	return int(math.Ceil(float64(n) * s.factor))
 }
 
-// estimate counts without a vocabulary: three ASCII characters or one other
+// estimateTokens counts without a vocabulary: three ASCII characters or one other
 // character a token, which is more than models use for most text.
-func estimate(text string) int {
+func estimateTokens(text string) int {
 	ascii, other := 0, 0
 	for _, r := range text {
 		if r < 0x80 {

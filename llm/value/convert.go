@@ -49,7 +49,7 @@ func Of(x any) (Value, error) {
 	case []Value:
 		return OfList(x...), nil
 	}
-	return encode(reflect.ValueOf(x), 0)
+	return encodeValue(reflect.ValueOf(x), 0)
 }
 
 // placed is an error with the JSON pointer of the place where it happened. The
@@ -72,8 +72,8 @@ func SplitError(err error) (pointer string, cause error) {
 	return "", err
 }
 
-// within says that err happened inside the member or element of that name.
-func within(name string, err error) error {
+// addPointer says that err happened inside the member or element of that name.
+func addPointer(name string, err error) error {
 	token := "/" + Escape(name)
 	if p, ok := err.(*placed); ok { //nolint:errorlint // only what was returned right here
 		p.pointer = token + p.pointer
@@ -82,7 +82,7 @@ func within(name string, err error) error {
 	return &placed{token, err}
 }
 
-func encode(rv reflect.Value, depth int) (Value, error) {
+func encodeValue(rv reflect.Value, depth int) (Value, error) {
 	if depth > maxDepth {
 		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
@@ -94,13 +94,13 @@ func encode(rv reflect.Value, depth int) (Value, error) {
 	}
 	switch rv.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return encode(rv.Elem(), depth+1)
+		return encodeValue(rv.Elem(), depth+1)
 	case reflect.Bool:
 		return OfBool(rv.Bool()), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return OfInt(rv.Int()), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return number(strconv.FormatUint(rv.Uint(), 10)), nil
+		return newNumber(strconv.FormatUint(rv.Uint(), 10)), nil
 	case reflect.Float32:
 		// The shortest decimal that names it: 0.1, not 0.10000000149011612.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(rv.Float(), 'g', -1, 32), 64)
@@ -112,9 +112,9 @@ func encode(rv reflect.Value, depth int) (Value, error) {
 	case reflect.Slice, reflect.Array:
 		items := make([]Value, rv.Len())
 		for i := range items {
-			item, err := encode(rv.Index(i), depth+1)
+			item, err := encodeValue(rv.Index(i), depth+1)
 			if err != nil {
-				return Value{}, within(strconv.Itoa(i), err)
+				return Value{}, addPointer(strconv.Itoa(i), err)
 			}
 			items[i] = item
 		}
@@ -180,9 +180,9 @@ func encodeStruct(rv reflect.Value, depth int) (Value, error) {
 		if f.omit && isEmpty(fv) {
 			continue
 		}
-		member, err := encode(fv, depth+1)
+		member, err := encodeValue(fv, depth+1)
 		if err != nil {
-			return Value{}, within(f.name, err)
+			return Value{}, addPointer(f.name, err)
 		}
 		m.Set(f.name, member)
 	}
@@ -197,9 +197,9 @@ func encodeMap(rv reflect.Value, depth int) (Value, error) {
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	m := NewMap(len(keys))
 	for _, k := range keys {
-		member, err := encode(rv.MapIndex(k), depth+1)
+		member, err := encodeValue(rv.MapIndex(k), depth+1)
 		if err != nil {
-			return Value{}, within(k.String(), err)
+			return Value{}, addPointer(k.String(), err)
 		}
 		m.Set(k.String(), member)
 	}

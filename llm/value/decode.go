@@ -26,10 +26,10 @@ func Decode(v Value, target any) error {
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
 		return fmt.Errorf("decoding into a %T: want a pointer", target)
 	}
-	return decode(v, rv.Elem())
+	return decodeInto(v, rv.Elem())
 }
 
-func decode(v Value, rv reflect.Value) error {
+func decodeInto(v Value, rv reflect.Value) error {
 	if done, err := decodeOwn(v, rv); done {
 		return err
 	}
@@ -42,7 +42,7 @@ func decode(v Value, rv reflect.Value) error {
 		if rv.IsNil() {
 			rv.Set(reflect.New(rv.Type().Elem()))
 		}
-		return decode(v, rv.Elem())
+		return decodeInto(v, rv.Elem())
 	case reflect.Interface:
 		if rv.NumMethod() == 0 {
 			rv.Set(reflect.ValueOf(v.Any()))
@@ -51,14 +51,14 @@ func decode(v Value, rv reflect.Value) error {
 	case reflect.Bool:
 		b, ok := v.Bool()
 		if !ok {
-			return mismatch("boolean", v)
+			return mismatchError("boolean", v)
 		}
 		rv.SetBool(b)
 		return nil
 	case reflect.String:
 		s, ok := v.Str()
 		if !ok {
-			return mismatch("string", v)
+			return mismatchError("string", v)
 		}
 		rv.SetString(s)
 		return nil
@@ -76,7 +76,7 @@ func decode(v Value, rv reflect.Value) error {
 	return fmt.Errorf("a %s cannot be read from JSON", rv.Type())
 }
 
-func mismatch(want string, v Value) error {
+func mismatchError(want string, v Value) error {
 	return fmt.Errorf("want %s, got %s", want, v.Kind())
 }
 
@@ -99,7 +99,7 @@ func decodeOwn(v Value, rv reflect.Value) (done bool, err error) {
 		*t = v.AppendJSON(nil)
 	case *json.Number:
 		if k := v.Kind(); k != Int && k != Float {
-			return true, mismatch("number", v)
+			return true, mismatchError("number", v)
 		}
 		*t = json.Number(v.JSON())
 	case json.Unmarshaler:
@@ -107,7 +107,7 @@ func decodeOwn(v Value, rv reflect.Value) (done bool, err error) {
 	case encoding.TextUnmarshaler:
 		s, ok := v.Str()
 		if !ok {
-			return !v.IsNull(), mismatch("string", v)
+			return !v.IsNull(), mismatchError("string", v)
 		}
 		err = t.UnmarshalText([]byte(s))
 	default:
@@ -121,7 +121,7 @@ func decodeNumber(v Value, rv reflect.Value) error {
 		f, ok := v.Float()
 		switch {
 		case !ok:
-			return mismatch("number", v)
+			return mismatchError("number", v)
 		case math.IsInf(f, 0) || rv.Kind() == reflect.Float32 && math.IsInf(float64(float32(f)), 0):
 			return fmt.Errorf("the number %.40s is out of range", v)
 		}
@@ -132,9 +132,9 @@ func decodeNumber(v Value, rv reflect.Value) error {
 	if rv.CanUint() {
 		want = "non-negative integer"
 	}
-	text, ok := whole(v)
+	text, ok := wholeDigits(v)
 	if !ok {
-		return mismatch(want, v)
+		return mismatchError(want, v)
 	}
 	var err error
 	if rv.CanInt() {
@@ -155,9 +155,9 @@ func decodeNumber(v Value, rv reflect.Value) error {
 	return nil
 }
 
-// whole is the digits of a number without a fraction, as JSON Schema counts
+// wholeDigits is the digits of a number without a fraction, as JSON Schema counts
 // integers: 3, 3.0 and 3e0 are all 3.
-func whole(v Value) (string, bool) {
+func wholeDigits(v Value) (string, bool) {
 	if i, ok := v.Int(); ok {
 		return strconv.FormatInt(i, 10), true
 	}
@@ -165,12 +165,12 @@ func whole(v Value) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return d.whole()
+	return d.wholeDigits()
 }
 
 func decodeList(v Value, rv reflect.Value) error {
 	if v.Kind() != List {
-		return mismatch("array", v)
+		return mismatchError("array", v)
 	}
 	items := v.List()
 	target := rv
@@ -180,8 +180,8 @@ func decodeList(v Value, rv reflect.Value) error {
 		return fmt.Errorf("want %d items, got %d", rv.Len(), len(items))
 	}
 	for i, item := range items {
-		if err := decode(item, target.Index(i)); err != nil {
-			return within(strconv.Itoa(i), err)
+		if err := decodeInto(item, target.Index(i)); err != nil {
+			return addPointer(strconv.Itoa(i), err)
 		}
 	}
 	if rv.Kind() == reflect.Slice {
@@ -192,7 +192,7 @@ func decodeList(v Value, rv reflect.Value) error {
 
 func decodeMap(v Value, rv reflect.Value) error {
 	if v.Kind() != Object {
-		return mismatch("object", v)
+		return mismatchError("object", v)
 	}
 	t := rv.Type()
 	if t.Key().Kind() != reflect.String {
@@ -201,8 +201,8 @@ func decodeMap(v Value, rv reflect.Value) error {
 	m := reflect.MakeMapWithSize(t, v.Map().Len())
 	for k, member := range v.Map().All() {
 		elem := reflect.New(t.Elem()).Elem()
-		if err := decode(member, elem); err != nil {
-			return within(k, err)
+		if err := decodeInto(member, elem); err != nil {
+			return addPointer(k, err)
 		}
 		m.SetMapIndex(reflect.ValueOf(k).Convert(t.Key()), elem)
 	}
@@ -212,7 +212,7 @@ func decodeMap(v Value, rv reflect.Value) error {
 
 func decodeStruct(v Value, rv reflect.Value) error {
 	if v.Kind() != Object {
-		return mismatch("object", v)
+		return mismatchError("object", v)
 	}
 	if v.Map().Len() == 0 {
 		return nil
@@ -222,8 +222,8 @@ func decodeStruct(v Value, rv reflect.Value) error {
 		if !ok {
 			continue
 		}
-		if err := decode(member, rv.FieldByIndex(f.index)); err != nil {
-			return within(f.name, err)
+		if err := decodeInto(member, rv.FieldByIndex(f.index)); err != nil {
+			return addPointer(f.name, err)
 		}
 	}
 	return nil

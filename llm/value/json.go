@@ -27,15 +27,15 @@ func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
 func (v Value) String() string { return v.JSON() }
 
 // AppendJSON appends the compact JSON text to b.
-func (v Value) AppendJSON(b []byte) []byte { return v.append(b, "", "", 0) }
+func (v Value) AppendJSON(b []byte) []byte { return v.appendFormatted(b, "", "", 0) }
 
 // AppendIndented appends JSON text with a line per member, each indented by
 // indent once per level.
 func (v Value) AppendIndented(b []byte, indent string) []byte {
-	return v.append(b, "\n", indent, 0)
+	return v.appendFormatted(b, "\n", indent, 0)
 }
 
-func (v Value) append(b []byte, newline, indent string, depth int) []byte {
+func (v Value) appendFormatted(b []byte, newline, indent string, depth int) []byte {
 	space := func(d int) {
 		if newline != "" {
 			b = append(b, newline...)
@@ -64,7 +64,7 @@ func (v Value) append(b []byte, newline, indent string, depth int) []byte {
 				b = append(b, ',')
 			}
 			space(depth + 1)
-			b = item.append(b, newline, indent, depth+1)
+			b = item.appendFormatted(b, newline, indent, depth+1)
 		}
 		if len(x) > 0 {
 			space(depth)
@@ -81,7 +81,7 @@ func (v Value) append(b []byte, newline, indent string, depth int) []byte {
 			if newline != "" {
 				b = append(b, ' ')
 			}
-			b = x.vals[i].append(b, newline, indent, depth+1)
+			b = x.vals[i].appendFormatted(b, newline, indent, depth+1)
 		}
 		if x.Len() > 0 {
 			space(depth)

@@ -40,7 +40,7 @@ func (m *Map) Len() int {
 	return len(m.keys)
 }
 
-func (m *Map) find(key string) int {
+func (m *Map) findKey(key string) int {
 	if m == nil {
 		return -1
 	}
@@ -60,7 +60,7 @@ func (m *Map) find(key string) int {
 
 // Get is the member of that key, or null and false.
 func (m *Map) Get(key string) (Value, bool) {
-	if i := m.find(key); i >= 0 {
+	if i := m.findKey(key); i >= 0 {
 		return m.vals[i], true
 	}
 	return Value{}, false
@@ -69,7 +69,7 @@ func (m *Map) Get(key string) (Value, bool) {
 // Set adds a member at the end, or replaces the value of the member of that key
 // in its place.
 func (m *Map) Set(key string, v Value) {
-	if i := m.find(key); i >= 0 {
+	if i := m.findKey(key); i >= 0 {
 		m.vals[i] = v
 		return
 	}
@@ -88,7 +88,7 @@ func (m *Map) Set(key string, v Value) {
 
 // Delete takes a member out and keeps the order of the others.
 func (m *Map) Delete(key string) {
-	i := m.find(key)
+	i := m.findKey(key)
 	if i < 0 {
 		return
 	}

@@ -15,7 +15,7 @@ func Nearest(key string, keys []string) string {
 			continue
 		}
 		have := []rune(fold(strings.ToLower(k)))
-		if abs(len(want)-len(have)) >= bestDistance {
+		if absInt(len(want)-len(have)) >= bestDistance {
 			continue
 		}
 		if d := editDistance(want, have); d < bestDistance {
@@ -25,7 +25,7 @@ func Nearest(key string, keys []string) string {
 	return best
 }
 
-func abs(i int) int {
+func absInt(i int) int {
 	if i < 0 {
 		return -i
 	}

@@ -118,9 +118,9 @@ func (d decimal) compare(o decimal) int {
 	return sign * c
 }
 
-// whole is the number in digits, where it has no fraction and not too many of
+// wholeDigits is the number in digits, where it has no fraction and not too many of
 // them to be any Go integer.
-func (d decimal) whole() (string, bool) {
+func (d decimal) wholeDigits() (string, bool) {
 	zeros := d.exponent - len(d.digits)
 	switch {
 	case d.digits == "":

@@ -22,9 +22,9 @@ const maxDepth = 1000
 // token stream, which does not, takes five times as long.
 func ParseJSON(data []byte) (Value, error) {
 	p := parser{text: string(data)}
-	v, err := p.value(0)
+	v, err := p.parseValue(0)
 	if err == nil {
-		if p.space(); p.pos < len(p.text) {
+		if p.skipSpace(); p.pos < len(p.text) {
 			err = errors.New("more than one JSON value")
 		}
 	}
@@ -51,7 +51,7 @@ type parser struct {
 	pos  int
 }
 
-func (p *parser) space() {
+func (p *parser) skipSpace() {
 	for p.pos < len(p.text) {
 		switch p.text[p.pos] {
 		case ' ', '\n', '\r', '\t':
@@ -64,15 +64,15 @@ func (p *parser) space() {
 
 // peek skips white space and gives the byte after it; 0 at the end.
 func (p *parser) peek() byte {
-	p.space()
+	p.skipSpace()
 	if p.pos < len(p.text) {
 		return p.text[p.pos]
 	}
 	return 0
 }
 
-// wanted is the error for what stands at pos.
-func (p *parser) wanted(what string) error {
+// wantedError is the error for what stands at pos.
+func (p *parser) wantedError(what string) error {
 	if p.pos >= len(p.text) {
 		return errEnds
 	}
@@ -80,20 +80,20 @@ func (p *parser) wanted(what string) error {
 	return fmt.Errorf("want %s, found %q", what, r)
 }
 
-func (p *parser) value(depth int) (Value, error) {
+func (p *parser) parseValue(depth int) (Value, error) {
 	if depth > maxDepth {
 		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	switch c := p.peek(); {
 	case c == '"':
-		s, err := p.str()
+		s, err := p.parseString()
 		return Value{s}, err
 	case c == '{':
-		return p.object(depth)
+		return p.parseObject(depth)
 	case c == '[':
-		return p.list(depth)
+		return p.parseList(depth)
 	case c == '-' || c >= '0' && c <= '9':
-		return p.number()
+		return p.parseNumber()
 	}
 	for _, word := range [...]struct {
 		text string
@@ -104,10 +104,10 @@ func (p *parser) value(depth int) (Value, error) {
 			return Value{word.v}, nil
 		}
 	}
-	return Value{}, p.wanted("a JSON value")
+	return Value{}, p.wantedError("a JSON value")
 }
 
-func (p *parser) list(depth int) (Value, error) {
+func (p *parser) parseList(depth int) (Value, error) {
 	p.pos++
 	if p.peek() == ']' {
 		p.pos++
@@ -115,7 +115,7 @@ func (p *parser) list(depth int) (Value, error) {
 	}
 	items := make([]Value, 0, 4)
 	for {
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -127,12 +127,12 @@ func (p *parser) list(depth int) (Value, error) {
 			p.pos++
 			return Value{items}, nil
 		default:
-			return Value{}, p.wanted("a comma or the end of the array")
+			return Value{}, p.wantedError("a comma or the end of the array")
 		}
 	}
 }
 
-func (p *parser) object(depth int) (Value, error) {
+func (p *parser) parseObject(depth int) (Value, error) {
 	p.pos++
 	if p.peek() == '}' {
 		p.pos++
@@ -141,17 +141,17 @@ func (p *parser) object(depth int) (Value, error) {
 	m := NewMap(4)
 	for {
 		if p.peek() != '"' {
-			return Value{}, p.wanted("a key in double quotes")
+			return Value{}, p.wantedError("a key in double quotes")
 		}
-		key, err := p.str()
+		key, err := p.parseString()
 		if err != nil {
 			return Value{}, err
 		}
 		if p.peek() != ':' {
-			return Value{}, p.wanted("a colon after the key")
+			return Value{}, p.wantedError("a colon after the key")
 		}
 		p.pos++
-		member, err := p.value(depth + 1)
+		member, err := p.parseValue(depth + 1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -163,24 +163,24 @@ func (p *parser) object(depth int) (Value, error) {
 			p.pos++
 			return Value{m}, nil
 		default:
-			return Value{}, p.wanted("a comma or the end of the object")
+			return Value{}, p.wantedError("a comma or the end of the object")
 		}
 	}
 }
 
-func (p *parser) number() (Value, error) {
+func (p *parser) parseNumber() (Value, error) {
 	n := numberLen(p.text[p.pos:])
 	if n == 0 {
 		p.pos++ // the minus sign, or the zero before a digit
-		return Value{}, p.wanted("a digit")
+		return Value{}, p.wantedError("a digit")
 	}
 	text := p.text[p.pos : p.pos+n]
 	p.pos += n
-	return number(text), nil
+	return newNumber(text), nil
 }
 
-// str reads a string. One without escapes is a piece of the text, not a copy.
-func (p *parser) str() (string, error) {
+// parseString reads a string. One without escapes is a piece of the text, not a copy.
+func (p *parser) parseString() (string, error) {
 	start := p.pos + 1
 	ascii := true
 	for i := start; i < len(p.text); i++ {
@@ -193,7 +193,7 @@ func (p *parser) str() (string, error) {
 			}
 			return s, nil
 		case c == '\\':
-			return p.escaped(start, i)
+			return p.parseEscaped(start, i)
 		case c < ' ':
 			p.pos = i
 			return "", fmt.Errorf("the control character %q in a string must be escaped", rune(c))
@@ -205,8 +205,8 @@ func (p *parser) str() (string, error) {
 	return "", errEnds
 }
 
-// escaped reads the string that began at start and has its first escape at i.
-func (p *parser) escaped(start, i int) (string, error) {
+// parseEscaped reads the string that began at start and has its first escape at i.
+func (p *parser) parseEscaped(start, i int) (string, error) {
 	b := append(make([]byte, 0, 2*(i-start)+16), p.text[start:i]...)
 	for i < len(p.text) {
 		c := p.text[i]

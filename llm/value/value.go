@@ -80,11 +80,11 @@ func OfNumber(s string) (Value, error) {
 	if s == "" || numberLen(s) != len(s) {
 		return Value{}, fmt.Errorf("%q is not a JSON number", s)
 	}
-	return number(s), nil
+	return newNumber(s), nil
 }
 
-// number is OfNumber for text that is known to be a JSON number.
-func number(s string) Value {
+// newNumber is OfNumber for text that is known to be a JSON number.
+func newNumber(s string) Value {
 	if len(s) <= 20 && !strings.ContainsAny(s, ".eE") && s != "-0" {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return Value{i}
@@ -203,10 +203,10 @@ func (v Value) At(pointer string) (Value, bool) {
 		var ok bool
 		switch {
 		case v.Map() != nil:
-			v, ok = v.Get(unescape(token))
+			v, ok = v.Get(unescapeToken(token))
 		case v.List() != nil:
 			var i int
-			if i, ok = index(token); ok && i < len(v.List()) {
+			if i, ok = parseIndex(token); ok && i < len(v.List()) {
 				v = v.List()[i]
 			} else {
 				ok = false
@@ -219,8 +219,8 @@ func (v Value) At(pointer string) (Value, bool) {
 	return v, true
 }
 
-// index reads an array index as RFC 6901 has it: digits, without leading zeros.
-func index(token string) (int, bool) {
+// parseIndex reads an array index as RFC 6901 has it: digits, without leading zeros.
+func parseIndex(token string) (int, bool) {
 	if token == "" || len(token) > 1 && token[0] == '0' || strings.Trim(token, "0123456789") != "" {
 		return 0, false
 	}
@@ -237,7 +237,7 @@ var (
 // ~1.
 func Escape(key string) string { return escaper.Replace(key) }
 
-func unescape(token string) string {
+func unescapeToken(token string) string {
 	if !strings.Contains(token, "~") {
 		return token
 	}

@@ -42,20 +42,20 @@ func Parse(data []byte) (*Document, error) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	d := &Document{text: string(data)}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, d.fault(0, "the text is empty")
+		return nil, d.newError(0, "the text is empty")
 	}
 	if i := invalidUTF8(data); i >= 0 {
-		return nil, d.fault(i, "the text is not UTF-8")
+		return nil, d.newError(i, "the text is not UTF-8")
 	}
 	if i := tooDeep(data); i >= 0 {
-		return nil, d.fault(i, fmt.Sprintf("nested deeper than %d", maxDepth))
+		return nil, d.newError(i, fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
 	var err error
 	data = append(bytes.Clone(data), '\n') // the library wants an end after the last // comment
 	if d.tree, err = hujson.Parse(data); err != nil {
 		return nil, d.libraryError(err)
 	}
-	if err := d.unique(&d.tree); err != nil {
+	if err := d.checkUniqueKeys(&d.tree); err != nil {
 		return nil, err
 	}
 	plain := d.tree.Clone()
@@ -81,7 +81,7 @@ func (d *Document) At(pointer string) (line, col int) {
 	}
 }
 
-func (d *Document) fault(offset int, msg string) *Error {
+func (d *Document) newError(offset int, msg string) *Error {
 	line, col := value.LineCol(d.text, offset)
 	return &Error{Line: line, Col: col, Msg: msg}
 }
@@ -106,11 +106,11 @@ func (d *Document) libraryError(err error) *Error {
 	if below := errors.Unwrap(err); below != nil {
 		msg = below.Error()
 	}
-	return d.fault(offset, strings.Replace(msg, "unexpected EOF", "the text ends too early", 1))
+	return d.newError(offset, strings.Replace(msg, "unexpected EOF", "the text ends too early", 1))
 }
 
-// unique refuses objects that have a key twice.
-func (d *Document) unique(v *hujson.Value) *Error {
+// checkUniqueKeys refuses objects that have a key twice.
+func (d *Document) checkUniqueKeys(v *hujson.Value) *Error {
 	switch x := v.Value.(type) {
 	case *hujson.Object:
 		seen := make(map[string]bool, len(x.Members))
@@ -121,16 +121,16 @@ func (d *Document) unique(v *hujson.Value) *Error {
 				continue
 			}
 			if seen[name.String()] {
-				return d.fault(m.Name.StartOffset, fmt.Sprintf("the key %q stands twice", name.String()))
+				return d.newError(m.Name.StartOffset, fmt.Sprintf("the key %q stands twice", name.String()))
 			}
 			seen[name.String()] = true
-			if err := d.unique(&m.Value); err != nil {
+			if err := d.checkUniqueKeys(&m.Value); err != nil {
 				return err
 			}
 		}
 	case *hujson.Array:
 		for i := range x.Elements {
-			if err := d.unique(&x.Elements[i]); err != nil {
+			if err := d.checkUniqueKeys(&x.Elements[i]); err != nil {
 				return err
 			}
 		}
@@ -168,15 +168,15 @@ func tooDeep(data []byte) int {
 				}
 			}
 		case '/':
-			i += comment(data[i:])
+			i += commentLen(data[i:])
 		}
 	}
 	return -1
 }
 
-// comment is the length of the comment that text begins with, less one; 0 where
+// commentLen is the length of the comment that text begins with, less one; 0 where
 // it begins with none.
-func comment(text []byte) int {
+func commentLen(text []byte) int {
 	var end string
 	switch {
 	case bytes.HasPrefix(text, []byte("//")):

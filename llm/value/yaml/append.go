@@ -25,9 +25,9 @@ const maxPlainKey = 200
 func Append(b []byte, v value.Value) []byte {
 	w := writer{b: b}
 	if isCollection(v) {
-		w.collection(v, 0)
+		w.writeCollection(v, 0)
 	} else {
-		w.scalar(v, step)
+		w.writeScalar(v, step)
 		w.b = append(w.b, '\n')
 	}
 	return w.b
@@ -35,9 +35,9 @@ func Append(b []byte, v value.Value) []byte {
 
 type writer struct{ b []byte }
 
-func (w *writer) text(s string) { w.b = append(w.b, s...) }
+func (w *writer) writeText(s string) { w.b = append(w.b, s...) }
 
-func (w *writer) indent(n int) {
+func (w *writer) writeIndent(n int) {
 	for range n {
 		w.b = append(w.b, ' ')
 	}
@@ -46,63 +46,63 @@ func (w *writer) indent(n int) {
 // isCollection says whether v takes lines of its own.
 func isCollection(v value.Value) bool { return len(v.List()) > 0 || v.Map().Len() > 0 }
 
-// collection writes a list or an object that is not empty, every entry in column
+// writeCollection writes a list or an object that is not empty, every entry in column
 // indent; the first begins where the text ends.
-func (w *writer) collection(v value.Value, indent int) {
+func (w *writer) writeCollection(v value.Value, indent int) {
 	for i, item := range v.List() {
 		if i > 0 {
-			w.indent(indent)
+			w.writeIndent(indent)
 		}
-		w.text("-")
-		w.entry(item, indent, true)
+		w.writeText("-")
+		w.writeEntry(item, indent, true)
 	}
 	for i := range v.Map().Len() {
 		if i > 0 {
-			w.indent(indent)
+			w.writeIndent(indent)
 		}
 		key, member := v.Map().Entry(i)
 		if len(key) > maxPlainKey {
-			w.text("? ")
-			w.line(key)
-			w.text("\n")
-			w.indent(indent)
+			w.writeText("? ")
+			w.writeLine(key)
+			w.writeText("\n")
+			w.writeIndent(indent)
 		} else {
-			w.line(key)
+			w.writeLine(key)
 		}
-		w.text(":")
-		w.entry(member, indent, false)
+		w.writeText(":")
+		w.writeEntry(member, indent, false)
 	}
 }
 
-// entry writes what stands behind a dash or a colon in column indent.
-func (w *writer) entry(v value.Value, indent int, dash bool) {
+// writeEntry writes what stands behind a dash or a colon in column indent.
+func (w *writer) writeEntry(v value.Value, indent int, dash bool) {
 	switch {
 	case isCollection(v) && dash:
-		w.text(" ")
-		w.collection(v, indent+step)
+		w.writeText(" ")
+		w.writeCollection(v, indent+step)
 	case isCollection(v):
-		w.text("\n")
-		w.indent(indent + step)
-		w.collection(v, indent+step)
+		w.writeText("\n")
+		w.writeIndent(indent + step)
+		w.writeCollection(v, indent+step)
 	default:
-		w.text(" ")
-		w.scalar(v, indent+step)
-		w.text("\n")
+		w.writeText(" ")
+		w.writeScalar(v, indent+step)
+		w.writeText("\n")
 	}
 }
 
-// scalar writes what is no collection, the lines of a block in column indent.
-func (w *writer) scalar(v value.Value, indent int) {
+// writeScalar writes what is no collection, the lines of a block in column indent.
+func (w *writer) writeScalar(v value.Value, indent int) {
 	s, isString := v.Str()
 	switch {
 	case isString && fitsBlock(s):
-		w.block(s, indent)
+		w.writeBlock(s, indent)
 	case isString:
-		w.line(s)
+		w.writeLine(s)
 	case v.Kind() == value.Int || v.Kind() == value.Float:
 		// YAML takes a number beyond float64 for a string, unless it is told.
 		if f, _ := v.Float(); math.IsInf(f, 0) {
-			w.text("!!float ")
+			w.writeText("!!float ")
 		}
 		w.b = v.AppendJSON(w.b)
 	default:
@@ -116,39 +116,39 @@ func fitsBlock(s string) bool {
 		isPrintable(strings.ReplaceAll(s, "\n", ""))
 }
 
-// block writes a literal block. A block that begins with white space must say how
+// writeBlock writes a literal block. A block that begins with white space must say how
 // far it is indented.
-func (w *writer) block(s string, indent int) {
-	w.text("|")
+func (w *writer) writeBlock(s string, indent int) {
+	w.writeText("|")
 	if strings.ContainsRune(" \t\n", rune(s[0])) {
 		w.b = strconv.AppendInt(w.b, step, 10)
 	}
 	body := strings.TrimSuffix(s, "\n")
 	switch {
 	case body == s:
-		w.text("-")
+		w.writeText("-")
 	case strings.HasSuffix(body, "\n"):
-		w.text("+")
+		w.writeText("+")
 	}
 	for line := range strings.SplitSeq(body, "\n") {
-		w.text("\n")
+		w.writeText("\n")
 		if line != "" {
-			w.indent(indent)
-			w.text(line)
+			w.writeIndent(indent)
+			w.writeText(line)
 		}
 	}
 }
 
-// line writes s on one line: plain where that is safe, else in the quotes that
+// writeLine writes s on one line: plain where that is safe, else in the quotes that
 // need fewer escapes.
-func (w *writer) line(s string) {
+func (w *writer) writeLine(s string) {
 	switch {
 	case isPlain(s):
-		w.text(s)
+		w.writeText(s)
 	case isPrintable(s) && strings.ContainsAny(s, `"\`):
-		w.text("'")
-		w.text(strings.ReplaceAll(s, "'", "''"))
-		w.text("'")
+		w.writeText("'")
+		w.writeText(strings.ReplaceAll(s, "'", "''"))
+		w.writeText("'")
 	default:
 		w.doubleQuoted(s)
 	}
@@ -163,7 +163,7 @@ func (w *writer) doubleQuoted(s string) {
 		if isPrintableRune(r) {
 			w.b = append(w.b, quoted[:size]...)
 		} else {
-			w.text(`\u`)
+			w.writeText(`\u`)
 			hex := strconv.FormatInt(int64(r), 16)
 			w.b = append(append(w.b, bytes.Repeat([]byte("0"), 4-len(hex))...), hex...)
 		}

@@ -91,7 +91,7 @@ func Parse(src []byte) (*Node, error) {
 	}
 	root := doc.Content[0]
 	budget := maxNodes
-	if err := bound(root, 0, &budget); err != nil {
+	if err := checkSize(root, 0, &budget); err != nil {
 		return nil, err
 	}
 	return root, nil
@@ -103,7 +103,7 @@ func wrap(err error) *Error {
 	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
 }
 
-func bound(n *Node, depth int, budget *int) error {
+func checkSize(n *Node, depth int, budget *int) error {
 	if *budget--; *budget < 0 {
 		return &Error{n.Line, n.Column, fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", maxNodes)}
 	}
@@ -111,10 +111,10 @@ func bound(n *Node, depth int, budget *int) error {
 		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
 	}
 	if n.Kind == Alias {
-		return bound(n.Alias, depth+1, budget)
+		return checkSize(n.Alias, depth+1, budget)
 	}
 	for _, c := range n.Content {
-		if err := bound(c, depth+1, budget); err != nil {
+		if err := checkSize(c, depth+1, budget); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func Value(n *Node) (value.Value, error) {
 		}
 		return value.OfMap(m), nil
 	}
-	return scalar(n)
+	return scalarValue(n)
 }
 
 func unknownTag(n *Node) *Error {
@@ -179,7 +179,7 @@ func unknownTag(n *Node) *Error {
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
 
-func scalar(n *Node) (value.Value, error) {
+func scalarValue(n *Node) (value.Value, error) {
 	tag := n.ShortTag()
 	if n.Style&yaml.TaggedStyle == 0 && leadingZero.MatchString(n.Value) {
 		tag = "!!str"

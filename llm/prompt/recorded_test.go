@@ -10,11 +10,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestCompared renders templates whose results were recorded from Jinja2 3.1.6
+// TestRecorded renders templates whose results were recorded from Jinja2 3.1.6
 // (StrictUndefined, immutable sandbox, keep_trailing_newline, tojson as Hugging
 // Face has it). The first line has the values that all of them share.
-func TestCompared(t *testing.T) {
-	data, err := os.ReadFile("testdata/compared.jsonl")
+func TestRecorded(t *testing.T) {
+	data, err := os.ReadFile("testdata/recorded.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,18 +18,18 @@ func textFilters() map[string]*builtin {
 		"indent":    {params: []string{"width", "first", "blank"}, fn: filterIndent},
 		"truncate":  {params: []string{"length", "killwords", "end", "leeway"}, fn: filterTruncate},
 		"wordcount": {fn: filterWordcount},
-		"format":    {rest: true, fn: filterFormat},
+		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe":      {fn: func(m *machine, c *call) (val, error) { s, err := m.printed(c.in); return val{x: markup(s)}, err }},
+		"safe":      {fn: func(m *evaluator, c *call) (val, error) { s, err := m.printedText(c.in); return val{x: markup(s)}, err }},
 		"escape":    {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
-		"upper": upper, "lower": lower, "capitalize": capitalize, "title": titleWords,
+		"upper": toUpper, "lower": toLower, "capitalize": capitalizeText, "title": titleWords,
 	} {
-		t[name] = &builtin{fn: func(m *machine, c *call) (val, error) {
-			s, err := m.text(c.in)
+		t[name] = &builtin{fn: func(m *evaluator, c *call) (val, error) {
+			s, err := m.textOf(c.in)
 			if err == nil {
-				err = m.room(len(s))
+				err = m.checkTextSize(len(s))
 			}
 			return ofStr(f(s)), err
 		}}
@@ -37,13 +37,13 @@ func textFilters() map[string]*builtin {
 	return t
 }
 
-func filterEscape(m *machine, c *call) (val, error) {
+func filterEscape(m *evaluator, c *call) (val, error) {
 	if _, ok := c.in.x.(markup); ok {
 		return c.in, nil
 	}
-	s, err := m.text(c.in)
+	s, err := m.textOf(c.in)
 	if err == nil {
-		err = m.room(6 * len(s))
+		err = m.checkTextSize(6 * len(s))
 	}
 	return val{x: markup(escapeHTML(s))}, err
 }
@@ -62,61 +62,61 @@ func titleWords(s string) string {
 	}, s)
 }
 
-func filterTrim(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
+func filterTrim(m *evaluator, c *call) (val, error) {
+	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
 	}
-	return m.callMethod(ofStr(s), "strip", argv{pos: c.args})
+	return m.callMethod(ofStr(s), "strip", callArgs{pos: c.args})
 }
 
-func filterReplace(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
+func filterReplace(m *evaluator, c *call) (val, error) {
+	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
 	}
-	old, err := m.text(c.args[0])
+	old, err := m.textOf(c.args[0])
 	if err != nil {
 		return none, err
 	}
-	with, err := m.text(c.args[1])
+	with, err := m.textOf(c.args[1])
 	if err != nil {
 		return none, err
 	}
-	count, err := c.int(2, -1)
+	count, err := c.intArg(2, -1)
 	if err != nil {
 		return none, err
 	}
-	s, err = m.replace(s, old, with, count)
+	s, err = m.replaceText(s, old, with, count)
 	return ofStr(s), err
 }
 
-func filterIndent(m *machine, c *call) (val, error) {
+func filterIndent(m *evaluator, c *call) (val, error) {
 	pad := "    "
-	if s, ok := c.args[0].str(); ok {
+	if s, ok := c.args[0].asString(); ok {
 		pad = s
-	} else if c.given(0) {
-		n, err := c.width(0)
+	} else if c.hasArg(0) {
+		n, err := c.widthArg(0)
 		if err != nil {
 			return none, err
 		}
 		pad = strings.Repeat(" ", max(n, 0))
 	}
-	first, err := c.bool(1, false)
+	first, err := c.boolArg(1, false)
 	if err != nil {
 		return none, err
 	}
-	blank, err := c.bool(2, false)
+	blank, err := c.boolArg(2, false)
 	if err != nil {
 		return none, err
 	}
-	s, ok := c.in.str()
+	s, ok := c.in.asString()
 	if !ok {
 		return none, errorf(Type, "indent needs a string, not a '%s'", c.in.pyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s)
-	if err := m.room(len(s) + len(lines)*len(pad)); err != nil {
+	if err := m.checkTextSize(len(s) + len(lines)*len(pad)); err != nil {
 		return none, err
 	}
 	var b strings.Builder
@@ -132,20 +132,20 @@ func filterIndent(m *machine, c *call) (val, error) {
 	return ofStr(b.String()), nil
 }
 
-func filterTruncate(m *machine, c *call) (val, error) {
-	length, err := c.int(0, 255)
+func filterTruncate(m *evaluator, c *call) (val, error) {
+	length, err := c.intArg(0, 255)
 	if err != nil {
 		return none, err
 	}
-	kill, err := c.bool(1, false)
+	kill, err := c.boolArg(1, false)
 	if err != nil {
 		return none, err
 	}
-	end, err := c.str(2, "...")
+	end, err := c.stringArg(2, "...")
 	if err != nil {
 		return none, err
 	}
-	leeway, err := c.int(3, 5)
+	leeway, err := c.intArg(3, 5)
 	if err != nil {
 		return none, err
 	}
@@ -153,10 +153,10 @@ func filterTruncate(m *machine, c *call) (val, error) {
 	if length < tail || leeway < 0 {
 		return none, errorf(Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
-	if n, err := m.length(c.in); err != nil || n <= length+leeway {
+	if n, err := m.lengthOf(c.in); err != nil || n <= length+leeway {
 		return c.in, err
 	}
-	s, ok := c.in.str()
+	s, ok := c.in.asString()
 	if !ok {
 		return none, errorf(Type, "truncate needs a string, not a '%s'", c.in.pyType())
 	}
@@ -165,11 +165,11 @@ func filterTruncate(m *machine, c *call) (val, error) {
 	if i := strings.LastIndexByte(cut, ' '); !kill && i >= 0 {
 		cut = cut[:i]
 	}
-	return ofStr(cut + end), m.spend(len(runes) >> 8)
+	return ofStr(cut + end), m.countSteps(len(runes) >> 8)
 }
 
-func filterWordcount(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
+func filterWordcount(m *evaluator, c *call) (val, error) {
+	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
 	}
@@ -181,11 +181,11 @@ func filterWordcount(m *machine, c *call) (val, error) {
 		}
 		in = word
 	}
-	return ofInt(n), m.spend(len(s) >> 8)
+	return ofInt(n), m.countSteps(len(s) >> 8)
 }
 
-func filterFormat(m *machine, c *call) (val, error) {
-	s, err := m.text(c.in)
+func formatFilter(m *evaluator, c *call) (val, error) {
+	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
 	}
@@ -194,7 +194,7 @@ func filterFormat(m *machine, c *call) (val, error) {
 	}
 	args := val{x: tuple(c.argv.pos)}
 	if len(c.argv.kw) > 0 {
-		d, err := m.dictOf("format", argv{kw: c.argv.kw})
+		d, err := m.newDictFrom("format", callArgs{kw: c.argv.kw})
 		if err != nil {
 			return none, err
 		}
@@ -204,16 +204,16 @@ func filterFormat(m *machine, c *call) (val, error) {
 	return ofStr(s), err
 }
 
-func filterURLEncode(m *machine, c *call) (val, error) {
+func filterURLEncode(m *evaluator, c *call) (val, error) {
 	if c.in.isDict() || isSequence(c.in) {
 		e := errorf(Type, "urlencode needs a text, not a '%s'", c.in.pyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
 		return none, e
 	}
-	s, err := m.text(c.in)
+	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
 	}
 	s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
-	return ofStr(s), m.room(len(s))
+	return ofStr(s), m.checkTextSize(len(s))
 }

@@ -18,35 +18,35 @@ func Text(v value.Value) string {
 		return s
 	}
 	p := printer{max: math.MaxInt}
-	p.str(val{v: v})
+	p.addValue(val{v: v})
 	return string(p.b)
 }
 
 // escapeLast is the way out where the text that escape made is worked on.
 const escapeLast = "escape last, as in {{ text | upper | e }}"
 
-// text is Text of any value that a filter or an operator may work on: an undefined
+// textOf is Text of any value that a filter or an operator may work on: an undefined
 // one is an error, and so is the text that escape made.
-func (m *machine) text(v val) (string, error) {
+func (m *evaluator) textOf(v val) (string, error) {
 	if v.isMarkup() {
 		e := errorf(Type, "the text that escape makes can only be printed or joined")
 		e.Hint = escapeLast
 		return "", e
 	}
-	return m.printed(v)
+	return m.printedText(v)
 }
 
-// printed is the text that {{ }} prints for a value.
-func (m *machine) printed(v val) (string, error) {
-	if s, ok := v.str(); ok {
+// printedText is the text that {{ }} prints for a value.
+func (m *evaluator) printedText(v val) (string, error) {
+	if s, ok := v.asString(); ok {
 		return s, nil
 	}
 	p := printer{max: maxBytes}
-	p.str(v)
+	p.addValue(v)
 	if p.err != nil {
 		return "", p.err
 	}
-	return string(p.b), m.spend(len(p.b) >> 8)
+	return string(p.b), m.countSteps(len(p.b) >> 8)
 }
 
 // printer writes values as Python's str and repr do.
@@ -59,148 +59,148 @@ type printer struct {
 	err    error
 }
 
-func (p *printer) fail(err error) {
+func (p *printer) setError(err error) {
 	if p.err == nil {
 		p.err = err
 	}
 }
 
-func (p *printer) add(s string) {
+func (p *printer) addText(s string) {
 	if len(p.b)+len(s) > p.max {
-		p.fail(errorf(Limit, "a text of more than %d bytes", p.max))
+		p.setError(errorf(Limit, "a text of more than %d bytes", p.max))
 		return
 	}
 	p.b = append(p.b, s...)
 }
 
-func (p *printer) str(v val) {
+func (p *printer) addValue(v val) {
 	if s, ok := v.x.(markup); ok {
-		p.add(string(s))
+		p.addText(string(s))
 		return
 	}
-	p.repr(v)
+	p.addRepr(v)
 }
 
-func (p *printer) repr(v val) {
+func (p *printer) addRepr(v val) {
 	if p.err != nil {
 		return
 	}
 	if p.depth++; p.depth > maxValue {
-		p.fail(tooDeep())
+		p.setError(valueTooDeep())
 	}
 	defer func() { p.depth-- }()
 	switch x := v.x.(type) {
 	case nil:
-		p.plain(v.v)
-	case *undefined:
+		p.addJSON(v.v)
+	case *undefinedValue:
 		if !x.soft || p.depth > 1 {
-			p.fail(x.err())
+			p.setError(x.toError())
 		}
 	case tuple:
 		tail := ")"
 		if len(x) == 1 {
 			tail = ",)"
 		}
-		p.seq("(", elems{other: x}, tail)
+		p.addSequence("(", elements{other: x}, tail)
 	case *groupTuple:
-		p.seq("(", elems{other: x.pair()}, ")")
-	case *xlist:
-		p.seq("[", elems{other: x.items}, "]")
-	case *xdict:
-		p.dict(v)
+		p.addSequence("(", elements{other: x.asPair()}, ")")
+	case *pyList:
+		p.addSequence("[", elements{other: x.items}, "]")
+	case *pyDict:
+		p.addDict(v)
 	case markup:
-		p.add("Markup(")
-		p.quote(string(x))
-		p.add(")")
-	case special:
-		p.add(floatText(float64(x)))
+		p.addText("Markup(")
+		p.addQuoted(string(x))
+		p.addText(")")
+	case nonFinite:
+		p.addText(floatText(float64(x)))
 	case *rangeOf:
-		p.add("range(" + strconv.FormatInt(x.start, 10) + ", " + strconv.FormatInt(x.stop, 10))
+		p.addText("range(" + strconv.FormatInt(x.start, 10) + ", " + strconv.FormatInt(x.stop, 10))
 		if x.step != 1 {
-			p.add(", " + strconv.FormatInt(x.step, 10))
+			p.addText(", " + strconv.FormatInt(x.step, 10))
 		}
-		p.add(")")
-	case *view:
-		p.view(x)
+		p.addText(")")
+	case *dictView:
+		p.addView(x)
 	case *namespace:
 		d := newDict(len(x.names))
 		for i, name := range x.names {
-			_ = d.set(ofStr(name), x.vals[i]) // strings can be keys
+			_ = d.setItem(ofStr(name), x.vals[i]) // strings can be keys
 		}
-		p.add("<Namespace ")
-		p.dict(val{x: d})
-		p.add(">")
+		p.addText("<Namespace ")
+		p.addDict(val{x: d})
+		p.addText(">")
 	default:
-		p.fail(misused(v, "a %s cannot be printed", v.pyType()))
+		p.setError(wrongTypeError(v, "a %s cannot be printed", v.pyType()))
 	}
 }
 
-func (p *printer) view(x *view) {
-	p.add(x.pyType() + "(")
-	p.seq("[", elems{other: x.items()}, "]")
-	p.add(")")
+func (p *printer) addView(x *dictView) {
+	p.addText(x.pyType() + "(")
+	p.addSequence("[", elements{other: x.allItems()}, "]")
+	p.addText(")")
 }
 
-func (p *printer) plain(v value.Value) {
+func (p *printer) addJSON(v value.Value) {
 	switch v.Kind() {
 	case value.Null:
-		p.add("None")
+		p.addText("None")
 	case value.Bool:
 		if b, _ := v.Bool(); b {
-			p.add("True")
+			p.addText("True")
 		} else {
-			p.add("False")
+			p.addText("False")
 		}
 	case value.Int:
 		if i, ok := v.Int(); ok {
 			p.b = strconv.AppendInt(p.b, i, 10)
 			return
 		}
-		p.add(v.JSON())
+		p.addText(v.JSON())
 	case value.Float:
 		f, _ := v.Float()
-		p.add(floatText(f))
+		p.addText(floatText(f))
 	case value.String:
 		s, _ := v.Str()
-		p.quote(s)
+		p.addQuoted(s)
 	case value.List:
-		p.seq("[", elems{plain: v.List()}, "]")
+		p.addSequence("[", elements{plain: v.List()}, "]")
 	case value.Object:
-		p.dict(val{v: v})
+		p.addDict(val{v: v})
 	}
 }
 
-func (p *printer) seq(open string, e elems, tail string) {
-	p.add(open)
+func (p *printer) addSequence(open string, e elements, tail string) {
+	p.addText(open)
 	for i := range e.len() {
 		if i > 0 {
-			p.add(", ")
+			p.addText(", ")
 		}
-		if p.repr(e.at(i)); p.err != nil {
+		if p.addRepr(e.at(i)); p.err != nil {
 			return
 		}
 	}
-	p.add(tail)
+	p.addText(tail)
 }
 
-func (p *printer) dict(v val) {
-	p.add("{")
-	for i, at := range p.order(v) {
+func (p *printer) addDict(v val) {
+	p.addText("{")
+	for i, at := range p.memberOrder(v) {
 		if i > 0 {
-			p.add(", ")
+			p.addText(", ")
 		}
 		k, x := dictAt(v, at)
-		p.repr(k)
-		p.add(": ")
-		if p.repr(x); p.err != nil {
+		p.addRepr(k)
+		p.addText(": ")
+		if p.addRepr(x); p.err != nil {
 			return
 		}
 	}
-	p.add("}")
+	p.addText("}")
 }
 
-// order is the positions of a dict's members as they are to be written.
-func (p *printer) order(v val) []int {
+// memberOrder is the positions of a dict's members as they are to be written.
+func (p *printer) memberOrder(v val) []int {
 	at := make([]int, dictLen(v))
 	for i := range at {
 		at[i] = i
@@ -209,18 +209,18 @@ func (p *printer) order(v val) []int {
 		slices.SortStableFunc(at, func(a, b int) int {
 			x, _ := dictAt(v, a)
 			y, _ := dictAt(v, b)
-			s, _ := x.str()
-			t, _ := y.str()
+			s, _ := x.asString()
+			t, _ := y.asString()
 			return strings.Compare(s, t)
 		})
 	}
 	return at
 }
 
-// quote writes a string literal: single quotes unless only they are inside.
-func (p *printer) quote(s string) {
+// addQuoted writes a string literal: single quotes unless only they are inside.
+func (p *printer) addQuoted(s string) {
 	if len(p.b)+len(s) > p.max {
-		p.add(s) // fails
+		p.addText(s) // fails
 		return
 	}
 	q := byte('\'')

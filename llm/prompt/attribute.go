@@ -21,10 +21,10 @@ var dictMethods = map[string]bool{
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }
 
-func refused(o val, name string) val {
-	return val{x: &undefined{
+func refuseAttribute(o val, name string) val {
+	return val{x: &undefinedValue{
 		class: Security, name: name,
-		msg: "access to attribute " + quoted(name) + " of a '" + o.pyType() + "' is refused",
+		msg: "access to attribute " + quoteText(name) + " of a '" + o.pyType() + "' is refused",
 	}}
 }
 
@@ -34,15 +34,15 @@ func isInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
-// getattr is a Python attribute: a method, or a member of one of the objects
+// getAttribute is a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func (m *machine) getattr(o val, name string) (val, bool, error) {
+func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
 	if isInternal(name) {
-		return refused(o, name), true, nil
+		return refuseAttribute(o, name), true, nil
 	}
 	switch x := o.x.(type) {
 	case *loopState:
-		return x.attr(m, name)
+		return x.loopMember(m, name)
 	case *namespace:
 		if i := slices.Index(x.names, name); i >= 0 {
 			return x.vals[i], true, nil
@@ -69,16 +69,16 @@ func (m *machine) getattr(o val, name string) (val, bool, error) {
 		kind = "list"
 	}
 	if owners := mutators[name]; kind != "" && owners != "" && slices.Contains(strings.Fields(owners), kind) {
-		return refused(o, name), true, nil
+		return refuseAttribute(o, name), true, nil
 	}
 	if hasMethod(o, name) {
-		return ofFunc(name, func(m *machine, a argv) (val, error) { return m.callMethod(o, name, a) }), true, nil
+		return ofFunc(name, func(m *evaluator, a callArgs) (val, error) { return m.callMethod(o, name, a) }), true, nil
 	}
 	return none, false, nil
 }
 
-// getitem is a Python subscript; ok is false where there is no such item.
-func getitem(o, key val) (v val, ok bool, err error) {
+// getItem is a Python subscript; ok is false where there is no such item.
+func getItem(o, key val) (v val, ok bool, err error) {
 	if o.isDict() {
 		return dictGet(o, key)
 	}
@@ -96,7 +96,7 @@ func getitem(o, key val) (v val, ok bool, err error) {
 		}
 		return i >= 0 && i < int64(length)
 	}
-	if s, isStr := o.str(); isStr {
+	if s, isStr := o.asString(); isStr {
 		if !index(utf8.RuneCountInString(s)) {
 			return none, false, nil
 		}
@@ -113,7 +113,7 @@ func getitem(o, key val) (v val, ok bool, err error) {
 		if list := o.v.List(); index(len(list)) {
 			return val{v: list[i]}, true, nil
 		}
-	case *xlist:
+	case *pyList:
 		if index(len(x.items)) {
 			return x.items[i], true, nil
 		}
@@ -130,7 +130,7 @@ func getitem(o, key val) (v val, ok bool, err error) {
 }
 
 func sliceBound(v val) (int, error) {
-	if err := v.use(); err != nil {
+	if err := v.checkDefined(); err != nil {
 		return 0, err
 	}
 	n, ok := toNum(v)
@@ -143,12 +143,12 @@ func sliceBound(v val) (int, error) {
 	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil
 }
 
-// slice is o[start:stop:step] of a list, tuple, range or string.
-func (m *machine) slice(o val, start, stop, step *int) (val, error) {
-	if err := o.use(); err != nil {
+// sliceOf is o[start:stop:step] of a list, tuple, range or string.
+func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
+	if err := o.checkDefined(); err != nil {
 		return none, err
 	}
-	s, isStr := o.str()
+	s, isStr := o.asString()
 	_, isTuple := o.x.(tuple)
 	if !isStr && !isTuple && !o.isList() {
 		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
@@ -156,7 +156,7 @@ func (m *machine) slice(o val, start, stop, step *int) (val, error) {
 	if isStr && step == nil && start != nil && stop == nil && *start >= 0 && *start < len(s) && isASCII(s) {
 		return ofStr(s[*start:]), nil
 	}
-	items, err := m.items(o)
+	items, err := m.itemsOf(o)
 	if err != nil {
 		return none, err
 	}
@@ -176,7 +176,7 @@ func (m *machine) slice(o val, start, stop, step *int) (val, error) {
 	}
 	var b strings.Builder
 	for _, c := range out {
-		part, _ := c.str()
+		part, _ := c.asString()
 		b.WriteString(part)
 	}
 	return ofStr(b.String()), nil

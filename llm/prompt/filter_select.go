@@ -7,15 +7,15 @@ import (
 
 // itemsIfAny is the items of a true value: to map and select, None is as empty
 // as an empty list.
-func (m *machine) itemsIfAny(v val) ([]val, error) {
-	if any, err := truthy(v); err != nil || !any {
+func (m *evaluator) itemsIfAny(v val) ([]val, error) {
+	if any, err := isTruthy(v); err != nil || !any {
 		return nil, err
 	}
-	return m.items(v)
+	return m.itemsOf(v)
 }
 
-// named takes an argument out of those by name.
-func (a *argv) named(name string) val {
+// takeNamed takes an argument out of those by name.
+func (a *callArgs) takeNamed(name string) val {
 	for i, kw := range a.kw {
 		if kw.name == name {
 			a.kw = slices.Delete(slices.Clone(a.kw), i, i+1)
@@ -26,15 +26,15 @@ func (a *argv) named(name string) val {
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func (a *argv) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
-	name, ok := a.pos[0].str()
+func (a *callArgs) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
+	name, ok := a.pos[0].asString()
 	if !ok {
 		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", what, a.pos[0].pyType())
 	}
 	a.pos = a.pos[1:]
 	def := table[name]
 	if def == nil {
-		e := errorf(Other, "there is no %s named %s", what, quoted(name))
+		e := errorf(Other, "there is no %s named %s", what, quoteText(name))
 		e.Hint = didYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy
@@ -53,28 +53,28 @@ func sortedKeys[T any](table map[string]T) []string {
 	return names
 }
 
-func filterMap(m *machine, c *call) (val, error) {
+func filterMap(m *evaluator, c *call) (val, error) {
 	a := c.argv
 	var each func(val) (val, error)
 	if len(a.pos) == 0 {
-		attribute, fallback := a.named("attribute"), a.named("default")
+		attribute, fallback := a.takeNamed("attribute"), a.takeNamed("default")
 		if len(a.kw) > 0 || attribute.isAbsent() {
 			return none, errorf(Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
-		g, err := m.getter(attribute, fallback)
+		g, err := m.newGetter(attribute, fallback)
 		if err != nil {
 			return none, err
 		}
-		each = func(item val) (val, error) { return g.get(m, item) }
+		each = func(item val) (val, error) { return g.memberOf(m, item) }
 	} else {
 		name, def, err := a.builtinArg("filter", filterTable())
 		if err != nil {
 			return none, err
 		}
-		each = func(item val) (val, error) { return def.apply(m, name, item, a) }
+		each = func(item val) (val, error) { return def.applyTo(m, name, item, a) }
 	}
 	in := c.in
-	return lazily("map", func() ([]val, error) {
+	return newGenerator("map", func() ([]val, error) {
 		items, err := m.itemsIfAny(in)
 		if err != nil {
 			return nil, err
@@ -89,9 +89,9 @@ func filterMap(m *machine, c *call) (val, error) {
 	})
 }
 
-// choose is select, reject, selectattr and rejectattr.
-func choose(keep, byAttr bool) func(m *machine, c *call) (val, error) {
-	return func(m *machine, c *call) (val, error) {
+// selectFilter is select, reject, selectattr and rejectattr.
+func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
+	return func(m *evaluator, c *call) (val, error) {
 		a := c.argv
 		var g *getter
 		if byAttr {
@@ -99,34 +99,34 @@ func choose(keep, byAttr bool) func(m *machine, c *call) (val, error) {
 				return none, errorf(Type, "the name of an attribute is missing")
 			}
 			var err error
-			if g, err = m.getter(a.pos[0], missing); err != nil {
+			if g, err = m.newGetter(a.pos[0], missing); err != nil {
 				return none, err
 			}
 			a.pos = a.pos[1:]
 		}
-		test := truthy
+		test := isTruthy
 		if len(a.pos) > 0 {
 			name, def, err := a.builtinArg("test", testTable())
 			if err != nil {
 				return none, err
 			}
 			test = func(v val) (bool, error) {
-				r, err := def.apply(m, name, v, a)
+				r, err := def.applyTo(m, name, v, a)
 				if err != nil {
 					return false, err
 				}
-				return truthy(r)
+				return isTruthy(r)
 			}
 		}
 		in := c.in
-		return lazily("select", func() ([]val, error) {
+		return newGenerator("select", func() ([]val, error) {
 			items, err := m.itemsIfAny(in)
 			if err != nil {
 				return nil, err
 			}
 			var out []val
 			for _, item := range items {
-				v, err := g.get(m, item)
+				v, err := g.memberOf(m, item)
 				if err != nil {
 					return nil, err
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// machine is the state of one evaluation or rendering.
-type machine struct {
+// evaluator is the state of one evaluation or rendering.
+type evaluator struct {
 	ctx   context.Context
 	scope Scope
 	frame *frame
@@ -47,7 +47,7 @@ type frame struct {
 	kept   bool // a macro sees it
 }
 
-func (f *frame) set(name string, v val) error {
+func (f *frame) setVar(name string, v val) error {
 	for i := range f.vars {
 		if f.vars[i].name == name {
 			f.vars[i].v = v
@@ -61,10 +61,10 @@ func (f *frame) set(name string, v val) error {
 	return nil
 }
 
-var machines = sync.Pool{New: func() any { return new(machine) }}
+var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
 
-func newMachine(ctx context.Context, scope Scope, slots int) *machine {
-	m := machines.Get().(*machine)
+func newEvaluator(ctx context.Context, scope Scope, slots int) *evaluator {
+	m := evaluators.Get().(*evaluator)
 	m.ctx, m.scope = ctx, scope
 	if cap(m.slots) < slots {
 		m.slots = make([]slot, slots)
@@ -76,21 +76,21 @@ func newMachine(ctx context.Context, scope Scope, slots int) *machine {
 // maxKept is the size up to which the buffer of a machine is used again.
 const maxKept = 64 << 10
 
-func (m *machine) free() {
+func (m *evaluator) release() {
 	clear(m.slots)
 	out := m.out[:0]
 	if cap(out) > maxKept {
 		out = nil
 	}
-	*m = machine{slots: m.slots[:0], out: out}
-	machines.Put(m)
+	*m = evaluator{slots: m.slots[:0], out: out}
+	evaluators.Put(m)
 }
 
-// outer is the value of a name that the template does not define itself.
-func (m *machine) outer(n *nameNode) (val, error) {
+// lookupOuter is the value of a name that the template does not define itself.
+func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	s := &m.slots[n.slot]
 	if s.seen {
-		if u := s.v.undef(); u != nil {
+		if u := s.v.asUndefined(); u != nil {
 			c := *u
 			c.off = n.pos()
 			return val{x: &c}, nil
@@ -99,47 +99,47 @@ func (m *machine) outer(n *nameNode) (val, error) {
 	}
 	v, ok, err := m.scope.Lookup(n.name)
 	if err != nil {
-		return none, at(err, n.pos())
+		return none, withPosition(err, n.pos())
 	}
 	s.seen, s.v = true, val{v: v}
 	if !ok {
-		if g, ok := global(n.name); ok {
+		if g, ok := findGlobal(n.name); ok {
 			s.v = g
 			return g, nil
 		}
-		f, ok := m.scope.(Forgiving)
-		s.v = val{x: &undefined{
-			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.Absent(n.name),
+		f, ok := m.scope.(LenientScope)
+		s.v = val{x: &undefinedValue{
+			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.IsAbsent(n.name),
 			hint: unsupported["function"][n.name],
 		}}
 	}
 	return s.v, nil
 }
 
-// export turns a value into JSON data for the world outside: tuples and what
+// exportValue turns a value into JSON data for the world outside: tuples and what
 // can be walked become lists, keys become strings.
-func (m *machine) export(v val) (value.Value, error) { return m.exportNested(v, 0) }
+func (m *evaluator) exportValue(v val) (value.Value, error) { return m.exportNested(v, 0) }
 
-func (m *machine) exportNested(v val, depth int) (value.Value, error) {
+func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 	if depth > maxNesting {
 		return value.Value{}, errorf(Limit, "a value nested deeper than %d", maxNesting)
 	}
-	if err := m.spend(1); err != nil {
+	if err := m.countSteps(1); err != nil {
 		return value.Value{}, err
 	}
 	switch x := v.x.(type) {
 	case nil:
 		return v.v, nil
-	case *undefined:
+	case *undefinedValue:
 		if x.soft {
 			return value.Value{}, nil
 		}
-		return value.Value{}, x.err()
+		return value.Value{}, x.toError()
 	case markup:
 		return value.OfString(string(x)), nil
-	case special:
+	case nonFinite:
 		return value.Value{}, errorf(Other, "%s has no form outside of a template", floatText(float64(x)))
-	case *xdict:
+	case *pyDict:
 		out := value.NewMap(len(x.keys))
 		for i, k := range x.keys {
 			key, err := keyText(k)
@@ -153,8 +153,8 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 			out.Set(key, member)
 		}
 		return value.OfMap(out), nil
-	case tuple, *xlist, *rangeOf, *view, *gen, *groupTuple:
-		items, err := m.items(v)
+	case tuple, *pyList, *rangeOf, *dictView, *generator, *groupTuple:
+		items, err := m.itemsOf(v)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -166,12 +166,12 @@ func (m *machine) exportNested(v val, depth int) (value.Value, error) {
 		}
 		return value.OfList(list...), nil
 	}
-	return value.Value{}, misused(v, "a '%s' has no form outside of a template", v.pyType())
+	return value.Value{}, wrongTypeError(v, "a '%s' has no form outside of a template", v.pyType())
 }
 
 // keyText is the JSON form of a dict's key, as Python's json module writes it.
 func keyText(k val) (string, error) {
-	if s, ok := k.str(); ok {
+	if s, ok := k.asString(); ok {
 		return s, nil
 	}
 	if k.isNone() {

@@ -19,16 +19,16 @@ func listFilters() map[string]*builtin {
 		"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, fn: filterSort},
 		"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, fn: filterDictSort},
 		"unique":     {params: order, fn: filterUnique},
-		"min":        {params: order, fn: func(m *machine, c *call) (val, error) { return m.extreme(c, -1) }},
-		"max":        {params: order, fn: func(m *machine, c *call) (val, error) { return m.extreme(c, 1) }},
+		"min":        {params: order, fn: func(m *evaluator, c *call) (val, error) { return m.findExtreme(c, -1) }},
+		"max":        {params: order, fn: func(m *evaluator, c *call) (val, error) { return m.findExtreme(c, 1) }},
 		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
 		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
 		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
 		"map":        {rest: true, fn: filterMap},
-		"select":     {rest: true, fn: choose(true, false)},
-		"reject":     {rest: true, fn: choose(false, false)},
-		"selectattr": {rest: true, fn: choose(true, true)},
-		"rejectattr": {rest: true, fn: choose(false, true)},
+		"select":     {rest: true, fn: selectFilter(true, false)},
+		"reject":     {rest: true, fn: selectFilter(false, false)},
+		"selectattr": {rest: true, fn: selectFilter(true, true)},
+		"rejectattr": {rest: true, fn: selectFilter(false, true)},
 	}
 	return t
 }
@@ -38,26 +38,26 @@ type groupTuple struct{ key, list val }
 
 func (*groupTuple) pyType() string { return "tuple" }
 
-func (g *groupTuple) pair() []val { return []val{g.key, g.list} }
+func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
 
-// lazily is the result of a filter that Python computes when it is walked.
-func lazily(name string, run func() ([]val, error)) (val, error) {
-	return val{x: &gen{name: name, run: run}}, nil
+// newGenerator is the result of a filter that Python computes when it is walked.
+func newGenerator(name string, run func() ([]val, error)) (val, error) {
+	return val{x: &generator{name: name, run: run}}, nil
 }
 
-func (m *machine) emptyUndefined(what string) val {
-	return val{x: &undefined{class: Undefined, msg: "there is no " + what + " element: the list is empty", off: m.here}}
+func (m *evaluator) noElement(what string) val {
+	return val{x: &undefinedValue{class: Undefined, msg: "there is no " + what + " element: the list is empty", off: m.here}}
 }
 
-func filterFirst(m *machine, c *call) (val, error) {
-	if e := m.elements(c.in); e.len() > 0 {
+func filterFirst(m *evaluator, c *call) (val, error) {
+	if e := m.listElements(c.in); e.len() > 0 {
 		return e.at(0), nil
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil || len(items) > 0 {
 		return firstOf(items), err
 	}
-	return m.emptyUndefined("first"), nil
+	return m.noElement("first"), nil
 }
 
 func firstOf(items []val) val {
@@ -67,51 +67,51 @@ func firstOf(items []val) val {
 	return items[0]
 }
 
-func filterLast(m *machine, c *call) (val, error) {
-	if _, ok := c.in.x.(*gen); ok {
+func filterLast(m *evaluator, c *call) (val, error) {
+	if _, ok := c.in.x.(*generator); ok {
 		return none, errorf(Type, "'generator' is not reversible")
 	}
-	if e := m.elements(c.in); e.len() > 0 {
+	if e := m.listElements(c.in); e.len() > 0 {
 		return e.at(e.len() - 1), nil
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil || len(items) == 0 {
-		return m.emptyUndefined("last"), err
+		return m.noElement("last"), err
 	}
 	return items[len(items)-1], nil
 }
 
-func filterList(m *machine, c *call) (val, error) {
+func filterList(m *evaluator, c *call) (val, error) {
 	if c.in.isList() {
 		return c.in, nil
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	return ofList(items), err
 }
 
-func filterReverse(m *machine, c *call) (val, error) {
-	items, err := m.items(c.in)
+func filterReverse(m *evaluator, c *call) (val, error) {
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
 	items = slices.Clone(items)
 	slices.Reverse(items)
-	if _, ok := c.in.str(); ok {
-		s, err := m.join("", items, true)
+	if _, ok := c.in.asString(); ok {
+		s, err := m.joinTexts("", items, true)
 		return ofStr(s), err
 	}
-	return lazily("reverse", func() ([]val, error) { return items, nil })
+	return newGenerator("reverse", func() ([]val, error) { return items, nil })
 }
 
-func filterItems(m *machine, c *call) (val, error) {
-	if u := c.in.undef(); u != nil && u.class == Undefined {
-		return lazily("items", func() ([]val, error) { return nil, nil })
+func filterItems(m *evaluator, c *call) (val, error) {
+	if u := c.in.asUndefined(); u != nil && u.class == Undefined {
+		return newGenerator("items", func() ([]val, error) { return nil, nil })
 	}
 	if !c.in.isDict() {
 		return none, errorf(Type, "items needs a dict, not a '%s'", c.in.pyType())
 	}
 	in := c.in
-	return lazily("items", func() ([]val, error) { return m.viewItems(&view{of: in, kind: 'i'}) })
+	return newGenerator("items", func() ([]val, error) { return m.viewItems(&dictView{of: in, kind: 'i'}) })
 }
 
 // getter is the attribute= of a filter: a.b.0, or a number.
@@ -121,12 +121,12 @@ type getter struct {
 	fallback val
 }
 
-func (m *machine) getter(attribute, fallback val) (*getter, error) {
+func (m *evaluator) newGetter(attribute, fallback val) (*getter, error) {
 	if attribute.isAbsent() || attribute.isNone() {
 		return nil, nil
 	}
 	g := &getter{fallback: fallback}
-	s, ok := attribute.str()
+	s, ok := attribute.asString()
 	if !ok {
 		if _, err := asInt(attribute); err != nil {
 			return nil, err
@@ -145,18 +145,18 @@ func (m *machine) getter(attribute, fallback val) (*getter, error) {
 	return g, nil
 }
 
-func (g *getter) get(m *machine, item val) (val, error) {
+func (g *getter) memberOf(m *evaluator, item val) (val, error) {
 	if g == nil {
 		return item, nil
 	}
 	for _, part := range g.parts {
-		if err := item.use(); err != nil {
+		if err := item.checkDefined(); err != nil {
 			return none, err
 		}
-		v, ok, err := getitem(item, part)
+		v, ok, err := getItem(item, part)
 		if err == nil && !ok {
-			if s, isStr := part.str(); isStr {
-				v, ok, err = m.getattr(item, s)
+			if s, isStr := part.asString(); isStr {
+				v, ok, err = m.getAttribute(item, s)
 			}
 		}
 		if err != nil {
@@ -173,77 +173,77 @@ func (g *getter) get(m *machine, item val) (val, error) {
 	return item, nil
 }
 
-// folded makes strings compare without case.
-func folded(v val, sensitive bool) val {
-	if s, ok := v.str(); ok && !sensitive {
+// foldCase makes strings compare without case.
+func foldCase(v val, sensitive bool) val {
+	if s, ok := v.asString(); ok && !sensitive {
 		return ofStr(strings.ToLower(s))
 	}
 	return v
 }
 
-func filterJoin(m *machine, c *call) (val, error) {
+func filterJoin(m *evaluator, c *call) (val, error) {
 	sep := ""
-	if c.given(0) {
+	if c.hasArg(0) {
 		var err error
-		if sep, err = m.text(c.args[0]); err != nil {
+		if sep, err = m.textOf(c.args[0]); err != nil {
 			return none, err
 		}
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
-	g, err := m.getter(c.args[1], missing)
+	g, err := m.newGetter(c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
 	if g != nil {
 		items = slices.Clone(items)
 		for i := range items {
-			if items[i], err = g.get(m, items[i]); err != nil {
+			if items[i], err = g.memberOf(m, items[i]); err != nil {
 				return none, err
 			}
 		}
 	}
-	s, err := m.join(sep, items, false)
+	s, err := m.joinTexts(sep, items, false)
 	return ofStr(s), err
 }
 
-func filterSum(m *machine, c *call) (val, error) {
-	g, err := m.getter(c.args[0], missing)
+func filterSum(m *evaluator, c *call) (val, error) {
+	g, err := m.newGetter(c.args[0], missing)
 	if err != nil {
 		return none, err
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
 	total := ofInt(0)
-	if c.given(1) {
+	if c.hasArg(1) {
 		total = c.args[1]
 	}
-	if _, ok := total.str(); ok {
+	if _, ok := total.asString(); ok {
 		return none, errorf(Type, "sum cannot add strings: use join")
 	}
 	for _, item := range items {
-		if item, err = g.get(m, item); err != nil {
+		if item, err = g.memberOf(m, item); err != nil {
 			return none, err
 		}
-		if total, err = m.binary("+", total, item); err != nil {
+		if total, err = m.applyOperator("+", total, item); err != nil {
 			return none, err
 		}
 	}
 	return total, nil
 }
 
-func filterBatch(m *machine, c *call) (val, error) {
-	size, err := c.int(0, 0)
+func filterBatch(m *evaluator, c *call) (val, error) {
+	size, err := c.intArg(0, 0)
 	if err != nil {
 		return none, err
 	}
 	in, fill := c.in, c.args[1]
-	return lazily("batch", func() ([]val, error) {
-		items, err := m.items(in)
+	return newGenerator("batch", func() ([]val, error) {
+		items, err := m.itemsOf(in)
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +259,7 @@ func filterBatch(m *machine, c *call) (val, error) {
 			return out, nil
 		}
 		if !fill.isAbsent() && !fill.isNone() && len(row) < size {
-			if err := m.roomItems(size); err != nil {
+			if err := m.checkListSize(size); err != nil {
 				return nil, err
 			}
 			for len(row) < size {
@@ -270,21 +270,21 @@ func filterBatch(m *machine, c *call) (val, error) {
 	})
 }
 
-func filterSlice(m *machine, c *call) (val, error) {
-	n, err := c.int(0, 0)
+func filterSlice(m *evaluator, c *call) (val, error) {
+	n, err := c.intArg(0, 0)
 	if err != nil {
 		return none, err
 	}
 	in, fill := c.in, c.args[1]
-	return lazily("slice", func() ([]val, error) {
-		items, err := m.items(in)
+	return newGenerator("slice", func() ([]val, error) {
+		items, err := m.itemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
 			return nil, errorf(ZeroDivision, "slice needs at least one slice")
 		}
-		if err := m.roomItems(max(n, 0)); err != nil {
+		if err := m.checkListSize(max(n, 0)); err != nil {
 			return nil, err
 		}
 		var out []val

@@ -45,16 +45,16 @@ const (
 	tagEnd      = "__end"
 )
 
-// register adds the tags to pongo2's registry, which is global and unlocked: it
+// registerTags adds the tags to pongo2's registry, which is global and unlocked: it
 // must happen once, and before anything is parsed.
-var register = sync.OnceValue(func() error {
+var registerTags = sync.OnceValue(func() error {
 	tags := map[string]pongo2.TagParser{
 		tagRoot: parseRoot,
-		tagOut:  parseLeaf(func(m *machine, n int) error { return m.prog.runs[n].exec(m) }),
-		tagSet:  parseLeaf(func(m *machine, n int) error { return m.prog.stmts[n].exec(m, nil) }),
+		tagOut:  parseSimpleTag(func(m *evaluator, n int) error { return m.prog.runs[n].writeSegments(m) }),
+		tagSet:  parseSimpleTag(func(m *evaluator, n int) error { return m.prog.stmts[n].exec(m, nil) }),
 	}
 	for name, ends := range blockTags {
-		tags[name] = parseBlock(ends)
+		tags[name] = parseBlockTag(ends)
 	}
 	var errs []error
 	for name, parse := range tags {
@@ -72,9 +72,9 @@ func (noFiles) Get(path string) (io.Reader, error) {
 	return nil, fmt.Errorf("templates read no files: %s", path)
 }
 
-// structure has pongo2 parse the tree of statements.
-func structure(tree string) (*pongo2.Template, error) {
-	if err := register(); err != nil {
+// parseTree has pongo2 parse the tree of statements.
+func parseTree(tree string) (*pongo2.Template, error) {
+	if err := registerTags(); err != nil {
 		return nil, err
 	}
 	// A set of its own per template: FromString writes to the set.
@@ -85,11 +85,11 @@ func structure(tree string) (*pongo2.Template, error) {
 // machineKey is where pongo2's context holds the machine.
 const machineKey = "machine"
 
-// failed tells pongo2 to stop; the error itself is in the machine.
-var failed = &pongo2.Error{Sender: "prompt", OrigError: errors.New("the template failed")}
+// errStopped tells pongo2 to stop; the error itself is in the machine.
+var errStopped = &pongo2.Error{Sender: "prompt", OrigError: errors.New("the template failed")}
 
-// run executes a structure.
-func (m *machine) run(t *pongo2.Template) error {
+// runTree executes a structure.
+func (m *evaluator) runTree(t *pongo2.Template) error {
 	err := t.ExecuteWriterUnbuffered(pongo2.Context{machineKey: m}, io.Discard)
 	if m.err != nil {
 		return m.err
@@ -108,7 +108,7 @@ func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.IN
 
 // Execute runs the template.
 func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
-	m, ok := ctx.Public[machineKey].(*machine)
+	m, ok := ctx.Public[machineKey].(*evaluator)
 	if !ok {
 		return ctx.Error("no machine", nil)
 	}
@@ -117,22 +117,22 @@ func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter)
 }
 
 // WriteString makes the machine a writer for pongo2, which has nothing to write.
-func (m *machine) WriteString(s string) (int, error) { return len(s), m.write(s) }
+func (m *evaluator) WriteString(s string) (int, error) { return len(s), m.writeText(s) }
 
-func (m *machine) Write(b []byte) (int, error) { return m.WriteString(string(b)) }
+func (m *evaluator) Write(b []byte) (int, error) { return m.WriteString(string(b)) }
 
-// tag is a statement in pongo2's tree.
-type tag struct {
+// statementTag is a statement in pongo2's tree.
+type statementTag struct {
 	n      int
 	bodies []*pongo2.NodeWrapper
-	leaf   func(m *machine, n int) error
+	leaf   func(m *evaluator, n int) error
 }
 
 // Execute runs the statement.
-func (t *tag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
-	m, ok := w.(*machine)
+func (t *statementTag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
+	m, ok := w.(*evaluator)
 	if !ok {
-		return failed
+		return errStopped
 	}
 	var err error
 	if t.leaf != nil {
@@ -142,7 +142,7 @@ func (t *tag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pong
 	}
 	if err != nil {
 		m.err = err
-		return failed
+		return errStopped
 	}
 	return nil
 }
@@ -159,20 +159,20 @@ func tagNumber(args *pongo2.Parser) (int, *pongo2.Error) {
 	return n, nil
 }
 
-func parseLeaf(exec func(m *machine, n int) error) pongo2.TagParser {
+func parseSimpleTag(exec func(m *evaluator, n int) error) pongo2.TagParser {
 	return func(_ *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
 		n, err := tagNumber(args)
-		return &tag{n: n, leaf: exec}, err
+		return &statementTag{n: n, leaf: exec}, err
 	}
 }
 
-func parseBlock(ends []string) pongo2.TagParser {
+func parseBlockTag(ends []string) pongo2.TagParser {
 	return func(doc *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
 		n, err := tagNumber(args)
 		if err != nil {
 			return nil, err
 		}
-		t := &tag{n: n}
+		t := &statementTag{n: n}
 		for {
 			body, _, err := doc.WrapUntilTag(ends...)
 			if err != nil {
@@ -186,25 +186,25 @@ func parseBlock(ends []string) pongo2.TagParser {
 	}
 }
 
-// body runs one part of a statement's body.
-func (m *machine) body(b *pongo2.NodeWrapper) error {
+// runBody runs one part of a statement's body.
+func (m *evaluator) runBody(b *pongo2.NodeWrapper) error {
 	if b.Execute(m.pctx, m) != nil {
 		return m.err
 	}
 	return nil
 }
 
-// write appends to the output.
-func (m *machine) write(s string) error {
+// writeText appends to the output.
+func (m *evaluator) writeText(s string) error {
 	if len(m.out)+len(s) > maxBytes {
 		return errorf(Limit, "a text of more than %d bytes", maxBytes)
 	}
 	m.out = append(m.out, s...)
-	return m.spend(len(s) >> 8)
+	return m.countSteps(len(s) >> 8)
 }
 
-// capture runs f and gives what it wrote.
-func (m *machine) capture(f func() error) (string, error) {
+// captureOutput runs f and gives what it wrote.
+func (m *evaluator) captureOutput(f func() error) (string, error) {
 	out, trace := m.out, m.trace
 	m.out, m.trace = nil, false
 	err := f()
@@ -216,7 +216,7 @@ func (m *machine) capture(f func() error) (string, error) {
 // treeWriter writes the structure for pongo2.
 type treeWriter struct{ strings.Builder }
 
-func (w *treeWriter) tag(name string, n ...int) {
+func (w *treeWriter) writeTag(name string, n ...int) {
 	w.WriteString("{% " + name)
 	for _, i := range n {
 		w.WriteString(" " + strconv.Itoa(i))

@@ -6,35 +6,35 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// elems is the elements of a list or a tuple without copying them.
-type elems struct {
+// elements is the elements of a list or a tuple without copying them.
+type elements struct {
 	plain []value.Value
 	other []val
 }
 
-func (e elems) len() int { return max(len(e.plain), len(e.other)) }
-func (e elems) at(i int) val {
+func (e elements) len() int { return max(len(e.plain), len(e.other)) }
+func (e elements) at(i int) val {
 	if e.other != nil {
 		return e.other[i]
 	}
 	return val{v: e.plain[i]}
 }
 
-func (m *machine) elements(v val) elems {
+func (m *evaluator) listElements(v val) elements {
 	switch x := v.x.(type) {
 	case nil:
-		return elems{plain: v.v.List()}
+		return elements{plain: v.v.List()}
 	case tuple:
-		return elems{other: x}
-	case *xlist:
-		return elems{other: x.items}
+		return elements{other: x}
+	case *pyList:
+		return elements{other: x.items}
 	case *rangeOf:
-		return elems{other: x.items()}
+		return elements{other: x.allItems()}
 	}
-	return elems{}
+	return elements{}
 }
 
-func (r *rangeOf) items() []val {
+func (r *rangeOf) allItems() []val {
 	items := make([]val, r.n)
 	for i := range items {
 		items[i] = val{v: value.OfInt(r.start + int64(i)*r.step)}
@@ -42,9 +42,9 @@ func (r *rangeOf) items() []val {
 	return items
 }
 
-// items is what walking v gives: elements, keys of a dict, characters. The slice
+// itemsOf is what walking v gives: elements, keys of a dict, characters. The slice
 // must not be changed.
-func (m *machine) items(v val) ([]val, error) {
+func (m *evaluator) itemsOf(v val) ([]val, error) {
 	switch x := v.x.(type) {
 	case nil:
 		switch v.v.Kind() {
@@ -54,44 +54,44 @@ func (m *machine) items(v val) ([]val, error) {
 			for i, item := range list {
 				items[i].v = item
 			}
-			return items, m.spend(len(items))
+			return items, m.countSteps(len(items))
 		case value.Object:
 			keys := v.v.Map().Keys()
 			items := make([]val, len(keys))
 			for i, k := range keys {
 				items[i] = ofStr(k)
 			}
-			return items, m.spend(len(items))
+			return items, m.countSteps(len(items))
 		case value.String:
 			s, _ := v.v.Str()
-			return m.chars(s)
+			return m.charsOf(s)
 		}
-	case *undefined:
+	case *undefinedValue:
 		if x.soft {
 			return nil, nil
 		}
-		return nil, x.err()
+		return nil, x.toError()
 	case tuple:
-		return x, m.spend(len(x))
-	case *xlist:
-		return x.items, m.spend(len(x.items))
-	case *xdict:
-		return x.keys, m.spend(len(x.keys))
+		return x, m.countSteps(len(x))
+	case *pyList:
+		return x.items, m.countSteps(len(x.items))
+	case *pyDict:
+		return x.keys, m.countSteps(len(x.keys))
 	case *rangeOf:
-		return x.items(), m.spend(int(x.n))
-	case *view:
+		return x.allItems(), m.countSteps(int(x.n))
+	case *dictView:
 		return m.viewItems(x)
 	case *groupTuple:
-		return x.pair(), nil
-	case *gen:
-		return m.take(x)
+		return x.asPair(), nil
+	case *generator:
+		return m.runGenerator(x)
 	}
-	return nil, misused(v, "'%s' is not iterable", v.pyType())
+	return nil, wrongTypeError(v, "'%s' is not iterable", v.pyType())
 }
 
-func (m *machine) chars(s string) ([]val, error) {
+func (m *evaluator) charsOf(s string) ([]val, error) {
 	n := utf8.RuneCountInString(s)
-	if err := m.roomItems(n); err != nil {
+	if err := m.checkListSize(n); err != nil {
 		return nil, err
 	}
 	items := make([]val, 0, n)
@@ -102,11 +102,11 @@ func (m *machine) chars(s string) ([]val, error) {
 	return items, nil
 }
 
-func (m *machine) viewItems(x *view) ([]val, error) {
-	return x.items(), m.spend(dictLen(x.of))
+func (m *evaluator) viewItems(x *dictView) ([]val, error) {
+	return x.allItems(), m.countSteps(dictLen(x.of))
 }
 
-func (x *view) items() []val {
+func (x *dictView) allItems() []val {
 	items := make([]val, dictLen(x.of))
 	for i := range items {
 		k, v := dictAt(x.of, i)
@@ -122,8 +122,8 @@ func (x *view) items() []val {
 	return items
 }
 
-// take runs a generator, which gives its items once.
-func (m *machine) take(g *gen) ([]val, error) {
+// runGenerator runs a generator, which gives its items once.
+func (m *evaluator) runGenerator(g *generator) ([]val, error) {
 	if g.run == nil {
 		return nil, nil
 	}
@@ -137,10 +137,10 @@ func (m *machine) take(g *gen) ([]val, error) {
 	return items, err
 }
 
-// length is len(v).
-func (m *machine) length(v val) (int, error) {
-	if s, ok := v.str(); ok {
-		return utf8.RuneCountInString(s), m.spend(len(s) >> 8)
+// lengthOf is len(v).
+func (m *evaluator) lengthOf(v val) (int, error) {
+	if s, ok := v.asString(); ok {
+		return utf8.RuneCountInString(s), m.countSteps(len(s) >> 8)
 	}
 	switch x := v.x.(type) {
 	case nil:
@@ -150,28 +150,28 @@ func (m *machine) length(v val) (int, error) {
 		case value.Object:
 			return v.v.Map().Len(), nil
 		}
-	case *undefined:
+	case *undefinedValue:
 		if x.soft {
 			return 0, nil
 		}
-		return 0, x.err()
+		return 0, x.toError()
 	case tuple:
 		return len(x), nil
-	case *xlist:
+	case *pyList:
 		return len(x.items), nil
-	case *xdict:
+	case *pyDict:
 		return len(x.keys), nil
 	case *rangeOf:
 		return int(x.n), nil
-	case *view:
+	case *dictView:
 		return dictLen(x.of), nil
 	case *groupTuple:
 		return 2, nil
 	case *loopState:
-		return x.length(m)
+		return x.itemCount(m)
 	}
-	e := misused(v, "'%s' has no length", v.pyType())
-	if _, ok := v.x.(*gen); ok {
+	e := wrongTypeError(v, "'%s' has no length", v.pyType())
+	if _, ok := v.x.(*generator); ok {
 		e.Hint = "make a list of it first: | list | length"
 	}
 	return 0, e

@@ -20,7 +20,7 @@ type num struct {
 // toNum reads a number; booleans count as 0 and 1, as in Python.
 func toNum(v val) (num, bool) {
 	if v.x != nil {
-		f, ok := v.x.(special)
+		f, ok := v.x.(nonFinite)
 		return num{kind: 'f', f: float64(f)}, ok
 	}
 	if i, ok := v.v.Int(); ok {
@@ -112,8 +112,8 @@ func intResult(i *big.Int) (val, error) {
 	return ofBig(i), nil
 }
 
-// arith computes a binary operation of two numbers.
-func arith(op string, a, b num) (val, error) {
+// computeNumbers computes a binary operation of two numbers.
+func computeNumbers(op string, a, b num) (val, error) {
 	negativePower := op == "**" && b.kind == 'i' && b.i < 0
 	if a.kind == 'f' || b.kind == 'f' || op == "/" || negativePower {
 		return floatArith(op, a, b)
@@ -133,7 +133,7 @@ func arith(op string, a, b num) (val, error) {
 		if b.kind == 'b' {
 			return intResult(y)
 		}
-		return power(x, b.i)
+		return raiseToPower(x, b.i)
 	}
 	if y.Sign() == 0 {
 		return none, errorf(ZeroDivision, "integer division or modulo by zero")
@@ -168,9 +168,9 @@ func smallArith(op string, a, b num) (v val, ok bool) {
 	return none, false
 }
 
-// power multiplies step by step, so that it ends at the first result that is too
+// raiseToPower multiplies step by step, so that it ends at the first result that is too
 // large; 0, 1 and -1 are none.
-func power(x *big.Int, n int64) (val, error) {
+func raiseToPower(x *big.Int, n int64) (val, error) {
 	if x.BitLen() <= 1 && n > 2 { // only the parity of the exponent counts
 		n = 2 - n%2
 	}

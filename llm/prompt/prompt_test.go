@@ -174,20 +174,20 @@ func TestRefs(t *testing.T) {
 		"{{ a.items() }}{{ a.b.split(c)[d].e }}": "a@3 a.b@18 c@28 d@31",
 		"{{ a.b.items.keys }}{{ a['items'].b[c].get }}{{ a.pop | d(b.items()) }}{{ a.copy[b] }}{{ a.b['x'].values[0]() }}": "a.b.items.keys@3!items a.items.b@23 c@36 a.pop@48?!pop b@58 a.copy@74!copy b@81 a.b.x.values.0@89!values",
 		"{{ a[b.c].d }}": "a@3 b.c@5",
-		"{{ a.b | default('x') }}{{ a.b | d(c) }}{{ a | upper }}":                                                            "a.b@3? a.b@27? c@35 a@43",
-		"{{ a.b if a.b is defined else c }}":                                                                                 "a.b@3? a.b@10? c@30",
-		"{{ a is defined and a.b.c }}{{ a.b }}":                                                                              "a@3? a.b.c@20? a.b@31",
-		"{% if a.b is defined %}{{ a.b.c }}{{ a.d }}{% endif %}{{ a.b }}":                                                    "a.b@6? a.b.c@26? a.d@37 a.b@57",
-		"{% if a is undefined %}{% elif b %}{{ a }}{% else %}{{ a }}{% endif %}":                                             "a@6? b@31 a@38? a@55?",
-		"{% for x in a.l if x.ok and y %}{{ x.z }}{{ loop.index }}{% else %}{{ x }}{% endfor %}{{ loop }}":                   "a.l@12 y@28 x@70 loop@89",
-		"{% set s = a %}{{ s }}{% set t %}{{ b }}{% endset %}{{ t }}":                                                        "a@11 b@36",
-		"{% macro m(p, q=a) %}{{ p }}{{ q }}{{ caller }}{{ b }}{% endmacro %}{{ m(c) }}{{ p }}":                              "a@16 b@50 c@73 p@81",
-		"{% macro m() %}{% endmacro %}{% call(i) m(a) %}{{ i }}{{ j }}{% endcall %}":                                         "a@42 j@57",
-		"{% with v = a, w = b %}{{ v }}{{ w }}{% endwith %}{{ v }}":                                                          "a@12 b@19 v@53",
-		"{% filter replace(a, 'b') %}{{ c }}{% endfilter %}":                                                                 "a@18 c@31",
-		"{{ range(n) }}{{ dict(k=v) }}{% set ns = namespace() %}{% set ns.a = b %}{{ ns.a }}":                                "n@9 v@24 b@69",
-		"{{ [a, {'k': b, c: 1}, (d, -e), f[g:h], not i, j < k, l is divisibleby(m)] }}":                                      "a@4 b@13 c@16 d@24 e@28 f@32 g@34 h@36 i@44 j@47 k@51 l@54 m@71",
-		"{% if a %}{% set z = 1 %}{% endif %}{{ z }}{% set caller = q %}": "a@6 q@59",
+		"{{ a.b | default('x') }}{{ a.b | d(c) }}{{ a | upper }}":                                          "a.b@3? a.b@27? c@35 a@43",
+		"{{ a.b if a.b is defined else c }}":                                                               "a.b@3? a.b@10? c@30",
+		"{{ a is defined and a.b.c }}{{ a.b }}":                                                            "a@3? a.b.c@20? a.b@31",
+		"{% if a.b is defined %}{{ a.b.c }}{{ a.d }}{% endif %}{{ a.b }}":                                  "a.b@6? a.b.c@26? a.d@37 a.b@57",
+		"{% if a is undefined %}{% elif b %}{{ a }}{% else %}{{ a }}{% endif %}":                           "a@6? b@31 a@38? a@55?",
+		"{% for x in a.l if x.ok and y %}{{ x.z }}{{ loop.index }}{% else %}{{ x }}{% endfor %}{{ loop }}": "a.l@12 y@28 x@70 loop@89",
+		"{% set s = a %}{{ s }}{% set t %}{{ b }}{% endset %}{{ t }}":                                      "a@11 b@36",
+		"{% macro m(p, q=a) %}{{ p }}{{ q }}{{ caller }}{{ b }}{% endmacro %}{{ m(c) }}{{ p }}":            "a@16 b@50 c@73 p@81",
+		"{% macro m() %}{% endmacro %}{% call(i) m(a) %}{{ i }}{{ j }}{% endcall %}":                       "a@42 j@57",
+		"{% with v = a, w = b %}{{ v }}{{ w }}{% endwith %}{{ v }}":                                        "a@12 b@19 v@53",
+		"{% filter replace(a, 'b') %}{{ c }}{% endfilter %}":                                               "a@18 c@31",
+		"{{ range(n) }}{{ dict(k=v) }}{% set ns = namespace() %}{% set ns.a = b %}{{ ns.a }}":              "n@9 v@24 b@69",
+		"{{ [a, {'k': b, c: 1}, (d, -e), f[g:h], not i, j < k, l is divisibleby(m)] }}":                    "a@4 b@13 c@16 d@24 e@28 f@32 g@34 h@36 i@44 j@47 k@51 l@54 m@71",
+		"{% if a %}{% set z = 1 %}{% endif %}{{ z }}{% set caller = q %}":                                  "a@6 q@59",
 	} {
 		tmpl, err := Parse(Source{Text: text})
 		if err != nil {
@@ -217,7 +217,7 @@ func TestWhole(t *testing.T) {
 		"{{ a }} b": "-", "x{{ a }}": "-", "{{ a }}{{ b }}": "-", "{{ a": "-", "": "-", "text": "-", "{% if a %}{% endif %}": "-", "{{ 'a }}": "-",
 		"{{ a }}{# c #}": "-",
 	} {
-		got, offset, ok := Whole(text)
+		got, offset, ok := SingleExpr(text)
 		if !ok {
 			got = "-"
 		}
@@ -231,7 +231,7 @@ func TestDynamic(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "plain { text }": false, "{": false, "{ {": false, "a{{ b }}": true, "{{": true, "{%": true, "x {# y": true, "{ {{": true, "}}": false,
 	} {
-		if Dynamic(text) != want {
+		if HasTags(text) != want {
 			t.Errorf("%q: want %v", text, want)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 
 // filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
 // for HTML, other scripts as they are, keys in their order.
-func filterToJSON(m *machine, c *call) (val, error) {
-	if err := c.in.use(); err != nil {
+func filterToJSON(m *evaluator, c *call) (val, error) {
+	if err := c.in.checkDefined(); err != nil {
 		return none, err
 	}
 	w := jsonWriter{printer: printer{max: maxBytes}, item: ", ", key: ": "}
-	if c.given(0) && !c.args[0].isNone() {
+	if c.hasArg(0) && !c.args[0].isNone() {
 		w.item, w.lines = ",", true
-		if s, ok := c.args[0].str(); ok {
+		if s, ok := c.args[0].asString(); ok {
 			w.indent = s
 		} else {
-			n, err := c.width(0)
+			n, err := c.widthArg(0)
 			if err != nil {
 				return none, err
 			}
@@ -29,28 +29,28 @@ func filterToJSON(m *machine, c *call) (val, error) {
 		}
 	}
 	var err error
-	if w.ascii, err = c.bool(1, false); err != nil {
+	if w.ascii, err = c.boolArg(1, false); err != nil {
 		return none, err
 	}
-	if c.given(2) && !c.args[2].isNone() {
-		seps, err := m.items(c.args[2])
+	if c.hasArg(2) && !c.args[2].isNone() {
+		seps, err := m.itemsOf(c.args[2])
 		if err != nil {
 			return none, err
 		}
 		if len(seps) != 2 {
 			return none, errorf(Other, "separators must be two strings")
 		}
-		w.item, _ = seps[0].str()
-		w.key, _ = seps[1].str()
+		w.item, _ = seps[0].asString()
+		w.key, _ = seps[1].asString()
 	}
-	if w.sorted, err = c.bool(3, false); err != nil {
+	if w.sorted, err = c.boolArg(3, false); err != nil {
 		return none, err
 	}
-	w.write(c.in)
+	w.addJSONValue(c.in)
 	if w.err != nil {
 		return none, w.err
 	}
-	return ofStr(string(w.b)), m.spend(len(w.b) >> 8)
+	return ofStr(string(w.b)), m.countSteps(len(w.b) >> 8)
 }
 
 // jsonWriter writes JSON in the manner of Python's json.dumps.
@@ -60,50 +60,50 @@ type jsonWriter struct {
 	lines, ascii      bool
 }
 
-func (w *jsonWriter) write(v val) {
+func (w *jsonWriter) addJSONValue(v val) {
 	if w.err != nil {
 		return
 	}
 	if w.depth++; w.depth > maxValue {
-		w.fail(tooDeep())
+		w.setError(valueTooDeep())
 	}
 	defer func() { w.depth-- }()
-	if s, ok := v.str(); ok {
-		w.text(s)
+	if s, ok := v.asString(); ok {
+		w.addString(s)
 		return
 	}
 	if n, ok := toNum(v); ok && n.kind == 'f' {
 		key, _ := keyText(v)
-		w.add(key)
+		w.addText(key)
 		return
 	}
 	if v.isDict() {
-		w.members(v)
+		w.addMembers(v)
 		return
 	}
 	switch x := v.x.(type) {
 	case nil:
 		if v.v.Kind() == value.List {
-			w.elements(elems{plain: v.v.List()})
+			w.addElements(elements{plain: v.v.List()})
 			return
 		}
-		w.add(v.v.JSON())
+		w.addText(v.v.JSON())
 	case tuple:
-		w.elements(elems{other: x})
-	case *xlist:
-		w.elements(elems{other: x.items})
+		w.addElements(elements{other: x})
+	case *pyList:
+		w.addElements(elements{other: x.items})
 	case *groupTuple:
-		w.elements(elems{other: x.pair()})
-	case *undefined:
-		w.fail(x.err())
+		w.addElements(elements{other: x.asPair()})
+	case *undefinedValue:
+		w.setError(x.toError())
 	default:
-		w.fail(errorf(Type, "a '%s' has no form in JSON", v.pyType()))
+		w.setError(errorf(Type, "a '%s' has no form in JSON", v.pyType()))
 	}
 }
 
-func (w *jsonWriter) text(s string) {
+func (w *jsonWriter) addString(s string) {
 	if len(w.b)+len(s) > w.max {
-		w.add(s) // fails
+		w.addText(s) // fails
 		return
 	}
 	start := len(w.b)
@@ -143,53 +143,53 @@ func appendASCII(b []byte, s string) []byte {
 	return b
 }
 
-func (w *jsonWriter) line(depth int) {
+func (w *jsonWriter) addLineBreak(depth int) {
 	if w.lines {
-		w.add("\n")
+		w.addText("\n")
 		for range depth {
-			w.add(w.indent)
+			w.addText(w.indent)
 		}
 	}
 }
 
-func (w *jsonWriter) elements(e elems) {
-	w.add("[")
+func (w *jsonWriter) addElements(e elements) {
+	w.addText("[")
 	for i := range e.len() {
 		if i > 0 {
-			w.add(w.item)
+			w.addText(w.item)
 		}
-		w.line(w.depth)
-		if w.write(e.at(i)); w.err != nil {
+		w.addLineBreak(w.depth)
+		if w.addJSONValue(e.at(i)); w.err != nil {
 			return
 		}
 	}
 	if e.len() > 0 {
-		w.line(w.depth - 1)
+		w.addLineBreak(w.depth - 1)
 	}
-	w.add("]")
+	w.addText("]")
 }
 
-func (w *jsonWriter) members(v val) {
-	w.add("{")
-	for i, at := range w.order(v) {
+func (w *jsonWriter) addMembers(v val) {
+	w.addText("{")
+	for i, at := range w.memberOrder(v) {
 		if i > 0 {
-			w.add(w.item)
+			w.addText(w.item)
 		}
-		w.line(w.depth)
+		w.addLineBreak(w.depth)
 		k, x := dictAt(v, at)
 		key, err := keyText(k)
 		if err != nil {
-			w.fail(err)
+			w.setError(err)
 			return
 		}
-		w.text(key)
-		w.add(w.key)
-		if w.write(x); w.err != nil {
+		w.addString(key)
+		w.addText(w.key)
+		if w.addJSONValue(x); w.err != nil {
 			return
 		}
 	}
 	if dictLen(v) > 0 {
-		w.line(w.depth - 1)
+		w.addLineBreak(w.depth - 1)
 	}
-	w.add("}")
+	w.addText("}")
 }

@@ -10,9 +10,9 @@ import (
 // skipped is a scope in which the name step is absent, and others are undefined.
 type skipped struct{ prompt.Values }
 
-func (skipped) Absent(name string) bool { return name == "step" }
+func (skipped) IsAbsent(name string) bool { return name == "step" }
 
-func TestForgivingScope(t *testing.T) {
+func TestLenientScope(t *testing.T) {
 	scope := skipped{prompt.Values{Map: value.NewMap(0)}}
 	for text, want := range map[string]string{
 		"{{ step.a.b | default('x') }}":           "x",

@@ -16,7 +16,7 @@ func methodsOf(o val) map[string]*builtin {
 	case isSequence(o):
 		return listTable()
 	}
-	if _, ok := o.str(); ok {
+	if _, ok := o.asString(); ok {
 		return strTable()
 	}
 	return nil
@@ -24,20 +24,20 @@ func methodsOf(o val) map[string]*builtin {
 
 func hasMethod(o val, name string) bool { return methodsOf(o)[name] != nil }
 
-func (m *machine) callMethod(o val, name string, a argv) (val, error) {
-	return methodsOf(o)[name].apply(m, name, o, a)
+func (m *evaluator) callMethod(o val, name string, a callArgs) (val, error) {
+	return methodsOf(o)[name].applyTo(m, name, o, a)
 }
 
 func newDictTable() map[string]*builtin {
 	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *machine, c *call) (val, error) { return val{x: &view{c.in, kind}}, nil }}
+		return &builtin{fn: func(_ *evaluator, c *call) (val, error) { return val{x: &dictView{c.in, kind}}, nil }}
 	}
 	return map[string]*builtin{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
-		"copy": {fn: func(_ *machine, c *call) (val, error) { return c.in, nil }},
-		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
+		"copy": {fn: func(_ *evaluator, c *call) (val, error) { return c.in, nil }},
+		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
 			v, ok, err := dictGet(c.in, c.args[0])
-			if err == nil && !ok && c.given(1) {
+			if err == nil && !ok && c.hasArg(1) {
 				return c.args[1], nil
 			}
 			return v, err
@@ -47,14 +47,14 @@ func newDictTable() map[string]*builtin {
 
 func newListTable() map[string]*builtin {
 	return map[string]*builtin{
-		"index": {params: []string{"value"}, need: 1, fn: func(m *machine, c *call) (val, error) {
+		"index": {params: []string{"value"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
 			first, _, err := m.findEqual(c)
 			if err == nil && first < 0 {
 				err = errorf(Other, "the value is not in the list")
 			}
 			return ofInt(first), err
 		}},
-		"count": {params: []string{"value"}, need: 1, fn: func(m *machine, c *call) (val, error) {
+		"count": {params: []string{"value"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
 			_, n, err := m.findEqual(c)
 			return ofInt(n), err
 		}},
@@ -63,11 +63,11 @@ func newListTable() map[string]*builtin {
 
 // findEqual returns where the first argument stands first in the input, -1 for
 // nowhere, and how often it is there.
-func (m *machine) findEqual(c *call) (first, count int, err error) {
-	items, err := m.items(c.in)
+func (m *evaluator) findEqual(c *call) (first, count int, err error) {
+	items, err := m.itemsOf(c.in)
 	first = -1
 	for i, x := range items {
-		same, err := m.equal(x, c.args[0])
+		same, err := m.equalValues(x, c.args[0])
 		if err != nil {
 			return 0, 0, err
 		}
@@ -83,76 +83,76 @@ func (m *machine) findEqual(c *call) (first, count int, err error) {
 
 func newStrTable() map[string]*builtin {
 	isIn := func(ok func(rune) bool) *builtin {
-		return testText(func(s string) bool { return isEvery(s, ok) })
+		return textTestMethod(func(s string) bool { return isEvery(s, ok) })
 	}
 	t := map[string]*builtin{
-		"upper": changeText(upper), "lower": changeText(lower), "title": changeText(pyTitle), "capitalize": changeText(capitalize),
-		"strip": strip(true, true), "lstrip": strip(true, false), "rstrip": strip(false, true),
-		"startswith": affix(strings.HasPrefix), "endswith": affix(strings.HasSuffix),
-		"removeprefix": cutAffix(strings.TrimPrefix), "removesuffix": cutAffix(strings.TrimSuffix),
-		"find": find(strings.Index, false), "rfind": find(strings.LastIndex, false), "index": find(strings.Index, true),
-		"partition": partition(strings.Index, false), "rpartition": partition(strings.LastIndex, true),
-		"split": split(false), "rsplit": split(true),
-		"isupper": testText(func(s string) bool { return isCased(s, unicode.IsUpper) }),
-		"islower": testText(func(s string) bool { return isCased(s, unicode.IsLower) }),
+		"upper": textMethod(toUpper), "lower": textMethod(toLower), "title": textMethod(pyTitle), "capitalize": textMethod(capitalizeText),
+		"strip": stripMethod(true, true), "lstrip": stripMethod(true, false), "rstrip": stripMethod(false, true),
+		"startswith": affixMethod(strings.HasPrefix), "endswith": affixMethod(strings.HasSuffix),
+		"removeprefix": cutAffixMethod(strings.TrimPrefix), "removesuffix": cutAffixMethod(strings.TrimSuffix),
+		"find": findMethod(strings.Index, false), "rfind": findMethod(strings.LastIndex, false), "index": findMethod(strings.Index, true),
+		"partition": partitionMethod(strings.Index, false), "rpartition": partitionMethod(strings.LastIndex, true),
+		"split": splitMethod(false), "rsplit": splitMethod(true),
+		"isupper": textTestMethod(func(s string) bool { return isCased(s, unicode.IsUpper) }),
+		"islower": textTestMethod(func(s string) bool { return isCased(s, unicode.IsLower) }),
 		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(isDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *machine, c *call) (val, error) { return m.texts(splitLines(c.self())) }}
-	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-		items, err := m.items(c.args[0])
+	t["splitlines"] = &builtin{fn: func(m *evaluator, c *call) (val, error) { return m.listOfTexts(splitLines(c.inputText())) }}
+	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+		items, err := m.itemsOf(c.args[0])
 		if err != nil {
 			return none, err
 		}
-		s, err := m.join(c.self(), items, true)
+		s, err := m.joinTexts(c.inputText(), items, true)
 		return ofStr(s), err
 	}}
 	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
-		sub, err := c.str(0, "")
-		return ofInt(strings.Count(c.self(), sub)), err
+	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+		sub, err := c.stringArg(0, "")
+		return ofInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &builtin{rest: true, fn: func(m *machine, c *call) (val, error) {
-		s, err := m.formatFields(c.self(), c.argv)
+	t["format"] = &builtin{rest: true, fn: func(m *evaluator, c *call) (val, error) {
+		s, err := m.formatFields(c.inputText(), c.argv)
 		return ofStr(s), err
 	}}
 	return t
 }
 
-func changeText(f func(string) string) *builtin {
-	return &builtin{fn: func(m *machine, c *call) (val, error) {
-		s := c.self()
-		if err := m.room(len(s)); err != nil {
+func textMethod(f func(string) string) *builtin {
+	return &builtin{fn: func(m *evaluator, c *call) (val, error) {
+		s := c.inputText()
+		if err := m.checkTextSize(len(s)); err != nil {
 			return none, err
 		}
 		return ofStr(f(s)), nil
 	}}
 }
 
-func testText(f func(string) bool) *builtin {
-	return &builtin{fn: func(m *machine, c *call) (val, error) {
-		s := c.self()
-		return ofBool(f(s)), m.spend(len(s) >> 8)
+func textTestMethod(f func(string) bool) *builtin {
+	return &builtin{fn: func(m *evaluator, c *call) (val, error) {
+		s := c.inputText()
+		return ofBool(f(s)), m.countSteps(len(s) >> 8)
 	}}
 }
 
-// self is the text of the input.
-func (c *call) self() string {
-	s, _ := c.in.str()
+// inputText is the text of the input.
+func (c *call) inputText() string {
+	s, _ := c.in.asString()
 	return s
 }
 
-func strip(left, right bool) *builtin {
-	return &builtin{params: []string{"chars"}, fn: func(m *machine, c *call) (val, error) {
-		s := c.self()
+func stripMethod(left, right bool) *builtin {
+	return &builtin{params: []string{"chars"}, fn: func(m *evaluator, c *call) (val, error) {
+		s := c.inputText()
 		cut := isSpace
-		if c.given(0) && !c.args[0].isNone() {
-			chars, err := c.str(0, "")
+		if c.hasArg(0) && !c.args[0].isNone() {
+			chars, err := c.stringArg(0, "")
 			if err != nil {
 				return none, err
 			}
 			cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
-			if err := m.spend(len(s) * len(chars) >> 8); err != nil {
+			if err := m.countSteps(len(s) * len(chars) >> 8); err != nil {
 				return none, err
 			}
 		}
@@ -166,19 +166,19 @@ func strip(left, right bool) *builtin {
 	}}
 }
 
-// affix is startswith or endswith, of one string or a tuple of them.
-func affix(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
+// affixMethod is startswith or endswith, of one string or a tuple of them.
+func affixMethod(has func(s, part string) bool) *builtin {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
 		parts := []val{c.args[0]}
 		if t, ok := c.args[0].x.(tuple); ok {
 			parts = t
 		}
 		for _, p := range parts {
-			text, ok := p.str()
+			text, ok := p.asString()
 			if !ok {
 				return none, errorf(Type, "needs a string or a tuple of strings, not '%s'", p.pyType())
 			}
-			if has(c.self(), text) {
+			if has(c.inputText(), text) {
 				return ofBool(true), nil
 			}
 		}
@@ -186,18 +186,18 @@ func affix(has func(s, part string) bool) *builtin {
 	}}
 }
 
-func cutAffix(cut func(s, part string) string) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
-		part, err := c.str(0, "")
-		return ofStr(cut(c.self(), part)), err
+func cutAffixMethod(cut func(s, part string) string) *builtin {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+		part, err := c.stringArg(0, "")
+		return ofStr(cut(c.inputText(), part)), err
 	}}
 }
 
-// find is find, rfind or index: positions count characters.
-func find(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *machine, c *call) (val, error) {
-		s := c.self()
-		sub, err := c.str(0, "")
+// findMethod is find, rfind or index: positions count characters.
+func findMethod(search func(s, sub string) int, must bool) *builtin {
+	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+		s := c.inputText()
+		sub, err := c.stringArg(0, "")
 		if err != nil {
 			return none, err
 		}
@@ -207,14 +207,14 @@ func find(search func(s, sub string) int, must bool) *builtin {
 		} else if must {
 			return none, errorf(Other, "substring not found")
 		}
-		return ofInt(i), m.spend(len(s) >> 8)
+		return ofInt(i), m.countSteps(len(s) >> 8)
 	}}
 }
 
-func partition(search func(s, sep string) int, last bool) *builtin {
-	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *machine, c *call) (val, error) {
-		s := c.self()
-		sep, err := c.str(0, "")
+func partitionMethod(search func(s, sep string) int, last bool) *builtin {
+	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+		s := c.inputText()
+		sep, err := c.stringArg(0, "")
 		if err != nil {
 			return none, err
 		}
@@ -231,74 +231,74 @@ func partition(search func(s, sep string) int, last bool) *builtin {
 	}}
 }
 
-func replaceMethod(m *machine, c *call) (val, error) {
-	old, err := c.str(0, "")
+func replaceMethod(m *evaluator, c *call) (val, error) {
+	old, err := c.stringArg(0, "")
 	if err != nil {
 		return none, err
 	}
-	with, err := c.str(1, "")
+	with, err := c.stringArg(1, "")
 	if err != nil {
 		return none, err
 	}
-	count, err := c.int(2, -1)
+	count, err := c.intArg(2, -1)
 	if err != nil {
 		return none, err
 	}
-	s, err := m.replace(c.self(), old, with, count)
+	s, err := m.replaceText(c.inputText(), old, with, count)
 	return ofStr(s), err
 }
 
-// replace puts new where old stands, count times, or everywhere when count < 0.
-func (m *machine) replace(s, old, new string, count int) (string, error) {
+// replaceText puts new where old stands, count times, or everywhere when count < 0.
+func (m *evaluator) replaceText(s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {
 		n = min(n, count)
 	}
 	if grow := len(new) - len(old); grow > 0 && n > maxBytes/grow {
-		return "", m.room(maxBytes + 1)
-	} else if err := m.room(len(s) + n*grow); err != nil {
+		return "", m.checkTextSize(maxBytes + 1)
+	} else if err := m.checkTextSize(len(s) + n*grow); err != nil {
 		return "", err
 	}
 	return strings.Replace(s, old, new, count), nil
 }
 
-// join puts sep between the texts of the items; strict refuses what is not text.
-func (m *machine) join(sep string, items []val, strict bool) (string, error) {
+// joinTexts puts sep between the texts of the items; strict refuses what is not text.
+func (m *evaluator) joinTexts(sep string, items []val, strict bool) (string, error) {
 	parts, size := make([]string, len(items)), 0
 	for i, x := range items {
-		s, ok := x.str()
+		s, ok := x.asString()
 		if !ok {
-			if err := x.use(); err != nil {
+			if err := x.checkDefined(); err != nil {
 				return "", err
 			}
 			if strict {
 				return "", errorf(Type, "element %d is a '%s', not a string", i, x.pyType())
 			}
 			var err error
-			if s, err = m.printed(x); err != nil {
+			if s, err = m.printedText(x); err != nil {
 				return "", err
 			}
 		}
 		parts[i] = s
 		if size += len(s) + len(sep); size > maxBytes {
-			return "", m.room(size)
+			return "", m.checkTextSize(size)
 		}
 	}
-	return strings.Join(parts, sep), m.room(size)
+	return strings.Join(parts, sep), m.checkTextSize(size)
 }
 
-// split is split and rsplit.
-func split(fromRight bool) *builtin {
-	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *machine, c *call) (val, error) {
-		s := c.self()
-		limit, err := c.int(1, -1)
+// splitMethod is split and rsplit.
+func splitMethod(fromRight bool) *builtin {
+	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *evaluator, c *call) (val, error) {
+		s := c.inputText()
+		limit, err := c.intArg(1, -1)
 		if err != nil {
 			return none, err
 		}
-		if !c.given(0) || c.args[0].isNone() {
-			return m.texts(splitSpace(s, limit, fromRight))
+		if !c.hasArg(0) || c.args[0].isNone() {
+			return m.listOfTexts(splitSpace(s, limit, fromRight))
 		}
-		sep, err := c.str(0, "")
+		sep, err := c.stringArg(0, "")
 		if err != nil {
 			return none, err
 		}
@@ -312,12 +312,12 @@ func split(fromRight bool) *builtin {
 				parts = splitLast(s, sep, limit)
 			}
 		}
-		return m.texts(parts)
+		return m.listOfTexts(parts)
 	}}
 }
 
-func (m *machine) texts(parts []string) (val, error) {
-	if err := m.roomItems(len(parts)); err != nil {
+func (m *evaluator) listOfTexts(parts []string) (val, error) {
+	if err := m.checkListSize(len(parts)); err != nil {
 		return none, err
 	}
 	items := make([]val, len(parts))

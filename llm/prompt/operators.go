@@ -6,28 +6,28 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// truthy is Python's notion of truth; asking an undefined value is an error.
-func truthy(v val) (bool, error) {
+// isTruthy is Python's notion of truth; asking an undefined value is an error.
+func isTruthy(v val) (bool, error) {
 	if v.x == nil {
 		return Truthy(v.v), nil
 	}
 	switch x := v.x.(type) {
-	case *undefined:
+	case *undefinedValue:
 		if x.soft {
 			return false, nil
 		}
-		return false, x.err()
+		return false, x.toError()
 	case tuple:
 		return len(x) > 0, nil
-	case *xlist:
+	case *pyList:
 		return len(x.items) > 0, nil
-	case *xdict:
+	case *pyDict:
 		return len(x.keys) > 0, nil
 	case markup:
 		return x != "", nil
 	case *rangeOf:
 		return x.n > 0, nil
-	case *view:
+	case *dictView:
 		return dictLen(x.of) > 0, nil
 	}
 	return true, nil
@@ -55,26 +55,26 @@ func Truthy(v value.Value) bool {
 	return f != 0
 }
 
-// binary computes an arithmetic operation.
-func (m *machine) binary(op string, a, b val) (val, error) {
-	if err := a.use(); err != nil {
+// applyOperator computes an arithmetic operation.
+func (m *evaluator) applyOperator(op string, a, b val) (val, error) {
+	if err := a.checkDefined(); err != nil {
 		return none, err
 	}
-	if err := b.use(); err != nil {
+	if err := b.checkDefined(); err != nil {
 		return none, err
 	}
 	x, xok := toNum(a)
 	y, yok := toNum(b)
-	s, isStr := a.str()
+	s, isStr := a.asString()
 	switch {
 	case xok && yok:
-		return arith(op, x, y)
+		return computeNumbers(op, x, y)
 	case op == "+":
-		return m.add(a, b)
+		return m.addValues(a, b)
 	case op == "*" && yok && y.kind == 'i':
-		return m.repeat(a, y.i)
+		return m.repeatText(a, y.i)
 	case op == "*" && xok && x.kind == 'i':
-		return m.repeat(b, x.i)
+		return m.repeatText(b, x.i)
 	case op == "%" && isStr:
 		out, err := m.formatPercent(s, b)
 		return ofStr(out), err
@@ -88,44 +88,44 @@ func operandsError(op string, a, b val) *Error {
 		e.Hint = escapeLast
 		return e
 	}
-	_, as := a.str()
-	_, bs := b.str()
+	_, as := a.asString()
+	_, bs := b.asString()
 	if op == "+" && as != bs {
 		e.Hint = "~ joins any two values as text"
 	}
 	return e
 }
 
-func (m *machine) add(a, b val) (val, error) {
-	x, xok := a.str()
-	y, yok := b.str()
+func (m *evaluator) addValues(a, b val) (val, error) {
+	x, xok := a.asString()
+	y, yok := b.asString()
 	switch {
 	case xok && yok:
-		if err := m.room(len(x) + len(y)); err != nil {
+		if err := m.checkTextSize(len(x) + len(y)); err != nil {
 			return none, err
 		}
 		return ofStr(x + y), nil
 	case a.isList() && b.isList():
-		return m.concat(a, b, ofList)
+		return m.concatLists(a, b, ofList)
 	}
 	_, at := a.x.(tuple)
 	_, bt := b.x.(tuple)
 	if at && bt {
-		return m.concat(a, b, func(items []val) val { return val{x: tuple(items)} })
+		return m.concatLists(a, b, func(items []val) val { return val{x: tuple(items)} })
 	}
 	return none, operandsError("+", a, b)
 }
 
-func (m *machine) concat(a, b val, make func([]val) val) (val, error) {
-	x, err := m.items(a)
+func (m *evaluator) concatLists(a, b val, make func([]val) val) (val, error) {
+	x, err := m.itemsOf(a)
 	if err != nil {
 		return none, err
 	}
-	y, err := m.items(b)
+	y, err := m.itemsOf(b)
 	if err != nil {
 		return none, err
 	}
-	if err := m.roomItems(len(x) + len(y)); err != nil {
+	if err := m.checkListSize(len(x) + len(y)); err != nil {
 		return none, err
 	}
 	return make(append(append(newItems(len(x)+len(y)), x...), y...)), nil
@@ -133,47 +133,47 @@ func (m *machine) concat(a, b val, make func([]val) val) (val, error) {
 
 func newItems(n int) []val { return make([]val, 0, n) }
 
-// repeat is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
+// repeatText is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
 // expression would stand for a huge value.
-func (m *machine) repeat(v val, n int64) (val, error) {
+func (m *evaluator) repeatText(v val, n int64) (val, error) {
 	n = max(n, 0)
-	s, ok := v.str()
+	s, ok := v.asString()
 	if !ok {
 		e := operandsError("*", v, val{v: value.OfInt(n)})
 		e.Hint = "only texts and numbers can be multiplied"
 		return none, e
 	}
 	if s != "" && n > maxBytes/int64(len(s)) {
-		return none, m.room(maxBytes + 1)
+		return none, m.checkTextSize(maxBytes + 1)
 	}
-	if err := m.room(len(s) * int(n)); err != nil {
+	if err := m.checkTextSize(len(s) * int(n)); err != nil {
 		return none, err
 	}
 	return ofStr(strings.Repeat(s, int(n))), nil
 }
 
-// equal is Python's ==.
-func (m *machine) equal(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
+// equalValues is Python's ==.
+func (m *evaluator) equalValues(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
 
-func (m *machine) equalNested(a, b val, depth int) (bool, error) {
+func (m *evaluator) equalNested(a, b val, depth int) (bool, error) {
 	if depth > maxValue {
-		return false, tooDeep()
+		return false, valueTooDeep()
 	}
-	if err := m.spend(1 + min(a.weight(), b.weight())); err != nil {
+	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
 		return false, err
 	}
-	if err := a.use(); err != nil {
+	if err := a.checkDefined(); err != nil {
 		return false, err
 	}
-	if err := b.use(); err != nil {
+	if err := b.checkDefined(); err != nil {
 		return false, err
 	}
-	if s, ok := a.str(); ok && !b.isMarkup() {
-		t, ok := b.str()
+	if s, ok := a.asString(); ok && !b.isMarkup() {
+		t, ok := b.asString()
 		return ok && s == t, nil
 	}
 	if a.isMarkup() || b.isMarkup() {
-		return false, misused(a, "the text that escape makes cannot be compared: %s", escapeLast)
+		return false, wrongTypeError(a, "the text that escape makes cannot be compared: %s", escapeLast)
 	}
 	if x, ok := toNum(a); ok {
 		y, ok := toNum(b)
@@ -205,7 +205,7 @@ func (m *machine) equalNested(a, b val, depth int) (bool, error) {
 		if a.isList() != b.isList() || !isSequence(b) || a.pyType() != b.pyType() {
 			return false, nil
 		}
-		x, y := m.elements(a), m.elements(b)
+		x, y := m.listElements(a), m.listElements(b)
 		if x.len() != y.len() {
 			return false, nil
 		}
@@ -216,20 +216,20 @@ func (m *machine) equalNested(a, b val, depth int) (bool, error) {
 		}
 		return true, nil
 	}
-	return same(a, b), nil
+	return isSame(a, b), nil
 }
 
-// same is Python's is, for what has an identity.
-func same(a, b val) bool {
+// isSame is Python's is, for what has an identity.
+func isSame(a, b val) bool {
 	switch x := a.x.(type) {
-	case nil, tuple, absent, markup, special:
+	case nil, tuple, absent, markup, nonFinite:
 		return false
 	default:
 		return x == b.x
 	}
 }
 
-func tooDeep() error { return errorf(Limit, "a value nested deeper than %d", maxValue) }
+func valueTooDeep() error { return errorf(Limit, "a value nested deeper than %d", maxValue) }
 
 // isSequence says whether v has elements by number: list, tuple or range.
 func isSequence(v val) bool {
@@ -243,27 +243,27 @@ func isSequence(v val) bool {
 	return false
 }
 
-// compare is the order of two values as <, <=, > and >= see it; ordered is false
+// compareValues is the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.
-func (m *machine) compare(op string, a, b val) (c int, ordered bool, err error) {
+func (m *evaluator) compareValues(op string, a, b val) (c int, ordered bool, err error) {
 	return m.compareNested(op, a, b, 0)
 }
 
-func (m *machine) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
+func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
 	if depth > maxValue {
-		return 0, false, tooDeep()
+		return 0, false, valueTooDeep()
 	}
-	if err := m.spend(1 + min(a.weight(), b.weight())); err != nil {
+	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
 		return 0, false, err
 	}
-	if err := a.use(); err != nil {
+	if err := a.checkDefined(); err != nil {
 		return 0, false, err
 	}
-	if err := b.use(); err != nil {
+	if err := b.checkDefined(); err != nil {
 		return 0, false, err
 	}
-	if s, ok := a.str(); ok {
-		if t, ok := b.str(); ok {
+	if s, ok := a.asString(); ok {
+		if t, ok := b.asString(); ok {
 			return strings.Compare(s, t), true, nil
 		}
 	}
@@ -276,7 +276,7 @@ func (m *machine) compareNested(op string, a, b val, depth int) (c int, ordered 
 	_, at := a.x.(tuple)
 	_, bt := b.x.(tuple)
 	if a.isList() && b.isList() || at && bt {
-		x, y := m.elements(a), m.elements(b)
+		x, y := m.listElements(a), m.listElements(b)
 		for i := range min(x.len(), y.len()) {
 			same, err := m.equalNested(x.at(i), y.at(i), depth+1)
 			if err != nil {
@@ -291,21 +291,21 @@ func (m *machine) compareNested(op string, a, b val, depth int) (c int, ordered 
 	return 0, false, errorf(Type, "'%s' is not supported between '%s' and '%s'", op, a.pyType(), b.pyType())
 }
 
-// ordered evaluates one of the comparison operators.
-func (m *machine) ordered(op string, a, b val) (bool, error) {
+// compareWith evaluates one of the comparison operators.
+func (m *evaluator) compareWith(op string, a, b val) (bool, error) {
 	switch op {
 	case "==":
-		return m.equal(a, b)
+		return m.equalValues(a, b)
 	case "!=":
-		same, err := m.equal(a, b)
+		same, err := m.equalValues(a, b)
 		return !same, err
 	case "in":
-		return m.contains(b, a)
+		return m.hasElement(b, a)
 	case "not in":
-		has, err := m.contains(b, a)
+		has, err := m.hasElement(b, a)
 		return !has, err
 	}
-	c, ok, err := m.compare(op, a, b)
+	c, ok, err := m.compareValues(op, a, b)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -320,33 +320,33 @@ func (m *machine) ordered(op string, a, b val) (bool, error) {
 	return c >= 0, nil
 }
 
-// contains is item in container.
-func (m *machine) contains(container, item val) (bool, error) {
-	if u := container.undef(); u != nil && !u.soft {
-		return false, u.err()
+// hasElement is item in container.
+func (m *evaluator) hasElement(container, item val) (bool, error) {
+	if u := container.asUndefined(); u != nil && !u.soft {
+		return false, u.toError()
 	}
-	if err := m.spend(item.weight()); err != nil {
+	if err := m.countSteps(item.readingSteps()); err != nil {
 		return false, err
 	}
-	if s, ok := container.str(); ok {
-		if err := item.use(); err != nil {
+	if s, ok := container.asString(); ok {
+		if err := item.checkDefined(); err != nil {
 			return false, err
 		}
-		sub, ok := item.str()
+		sub, ok := item.asString()
 		if !ok {
 			return false, errorf(Type, "'in <string>' needs a string on its left, not '%s'", item.pyType())
 		}
-		return strings.Contains(s, sub), m.spend(len(s) >> 8)
+		return strings.Contains(s, sub), m.countSteps(len(s) >> 8)
 	}
 	if container.isDict() {
 		_, ok, err := dictGet(container, item)
 		return ok, err
 	}
-	if x, ok := container.x.(*view); ok && x.kind == 'k' {
+	if x, ok := container.x.(*dictView); ok && x.kind == 'k' {
 		_, ok, err := dictGet(x.of, item)
 		return ok, err
 	}
-	items, err := m.items(container)
+	items, err := m.itemsOf(container)
 	if err != nil {
 		if e, ok := err.(*Error); ok && e.Class == Type { //nolint:errorlint // own error, not wrapped
 			return false, errorf(Type, "'in' needs a list, a dict or a string on its right, not '%s'", container.pyType())
@@ -354,10 +354,10 @@ func (m *machine) contains(container, item val) (bool, error) {
 		return false, err
 	}
 	for _, x := range items {
-		if x.undef() == nil && same(x, item) {
+		if x.asUndefined() == nil && isSame(x, item) {
 			return true, nil
 		}
-		if equal, err := m.equal(x, item); err != nil || equal {
+		if equal, err := m.equalValues(x, item); err != nil || equal {
 			return equal, err
 		}
 	}

@@ -26,15 +26,15 @@ func isEvery(s string, ok func(rune) bool) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0
 }
 
-// upper and lower are Python's: one character may become several (ß, SS).
-func upper(s string) string {
+// toUpper and lower are Python's: one character may become several (ß, SS).
+func toUpper(s string) string {
 	if isASCII(s) {
 		return strings.ToUpper(s)
 	}
 	return cases.Upper(language.Und).String(s)
 }
 
-func lower(s string) string {
+func toLower(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
@@ -64,7 +64,7 @@ func isDigit(r rune) bool {
 
 func titleRune(s string) string { return cases.Title(language.Und, cases.NoLower).String(s) }
 
-func capitalize(s string) string {
+func capitalizeText(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
-	return titleRune(s[:n]) + lower(s[n:])
+	return titleRune(s[:n]) + toLower(s[n:])
 }

@@ -40,15 +40,15 @@ func lexExpr(src string, start int, closer string) (toks []token, next int, trim
 		if closer == "" && l.pos >= len(src) {
 			return append(l.toks, token{kind: tokEnd, off: len(src), end: len(src)}), l.pos, 0, nil
 		}
-		if n, t := l.atCloser(); n > 0 {
+		if n, t := l.matchCloser(); n > 0 {
 			end := token{kind: tokEnd, text: closer, off: l.pos, end: l.pos + n}
 			return append(l.toks, end), l.pos + n, t, nil
 		}
 		if l.pos >= len(src) {
 			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside of this tag", closer)
 		}
-		if err := l.next(); err != nil {
-			if closer != "" && !closes(src[start:], closer) {
+		if err := l.lexToken(); err != nil {
+			if closer != "" && !hasCloser(src[start:], closer) {
 				err = syntaxAt(start, "%s is missing: this tag has no end", closer)
 			}
 			return nil, 0, 0, err
@@ -56,8 +56,8 @@ func lexExpr(src string, start int, closer string) (toks []token, next int, trim
 	}
 }
 
-// closes says whether closer comes in src, and before another tag begins.
-func closes(src, closer string) bool {
+// hasCloser says whether closer comes in src, and before another tag begins.
+func hasCloser(src, closer string) bool {
 	end := strings.Index(src, closer)
 	next, _ := nextTag(src, 0)
 	return end >= 0 && (end < next || next == len(src))
@@ -81,7 +81,7 @@ func (l *exprLexer) skipSpace() {
 	}
 }
 
-func (l *exprLexer) atCloser() (n int, trim byte) {
+func (l *exprLexer) matchCloser() (n int, trim byte) {
 	if l.closer == "" || len(l.open) > 0 {
 		return 0, 0
 	}
@@ -95,20 +95,20 @@ func (l *exprLexer) atCloser() (n int, trim byte) {
 	return 0, 0
 }
 
-func (l *exprLexer) emit(t token, length int) {
+func (l *exprLexer) emitToken(t token, length int) {
 	t.off, t.end = l.pos, l.pos+length
 	l.toks = append(l.toks, t)
 	l.pos += length
 }
 
-func (l *exprLexer) next() error {
+func (l *exprLexer) lexToken() error {
 	c := l.src[l.pos]
 	switch {
 	case c == '"' || c == '\'':
-		return l.str(c)
+		return l.lexString(c)
 	case c >= '0' && c <= '9':
-		return l.number()
-	case isNameStart(l.rune()):
+		return l.lexNumber()
+	case isNameStart(l.currentRune()):
 		n := 0
 		for i, r := range l.src[l.pos:] {
 			if !isNamePart(r) {
@@ -116,17 +116,17 @@ func (l *exprLexer) next() error {
 			}
 			n = i + utf8.RuneLen(r)
 		}
-		l.emit(token{kind: tokName, text: l.src[l.pos : l.pos+n]}, n)
+		l.emitToken(token{kind: tokName, text: l.src[l.pos : l.pos+n]}, n)
 		return nil
 	}
 	for _, op := range [...]string{"//", "**", "==", "!=", ">=", "<="} {
 		if strings.HasPrefix(l.src[l.pos:], op) {
-			l.emit(token{kind: tokOp, text: op}, len(op))
+			l.emitToken(token{kind: tokOp, text: op}, len(op))
 			return nil
 		}
 	}
 	if strings.IndexByte("+-/*%~[](){}><=.:|,", c) < 0 {
-		return syntaxAt(l.pos, "unexpected character %q", l.rune())
+		return syntaxAt(l.pos, "unexpected character %q", l.currentRune())
 	}
 	switch c {
 	case '(', '[', '{':
@@ -138,11 +138,11 @@ func (l *exprLexer) next() error {
 		}
 		l.open = l.open[:len(l.open)-1]
 	}
-	l.emit(token{kind: tokOp, text: l.src[l.pos : l.pos+1]}, 1)
+	l.emitToken(token{kind: tokOp, text: l.src[l.pos : l.pos+1]}, 1)
 	return nil
 }
 
-func (l *exprLexer) rune() rune {
+func (l *exprLexer) currentRune() rune {
 	r, _ := utf8.DecodeRuneInString(l.src[l.pos:])
 	return r
 }
@@ -158,9 +158,9 @@ func isNamePart(r rune) bool {
 // isSpace is Python's str.isspace.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// number reads an integer or a float in decimal digits; after a dot (l.0.1) there
+// lexNumber reads an integer or a float in decimal digits; after a dot (l.0.1) there
 // are no floats.
-func (l *exprLexer) number() error {
+func (l *exprLexer) lexNumber() error {
 	rest := l.src[l.pos:]
 	digits := func(from int) int {
 		_, _, after := readNumber(rest[from:])
@@ -168,7 +168,7 @@ func (l *exprLexer) number() error {
 	}
 	whole := digits(0)
 	end := whole
-	if !l.afterDot() {
+	if !l.isAfterDot() {
 		if end+1 < len(rest) && rest[end] == '.' && digits(end+1) > end+1 {
 			end = digits(end + 1)
 		}
@@ -180,14 +180,14 @@ func (l *exprLexer) number() error {
 		}
 	}
 	text := rest[:end]
-	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.afterDot() {
-		e := syntaxAt(l.pos, "invalid number %s", quoted(text+string(next)))
+	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.isAfterDot() {
+		e := syntaxAt(l.pos, "invalid number %s", quoteText(text+string(next)))
 		e.Hint = "numbers are decimal digits, as in 1000000 or 1.5e6"
 		return e
 	}
 	if end > whole {
 		f, _ := strconv.ParseFloat(text, 64) // out of range is an infinity
-		l.emit(token{kind: tokFloat, text: text, num: ofFloat(f)}, end)
+		l.emitToken(token{kind: tokFloat, text: text, num: ofFloat(f)}, end)
 		return nil
 	}
 	if text[0] == '0' && strings.Trim(text, "0") != "" {
@@ -198,19 +198,19 @@ func (l *exprLexer) number() error {
 	}
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return syntaxAt(l.pos, "invalid number %s", quoted(text))
+		return syntaxAt(l.pos, "invalid number %s", quoteText(text))
 	}
-	l.emit(token{kind: tokInt, text: text, num: ofBig(i)}, end)
+	l.emitToken(token{kind: tokInt, text: text, num: ofBig(i)}, end)
 	return nil
 }
 
-func (l *exprLexer) afterDot() bool {
+func (l *exprLexer) isAfterDot() bool {
 	n := len(l.toks)
 	return n > 0 && l.toks[n-1].text == "." && l.toks[n-1].kind == tokOp && l.toks[n-1].end == l.pos
 }
 
-// str reads a string literal and resolves its escapes as Python does.
-func (l *exprLexer) str(quote byte) error {
+// lexString reads a string literal and resolves its escapes as Python does.
+func (l *exprLexer) lexString(quote byte) error {
 	i := l.pos + 1
 	for i < len(l.src) && l.src[i] != quote {
 		if l.src[i] == '\\' {
@@ -221,11 +221,11 @@ func (l *exprLexer) str(quote byte) error {
 	if i >= len(l.src) {
 		return syntaxAt(l.pos, "the string that begins here has no end")
 	}
-	text, err := unescape(l.src[l.pos+1:i], l.pos+1)
+	text, err := unescapeString(l.src[l.pos+1:i], l.pos+1)
 	if err != nil {
 		return err
 	}
-	l.emit(token{kind: tokString, text: text}, i+1-l.pos)
+	l.emitToken(token{kind: tokString, text: text}, i+1-l.pos)
 	return nil
 }
 
@@ -233,7 +233,7 @@ var simpleEscapes = map[byte]byte{
 	'n': '\n', 't': '\t', 'r': '\r', 'a': '\a', 'b': '\b', 'f': '\f', 'v': '\v', '\\': '\\', '\'': '\'', '"': '"',
 }
 
-func unescape(s string, offset int) (string, error) {
+func unescapeString(s string, offset int) (string, error) {
 	if strings.IndexByte(s, '\r') >= 0 {
 		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	}

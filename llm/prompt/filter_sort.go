@@ -7,7 +7,7 @@ import (
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
 // reverse.
-func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
+func (m *evaluator) sortBy(items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
 	type entry struct{ key, item val }
 	entries := make([]entry, len(items))
 	for i, item := range items {
@@ -15,7 +15,7 @@ func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) 
 		if err != nil {
 			return nil, err
 		}
-		if err := k.use(); err != nil {
+		if err := k.checkDefined(); err != nil {
 			return nil, err
 		}
 		entries[i] = entry{k, item}
@@ -25,7 +25,7 @@ func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) 
 		if failed != nil {
 			return 0
 		}
-		n, ordered, err := m.compare("<", a.key, b.key)
+		n, ordered, err := m.compareValues("<", a.key, b.key)
 		if err != nil {
 			failed = err
 		}
@@ -44,30 +44,30 @@ func (m *machine) sortBy(items []val, reverse bool, key func(val) (val, error)) 
 	return out, failed
 }
 
-func filterSort(m *machine, c *call) (val, error) {
-	items, err := m.items(c.in)
+func filterSort(m *evaluator, c *call) (val, error) {
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
-	reverse, err := c.bool(0, false)
+	reverse, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	sensitive, err := c.bool(1, false)
+	sensitive, err := c.boolArg(1, false)
 	if err != nil {
 		return none, err
 	}
 	var getters []*getter
-	if s, ok := c.args[2].str(); ok && strings.Contains(s, ",") {
+	if s, ok := c.args[2].asString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := m.getter(ofStr(part), missing)
+			g, err := m.newGetter(ofStr(part), missing)
 			if err != nil {
 				return none, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := m.getter(c.args[2], missing)
+		g, err := m.newGetter(c.args[2], missing)
 		if err != nil {
 			return none, err
 		}
@@ -76,14 +76,14 @@ func filterSort(m *machine, c *call) (val, error) {
 	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
 		keys := make(tuple, len(getters))
 		for i, g := range getters {
-			v, err := g.get(m, item)
+			v, err := g.memberOf(m, item)
 			if err != nil {
 				return none, err
 			}
-			if err := v.use(); err != nil {
+			if err := v.checkDefined(); err != nil {
 				return none, err
 			}
-			keys[i] = folded(v, sensitive)
+			keys[i] = foldCase(v, sensitive)
 		}
 		if len(keys) == 1 {
 			return keys[0], nil
@@ -93,62 +93,62 @@ func filterSort(m *machine, c *call) (val, error) {
 	return ofList(items), err
 }
 
-func filterDictSort(m *machine, c *call) (val, error) {
+func filterDictSort(m *evaluator, c *call) (val, error) {
 	if !c.in.isDict() {
 		return none, errorf(Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
 	}
-	sensitive, err := c.bool(0, false)
+	sensitive, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	by, err := c.str(1, "key")
+	by, err := c.stringArg(1, "key")
 	if err != nil {
 		return none, err
 	}
 	if by != "key" && by != "value" {
 		return none, errorf(Other, "dictsort sorts by 'key' or by 'value'")
 	}
-	reverse, err := c.bool(2, false)
+	reverse, err := c.boolArg(2, false)
 	if err != nil {
 		return none, err
 	}
-	items, err := m.viewItems(&view{of: c.in, kind: 'i'})
+	items, err := m.viewItems(&dictView{of: c.in, kind: 'i'})
 	if err != nil {
 		return none, err
 	}
 	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
 		pair, _ := item.x.(tuple)
 		if by == "value" {
-			return folded(pair[1], sensitive), nil
+			return foldCase(pair[1], sensitive), nil
 		}
-		return folded(pair[0], sensitive), nil
+		return foldCase(pair[0], sensitive), nil
 	})
 	return ofList(items), err
 }
 
-func filterUnique(m *machine, c *call) (val, error) {
-	sensitive, err := c.bool(0, false)
+func filterUnique(m *evaluator, c *call) (val, error) {
+	sensitive, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	g, err := m.getter(c.args[1], missing)
+	g, err := m.newGetter(c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
 	in := c.in
-	return lazily("unique", func() ([]val, error) {
-		items, err := m.items(in)
+	return newGenerator("unique", func() ([]val, error) {
+		items, err := m.itemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		seen := map[string]bool{}
 		var out []val
 		for _, item := range items {
-			k, err := g.get(m, item)
+			k, err := g.memberOf(m, item)
 			if err != nil {
 				return nil, err
 			}
-			h, err := hashKey(folded(k, sensitive))
+			h, err := hashKey(foldCase(k, sensitive))
 			if err != nil {
 				return nil, err
 			}
@@ -161,35 +161,35 @@ func filterUnique(m *machine, c *call) (val, error) {
 	})
 }
 
-// extreme is min and max: the first of the smallest or greatest elements.
-func (m *machine) extreme(c *call, sign int) (val, error) {
-	sensitive, err := c.bool(0, false)
+// findExtreme is min and max: the first of the smallest or greatest elements.
+func (m *evaluator) findExtreme(c *call, sign int) (val, error) {
+	sensitive, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	g, err := m.getter(c.args[1], missing)
+	g, err := m.newGetter(c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
 	if len(items) == 0 {
-		return m.emptyUndefined("smallest or greatest"), nil
+		return m.noElement("smallest or greatest"), nil
 	}
 	best, bestKey := none, none
 	for i, item := range items {
-		k, err := g.get(m, item)
+		k, err := g.memberOf(m, item)
 		if err != nil {
 			return none, err
 		}
-		k = folded(k, sensitive)
+		k = foldCase(k, sensitive)
 		if i == 0 {
 			best, bestKey = item, k
 			continue
 		}
-		n, ordered, err := m.compare("<", k, bestKey)
+		n, ordered, err := m.compareValues("<", k, bestKey)
 		if err != nil {
 			return none, err
 		}
@@ -200,23 +200,23 @@ func (m *machine) extreme(c *call, sign int) (val, error) {
 	return best, nil
 }
 
-func filterGroupBy(m *machine, c *call) (val, error) {
-	g, err := m.getter(c.args[0], c.args[1])
+func filterGroupBy(m *evaluator, c *call) (val, error) {
+	g, err := m.newGetter(c.args[0], c.args[1])
 	if err != nil {
 		return none, err
 	}
-	sensitive, err := c.bool(2, false)
+	sensitive, err := c.boolArg(2, false)
 	if err != nil {
 		return none, err
 	}
 	key := func(item val) (val, error) {
-		k, err := g.get(m, item)
+		k, err := g.memberOf(m, item)
 		if err != nil {
 			return none, err
 		}
-		return folded(k, sensitive), k.use()
+		return foldCase(k, sensitive), k.checkDefined()
 	}
-	items, err := m.items(c.in)
+	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
 	}
@@ -235,13 +235,13 @@ func filterGroupBy(m *machine, c *call) (val, error) {
 			if err != nil {
 				return none, err
 			}
-			if same, err := m.equal(k, next); err != nil {
+			if same, err := m.equalValues(k, next); err != nil {
 				return none, err
 			} else if !same {
 				break
 			}
 		}
-		first, err := g.get(m, items[start])
+		first, err := g.memberOf(m, items[start])
 		if err != nil {
 			return none, err
 		}

@@ -1,0 +1,107 @@
+package prompt
+
+import (
+	"slices"
+)
+
+// assignTarget is what a value is assigned to: a name, a member of a namespace, or
+// several targets.
+type assignTarget struct {
+	name  string
+	attr  string
+	parts []*assignTarget
+	off   int
+}
+
+func (t *assignTarget) assignedNames() []string {
+	var names []string
+	if t.attr == "" && t.name != "" {
+		names = append(names, t.name)
+	}
+	for _, part := range t.parts {
+		names = append(names, part.assignedNames()...)
+	}
+	return names
+}
+
+func (t *assignTarget) assignsTo(name string) bool { return slices.Contains(t.assignedNames(), name) }
+
+// parseAssignableName reads a name that may be assigned to.
+func (p *parser) parseAssignableName() (*token, error) {
+	t, err := p.expectName()
+	if err != nil {
+		return nil, err
+	}
+	switch t.text {
+	case "true", "false", "none", "True", "False", "None":
+		return nil, syntaxAt(t.off, "%s cannot be assigned to", t.text)
+	}
+	return t, nil
+}
+
+// parseTarget reads what stands left of = or in.
+func (p *parser) parseTarget(members bool) (*assignTarget, error) {
+	first := p.current()
+	if members && first.kind == tokName && p.peekNext().matches(tokOp, ".") {
+		p.i += 2
+		attr, err := p.expectName()
+		if err != nil {
+			return nil, err
+		}
+		p.slots.slotOf(first.text)
+		return &assignTarget{name: first.text, attr: attr.text, off: first.off}, nil
+	}
+	if p.depth > 0 || !p.isInSignature() {
+		return p.parseTargets()
+	}
+	return p.parseOneTarget()
+}
+
+// isInSignature says whether the parser is between the parentheses of a macro or
+// behind {% with, where commas separate parameters.
+func (p *parser) isInSignature() bool {
+	switch p.toks[0].text {
+	case "macro", "call", "with":
+		return true
+	}
+	return false
+}
+
+func (p *parser) parseTargets() (*assignTarget, error) {
+	list := &assignTarget{off: p.current().off}
+	comma := false
+	for len(list.parts) == 0 || comma {
+		if t := p.current(); len(list.parts) > 0 && (t.kind == tokEnd || t.matches(tokOp, "=") || t.matches(tokOp, ")") || t.matches(tokName, "in")) {
+			break
+		}
+		t, err := p.parseOneTarget()
+		if err != nil {
+			return nil, err
+		}
+		list.parts = append(list.parts, t)
+		comma = p.acceptOp(",")
+	}
+	if len(list.parts) == 1 && !comma {
+		return list.parts[0], nil
+	}
+	return list, nil
+}
+
+func (p *parser) parseOneTarget() (*assignTarget, error) {
+	if p.acceptOp("(") {
+		if err := p.enterLevel(); err != nil {
+			return nil, err
+		}
+		t, err := p.parseTargets()
+		if err != nil {
+			return nil, err
+		}
+		p.depth--
+		return t, p.expect(")")
+	}
+	t, err := p.parseAssignableName()
+	if err != nil {
+		return nil, err
+	}
+	return &assignTarget{name: t.text, off: t.off}, nil
+}

@@ -1,0 +1,243 @@
+package prompt
+
+// parsePostfix reads members, subscripts and calls.
+func (p *parser) parsePostfix(n node) (node, error) {
+	for {
+		var err error
+		switch t := p.current(); {
+		case t.matches(tokOp, "."):
+			n, err = p.parseMember(n)
+		case t.matches(tokOp, "["):
+			n, err = p.parseSubscript(n)
+		case t.matches(tokOp, "("):
+			n, err = p.parseCall(n)
+		default:
+			return n, nil
+		}
+		if err == nil {
+			err = p.enterLevel()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *parser) parseCall(fn node) (node, error) {
+	args, err := p.parseArguments()
+	return &callNode{position(fn.pos()), fn, args}, err
+}
+
+func (p *parser) parseMember(obj node) (node, error) {
+	p.i++
+	t := p.advance()
+	switch t.kind {
+	case tokName:
+		if err := checkMember(t, p.current().matches(tokOp, "(")); err != nil {
+			return nil, err
+		}
+		return &attrNode{
+			position: position(obj.pos()), obj: obj, name: t.text,
+			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text],
+		}, nil
+	case tokInt:
+		return &itemNode{position(obj.pos()), obj, &constNode{position(t.off), t.num}}, nil
+	default:
+		p.i--
+		if t.kind == tokEnd {
+			p.i++
+		}
+		return nil, p.unexpectedError("expected a name or a number after '.'")
+	}
+}
+
+func (p *parser) parseSubscript(obj node) (node, error) {
+	start := p.advance().off
+	p.noColon++
+	defer func() { p.noColon-- }()
+	var keys []node
+	for !p.acceptOp("]") {
+		if len(keys) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		var bounds [3]node
+		part, colons := 0, false
+		for !p.current().matches(tokOp, "]") && !p.current().matches(tokOp, ",") {
+			if p.acceptOp(":") {
+				colons = true
+				if part++; part > 2 {
+					return nil, p.unexpectedError("expected ']'")
+				}
+				continue
+			}
+			if bounds[part] != nil {
+				return nil, p.unexpectedError("expected ']'")
+			}
+			x, err := p.parseExpr()
+			if err != nil {
+				return nil, err
+			}
+			bounds[part] = x
+		}
+		if colons {
+			if len(keys) > 0 || !p.current().matches(tokOp, "]") {
+				return nil, p.unexpectedError("expected ']'")
+			}
+			p.i++
+			return &sliceNode{position(obj.pos()), obj, bounds[0], bounds[1], bounds[2]}, nil
+		}
+		if bounds[0] == nil {
+			return nil, p.unexpectedError("expected an expression")
+		}
+		keys = append(keys, bounds[0])
+	}
+	switch len(keys) {
+	case 0:
+		return nil, syntaxAt(start, "expected an expression between '[' and ']'")
+	case 1:
+		return &itemNode{position(obj.pos()), obj, keys[0]}, nil
+	}
+	return &itemNode{position(obj.pos()), obj, &listNode{position(start), keys, true}}, nil
+}
+
+// parseArguments reads what stands between the parentheses of a call.
+func (p *parser) parseArguments() ([]argument, error) {
+	outer := p.noColon
+	p.noColon = 0
+	defer func() { p.noColon = outer }()
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	var args []argument
+	named := false
+	for !p.acceptOp(")") {
+		if len(args) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+			if p.acceptOp(")") {
+				break
+			}
+		}
+		var a argument
+		t := p.current()
+		if t.matches(tokOp, "*") || t.matches(tokOp, "**") {
+			e := syntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
+			e.Hint = "write the arguments one by one"
+			return nil, e
+		}
+		if t.kind == tokName && p.peekNext().matches(tokOp, "=") {
+			a.name, named = t.text, true
+			p.i += 2
+		} else if named {
+			return nil, syntaxAt(t.off, "positional arguments must stand before arguments by name")
+		}
+		x, err := p.parseExpr()
+		if err != nil {
+			return nil, err
+		}
+		a.x = x
+		if args = append(args, a); len(args) > maxArguments {
+			return nil, limitAt(t.off, "more than %d arguments", maxArguments)
+		}
+	}
+	return args, nil
+}
+
+// parseFilters reads filters, tests and calls after a primary.
+func (p *parser) parseFilters(n node) (node, error) {
+	for {
+		var err error
+		switch t := p.current(); {
+		case t.matches(tokOp, "|"):
+			p.i++
+			n, err = p.parseFilter(n)
+		case t.matches(tokName, "is"):
+			p.i++
+			n, err = p.parseTest(n)
+		case t.matches(tokOp, "("):
+			n, err = p.parseCall(n)
+		default:
+			return n, nil
+		}
+		if err == nil {
+			err = p.enterLevel()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// parseFilter reads a filter's name and arguments; in is nil in a filter block.
+func (p *parser) parseFilter(in node) (node, error) {
+	t, err := p.expectName()
+	if err != nil {
+		return nil, err
+	}
+	n := &filterNode{position: position(t.off), in: in, name: t.text}
+	def, ok := filterTable()[t.text]
+	if !ok {
+		return nil, unknownName("filter", t, sortedKeys(filterTable()))
+	}
+	n.def = def
+	switch {
+	case p.current().matches(tokOp, "("):
+		if n.args, err = p.parseArguments(); err != nil {
+			return nil, err
+		}
+	case p.noColon == 0 && p.current().matches(tokOp, ":") && p.peekNext().kind != tokEnd: // as pongo2 and Django write it
+		p.i++
+		x, err := p.parsePrimary()
+		if err != nil {
+			return nil, err
+		}
+		if x, err = p.parsePostfix(x); err != nil {
+			return nil, err
+		}
+		n.args = []argument{{x: x}}
+	}
+	return n, nil
+}
+
+func (p *parser) parseTest(in node) (node, error) {
+	n := &testNode{in: in, not: p.acceptWord("not")}
+	t, err := p.expectName()
+	if err != nil {
+		return nil, err
+	}
+	n.position, n.name = position(in.pos()), t.text
+	def, ok := testTable()[t.text]
+	if !ok {
+		return nil, unknownName("test", t, sortedKeys(testTable()))
+	}
+	n.def = def
+	if p.current().matches(tokOp, "(") {
+		n.args, err = p.parseArguments()
+		return n, err
+	}
+	switch c := p.current(); c.kind {
+	case tokName:
+		switch c.text {
+		case "else", "or", "and", "if", "not", "in":
+			return n, nil
+		case "is":
+			return nil, syntaxAt(c.off, "tests cannot be chained with is: join them with 'and'")
+		}
+	case tokString, tokInt, tokFloat:
+	case tokOp:
+		if c.text != "[" && c.text != "{" {
+			return n, nil
+		}
+	case tokEnd:
+		return n, nil
+	}
+	x, err := p.parsePrimary()
+	if err == nil {
+		x, err = p.parsePostfix(x)
+	}
+	n.args = []argument{{x: x}}
+	return n, err
+}
