@@ -186,7 +186,9 @@ type inlineConfig struct{ *config }
 
 // JSONSchema is the schema of a config that allows unknown keys: they are
 // warnings.
-func (inlineConfig) JSONSchema() value.Value { return withoutClosing(configSchema.Doc()) }
+func (inlineConfig) JSONSchema() value.Value {
+	return schema.Rewrite(configSchema.Doc(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
+}
 
 // DecodeValue checks the config; the error is of type [schema.Problems].
 func (c *inlineConfig) DecodeValue(v value.Value) error {
@@ -203,21 +205,6 @@ func (c *inlineConfig) DecodeValue(v value.Value) error {
 	}
 	c.config = cfg
 	return nil
-}
-
-func withoutClosing(v value.Value) value.Value {
-	switch v.Kind() {
-	case value.Object:
-		m := value.NewMap(v.Map().Len())
-		for k, member := range v.Map().All() {
-			if k != "additionalProperties" {
-				m.Set(k, withoutClosing(member))
-			}
-		}
-		return value.OfMap(m)
-	default: // the lists of a schema hold names
-		return v
-	}
 }
 
 // dottedPath writes a JSON pointer as people write paths: context_template[1].type.

@@ -54,7 +54,7 @@ func checkLimits(doc value.Value) error {
 	if err := Checkable(doc); err != nil {
 		return fmt.Errorf("not a JSON Schema: %w", err)
 	}
-	if w := patternWeight(doc, false); w > maxPatterns {
+	if w := patternWeight(doc); w > maxPatterns {
 		return fmt.Errorf("the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d", w, maxPatterns)
 	}
 	return nil

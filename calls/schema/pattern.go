@@ -11,40 +11,22 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// rewritePatterns rewrites the regular expressions of a schema from the dialect of
-// JSON Schema to that of Go. names means that the keys of v are names of
-// the schema's own, not keywords.
-func rewritePatterns(v value.Value, names bool) value.Value {
-	if list := v.List(); len(list) > 0 {
-		items := make([]value.Value, len(list))
-		for i, item := range list {
-			items[i] = rewritePatterns(item, false)
+// rewritePatterns translates the regular expressions of a schema from the dialect of
+// JSON Schema to that of Go.
+func rewritePatterns(doc value.Value) value.Value {
+	return Rewrite(doc, func(m *value.Map) {
+		pattern, _ := m.Get("pattern")
+		if text, ok := pattern.Str(); ok {
+			m.Set("pattern", value.OfString(rewritePattern(text)))
 		}
-		return value.OfList(items...)
-	}
-	if v.Kind() != value.Object {
-		return v
-	}
-	m := value.NewMap(v.Map().Len())
-	for k, member := range v.Map().All() {
-		text, isText := member.Str()
-		switch {
-		case names:
-			member = rewritePatterns(member, false)
-		case k == "pattern" && isText:
-			member = value.OfString(rewritePattern(text))
-		case k == "patternProperties" && member.Kind() == value.Object:
-			patterns := value.NewMap(member.Map().Len())
-			for pattern, sub := range member.Map().All() {
-				patterns.Set(rewritePattern(pattern), rewritePatterns(sub, false))
+		if byPattern, _ := m.Get("patternProperties"); byPattern.Kind() == value.Object {
+			rewritten := value.NewMap(byPattern.Map().Len())
+			for pattern, sub := range byPattern.Map().All() {
+				rewritten.Set(rewritePattern(pattern), sub)
 			}
-			member = value.OfMap(patterns)
-		case !isData(k):
-			member = rewritePatterns(member, isNaming(k))
+			m.Set("patternProperties", value.OfMap(rewritten))
 		}
-		m.Set(k, member)
-	}
-	return value.OfMap(m)
+	})
 }
 
 // rewritePattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not
@@ -128,38 +110,17 @@ func weightOfNode(re *syntax.Regexp) int {
 	return min(total, 1<<30)
 }
 
-// patternWeight is the weight of all the regular expressions of a schema. names
-// means that the keys of v are names of the schema's own, not keywords.
-func patternWeight(v value.Value, names bool) (total int) {
-	for _, item := range v.List() {
-		total += patternWeight(item, false)
-	}
-	for k, member := range v.Map().All() {
-		text, isText := member.Str()
-		switch {
-		case names:
-			total += patternWeight(member, false)
-		case k == "pattern" && isText:
+// patternWeight is the weight of all the regular expressions of a schema.
+func patternWeight(doc value.Value) (total int) {
+	Rewrite(doc, func(m *value.Map) {
+		pattern, _ := m.Get("pattern")
+		if text, ok := pattern.Str(); ok {
 			total += weightOf(rewritePattern(text))
-		case k == "patternProperties":
-			for pattern := range member.Map().All() {
-				total += weightOf(rewritePattern(pattern))
-			}
-			total += patternWeight(member, true)
-		case !isData(k):
-			total += patternWeight(member, isNaming(k))
 		}
-	}
+		byPattern, _ := m.Get("patternProperties")
+		for pattern := range byPattern.Map().All() {
+			total += weightOf(rewritePattern(pattern))
+		}
+	})
 	return total
-}
-
-// isData reports whether the value of a keyword is data, not schemas.
-func isData(keyword string) bool {
-	return keyword == "const" || keyword == "enum" || keyword == "default" || keyword == "examples"
-}
-
-// isNaming reports whether the members of a keyword's value are schemas by name.
-func isNaming(keyword string) bool {
-	return keyword == "properties" || keyword == "definitions" || keyword == "$defs" ||
-		keyword == "dependencies" || keyword == "dependentSchemas"
 }

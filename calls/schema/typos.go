@@ -68,11 +68,13 @@ func walkSchemas(s value.Value, at string, visit func(s value.Value, at string))
 	visit(s, at)
 	for key, member := range s.Map().All() {
 		below := at + "/" + value.Escape(key)
-		switch key {
-		case "properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas":
+		if holdsNames(key) {
 			for name, sub := range member.Map().All() {
 				walkSchemas(sub, below+"/"+value.Escape(name), visit)
 			}
+			continue
+		}
+		switch key {
 		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
 			"unevaluatedProperties", "propertyNames", "not", "if", "then", "else", "allOf", "anyOf", "oneOf":
 			walkSchemas(member, below, visit)

@@ -35,60 +35,34 @@ func New(doc value.Value, formats ...Format) (*Processor, error) {
 		formats = Formats()
 	}
 	p := &Processor{formats: formats}
-	p.doc = p.expandFormats(doc, false)
+	p.doc = p.expandFormats(doc)
 	var err error
 	p.schema, err = schema.Parse(p.doc)
 	return p, err
 }
 
-// expandFormats is the schema with the types of formats spelt out. names means that
-// the keys of v are names of the schema's own, not keywords.
-func (p *Processor) expandFormats(v value.Value, names bool) value.Value {
-	if list := v.List(); len(list) > 0 {
-		items := make([]value.Value, len(list))
-		for i, item := range list {
-			items[i] = p.expandFormats(item, false)
+// expandFormats returns the schema with the types that are formats spelt out.
+func (p *Processor) expandFormats(doc value.Value) value.Value {
+	return schema.Rewrite(doc, func(m *value.Map) {
+		name, _ := m.Get("format")
+		if _, ok := p.findFormat(name); ok {
+			p.hasFormats = true
 		}
-		return value.OfList(items...)
-	}
-	if v.Kind() != value.Object {
-		return v
-	}
-	m := value.NewMap(v.Map().Len())
-	var stands value.Value
-	for key, member := range v.Map().All() {
-		switch key {
-		case "const", "enum", "default", "examples":
-			if names {
-				member = p.expandFormats(member, false)
-			}
-		case "type":
-			if format, ok := p.findFormat(member); ok && !names {
-				stands = value.OfMap(format.Type.Map().Clone())
-				stands.Map().Set("format", member)
-				continue
-			}
-			member = p.expandFormats(member, false)
-		default:
-			if _, ok := p.findFormat(member); ok && key == "format" {
-				p.hasFormats = true
-			}
-			member = p.expandFormats(member, !names && slices.Contains(nameKeywords, key))
+		name, _ = m.Get("type")
+		format, ok := p.findFormat(name)
+		if !ok {
+			return
 		}
-		m.Set(key, member)
-	}
-	p.hasFormats = p.hasFormats || !stands.IsNull()
-	for key, member := range stands.Map().All() {
-		if _, given := m.Get(key); !given {
-			m.Set(key, member)
+		p.hasFormats = true
+		m.Delete("type")
+		standsFor := format.Type.Map().Clone()
+		standsFor.Set("format", name)
+		for key, member := range standsFor.All() {
+			if _, given := m.Get(key); !given {
+				m.Set(key, member)
+			}
 		}
-	}
-	return value.OfMap(m)
-}
-
-// nameKeywords are the keywords whose members are schemas by name.
-var nameKeywords = []string{
-	"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas",
+	})
 }
 
 func (p *Processor) findFormat(name value.Value) (Format, bool) {

@@ -55,7 +55,7 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 		if all := wanted[pointer]; len(all) > 1 {
 			sub = value.OfMap(value.Pairs("allOf", all))
 		}
-		sub = carry.rewriteRefs(asObject(sub), false)
+		sub = carry.rewriteRefs(asObject(sub))
 		size += len(sub.AppendJSON(nil))
 		properties.Set(pointer, sub)
 		required = append(required, value.OfString(pointer))
@@ -152,35 +152,15 @@ type carrier struct {
 	keys        []string   // further keywords of the root that references need
 }
 
-// rewriteRefs is a piece of the source with its references turned to where their
-// targets are carried. names means that the keys of v are names, not keywords.
-func (c *carrier) rewriteRefs(v value.Value, names bool) value.Value {
-	switch v.Kind() {
-	case value.List:
-		items := make([]value.Value, len(v.List()))
-		for i, item := range v.List() {
-			items[i] = c.rewriteRefs(item, false)
+// rewriteRefs returns a piece of the source with its references turned to where their
+// targets are carried.
+func (c *carrier) rewriteRefs(piece value.Value) value.Value {
+	return schema.Rewrite(piece, func(m *value.Map) {
+		ref, _ := m.Get("$ref")
+		if text, ok := ref.Str(); ok {
+			m.Set("$ref", value.OfString(c.carryTarget(text)))
 		}
-		return value.OfList(items...)
-	case value.Object:
-		m := value.NewMap(v.Map().Len())
-		for key, member := range v.Map().All() {
-			text, isText := member.Str()
-			switch {
-			case names:
-				member = c.rewriteRefs(member, false)
-			case key == "$ref" && isText:
-				member = value.OfString(c.carryTarget(text))
-			case key == "const" || key == "enum" || key == "default" || key == "examples":
-				// data, not schemas
-			default:
-				member = c.rewriteRefs(member, slices.Contains(nameKeywords, key))
-			}
-			m.Set(key, member)
-		}
-		return value.OfMap(m)
-	}
-	return v
+	})
 }
 
 // carryTarget makes sure that the target of a reference is carried, and returns the
@@ -204,7 +184,7 @@ func (c *carrier) carryTarget(ref string) string {
 		if pointer == "" {
 			target = rootOnly(target)
 		}
-		c.setDefinition(keyword, name, c.rewriteRefs(target, false))
+		c.setDefinition(keyword, name, c.rewriteRefs(target))
 	}
 	return "#/" + keyword + "/" + url.PathEscape(value.Escape(name))
 }
