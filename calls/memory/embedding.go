@@ -24,21 +24,30 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Vectors keeps the vectors of memories, and which memories wait for theirs: all new
-// ones and all whose text changes, from the commit that saves them on, once there is
-// a model in use.
+// Vectors keeps the vectors of memories. Once a model is in use, every new memory and
+// every one whose text changes waits for a vector, from the commit that saves it on.
 type Vectors interface {
-	// UseModel makes a model the one in use. Memories without a vector of it wait.
+	ModelKeeper
+	EmbeddingQueue
+}
+
+// ModelKeeper remembers the model whose vectors are in use.
+type ModelKeeper interface {
+	// UseModel makes a model the current one. Memories without a vector of it wait.
 	UseModel(ctx context.Context, m Model) error
-	// Model is the one in use; its name is "" where there is none.
+	// Model returns the current model; its name is "" if there is none.
 	Model(ctx context.Context) (Model, error)
-	// Unembedded gives at most n memories that wait, and reserves them for a while. Of
+}
+
+// EmbeddingQueue hands out the memories that wait for a vector.
+type EmbeddingQueue interface {
+	// Unembedded returns at most n memories that wait, and reserves them for a while. Of
 	// the claim, Now, Users and Lease count.
 	Unembedded(ctx context.Context, c Claim, n int) ([]Embedding, error)
-	// SaveEmbeddings stores vectors of that model. What was deleted or changed since, or
-	// is of another model than the one in use, is left out.
+	// SaveEmbeddings stores vectors of that model. Vectors of memories that were deleted or
+	// changed since, or of another model than the current one, are dropped.
 	SaveEmbeddings(ctx context.Context, model string, list []Embedding) error
-	// PostponeEmbeddings lets memories wait until a later time, with their attempts.
+	// PostponeEmbeddings makes memories wait until a later time, with their attempts.
 	PostponeEmbeddings(ctx context.Context, list []Embedding, until time.Time) error
 }
 

@@ -7,11 +7,19 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// SnapshotManager makes and finds snapshots by hand.
+// SnapshotManager creates and finds snapshots by hand. The caller sets its fields; it is
+// safe for concurrent use if they are not changed.
 type SnapshotManager struct {
-	Store Store
+	Store SnapshotStore
 	// Clock dates snapshots; nil is the machine's.
 	Clock func() time.Time
+}
+
+// SnapshotStore is what a [SnapshotManager] needs of a store.
+type SnapshotStore interface {
+	Saver
+	Loader
+	Lister
 }
 
 func (m *SnapshotManager) now() time.Time {
@@ -21,7 +29,7 @@ func (m *SnapshotManager) now() time.Time {
 	return m.Clock()
 }
 
-// AddMemory stores a memory and gives its id.
+// AddMemory saves a memory and returns its id.
 func (m *SnapshotManager) AddMemory(ctx context.Context, memory BaseMemory) (id string, err error) {
 	saved, err := m.Store.SaveMemories(ctx, []BaseMemory{memory})
 	if err != nil {
@@ -30,8 +38,7 @@ func (m *SnapshotManager) AddMemory(ctx context.Context, memory BaseMemory) (id 
 	return saved[0].ID, nil
 }
 
-// CreateSnapshot sums a user's memories up. All of them must be there and be the
-// user's.
+// CreateSnapshot saves a snapshot of a user's memories, all of which must exist.
 func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPoints, memoryIDs []string, category string, importance float64) (*MemorySnapshot, error) {
 	for _, id := range memoryIDs {
 		found, err := m.Store.LoadMemory(ctx, id)
@@ -49,8 +56,7 @@ func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPo
 	return m.Store.LoadSnapshot(ctx, s.ID)
 }
 
-// CreateMetaSnapshot describes a user's snapshots of a category. All of them must be
-// there and be the user's.
+// CreateMetaSnapshot saves a meta snapshot of a user's snapshots, all of which must exist.
 func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category string, keywords, snapshotIDs []string, description string) (*MetaSnapshot, error) {
 	for _, id := range snapshotIDs {
 		id, err := CheckID(SnapshotID, id)
@@ -75,22 +81,22 @@ func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category
 	return m.Store.LoadMetaSnapshot(ctx, s.ID)
 }
 
-// GetMemory gives nil where there is none, as the two below do.
+// GetMemory returns a memory, or nil if there is none.
 func (m *SnapshotManager) GetMemory(ctx context.Context, id string) (*BaseMemory, error) {
 	return m.Store.LoadMemory(ctx, id)
 }
 
-// GetSnapshot gives a snapshot.
+// GetSnapshot returns a snapshot, or nil if there is none.
 func (m *SnapshotManager) GetSnapshot(ctx context.Context, id string) (*MemorySnapshot, error) {
 	return m.Store.LoadSnapshot(ctx, id)
 }
 
-// GetMetaSnapshot gives a meta snapshot.
+// GetMetaSnapshot returns a meta snapshot, or nil if there is none.
 func (m *SnapshotManager) GetMetaSnapshot(ctx context.Context, id string) (*MetaSnapshot, error) {
 	return m.Store.LoadMetaSnapshot(ctx, id)
 }
 
-// FindSnapshotsByCategory gives the snapshots of a category, compared without case.
+// FindSnapshotsByCategory returns the snapshots of a category, regardless of case.
 func (m *SnapshotManager) FindSnapshotsByCategory(ctx context.Context, users Users, category string) (list []MemorySnapshot, err error) {
 	for x, err := range m.Store.Snapshots(ctx, Selection{Users: users, Category: category}) {
 		if err != nil {
@@ -101,7 +107,7 @@ func (m *SnapshotManager) FindSnapshotsByCategory(ctx context.Context, users Use
 	return list, nil
 }
 
-// FindMetaSnapshotsByCategory gives the meta snapshots of a category.
+// FindMetaSnapshotsByCategory returns the meta snapshots of a category, regardless of case.
 func (m *SnapshotManager) FindMetaSnapshotsByCategory(ctx context.Context, users Users, category string) (list []MetaSnapshot, err error) {
 	for x, err := range m.Store.MetaSnapshots(ctx, Selection{Users: users, Category: category}) {
 		if err != nil {
@@ -112,11 +118,11 @@ func (m *SnapshotManager) FindMetaSnapshotsByCategory(ctx context.Context, users
 	return list, nil
 }
 
-// CleanupOldMemories deletes what is selected and older than so many days, and gives
-// what it deleted, or in a dry run would. Snapshots of which a memory is left stay.
-func CleanupOldMemories(ctx context.Context, store MemoryStorage, which Selection, days int, now time.Time) (Deleted, error) {
+// CleanupOldMemories deletes the selected memories that are older than so many days.
+// Snapshots of which a memory is left stay.
+func CleanupOldMemories(ctx context.Context, store Deleter, which Selection, days int, now time.Time) (Deleted, error) {
 	if days < 1 {
-		return Deleted{}, calls.Errorf(calls.Invalid, "memories of %d days are not old", days).WithHint("give at least 1 day")
+		return Deleted{}, calls.Errorf(calls.Invalid, "invalid number of days %d", days).WithHint("use at least 1")
 	}
 	which.Before = now.UTC().AddDate(0, 0, -days)
 	return store.Delete(ctx, which)

@@ -35,9 +35,16 @@ const (
 	bytesTogether = 4 << 20
 )
 
+// Destination is what an import needs of a store.
+type Destination interface {
+	memory.Saver
+	memory.Loader
+	memory.Lister
+}
+
 // Import stores what a directory has. The files count, not the index: it may be
 // missing, or name files that are not there. What cannot be read is reported.
-func Import(ctx context.Context, store memory.Store, dir string, options Options) (r Report, err error) {
+func Import(ctx context.Context, store Destination, dir string, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
 	}
@@ -64,7 +71,7 @@ func Import(ctx context.Context, store memory.Store, dir string, options Options
 type importer struct {
 	Report
 	ctx     context.Context //nolint:containedctx // an importer lives as long as one import
-	store   memory.Store
+	store   Destination
 	files   fs.FS
 	options Options
 	names   [3][]string       // files by folder

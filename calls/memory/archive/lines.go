@@ -25,7 +25,7 @@ const maxLine = 16 << 20
 // file twice: a wrong line is an error that names it, and then nothing is stored. A
 // line without a user or a session takes those of the options; the memories of other
 // users than those of the options are left out, and counted.
-func ImportLines(ctx context.Context, store memory.Store, name string, file io.ReadSeeker, options Options) (r Report, err error) {
+func ImportLines(ctx context.Context, store Destination, name string, file io.ReadSeeker, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
 	}
@@ -82,7 +82,7 @@ func ImportLines(ctx context.Context, store memory.Store, name string, file io.R
 }
 
 // isThere says whether there is a memory of an id.
-func isThere(ctx context.Context, store memory.Store, id string) (bool, error) {
+func isThere(ctx context.Context, store Destination, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
@@ -91,7 +91,7 @@ func isThere(ctx context.Context, store memory.Store, id string) (bool, error) {
 }
 
 // check reads all lines; n counts those to store, others those of other users.
-func check(ctx context.Context, store memory.Store, name string, file io.Reader, options Options) (n, others int, err error) {
+func check(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
 	err = each(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
 		user, given := m.Context.UserID, m.ID != ""

@@ -235,6 +235,3 @@ func scanSnapshots[T any](ctx context.Context, d *Damaged, table string, kind me
 		}
 	}
 }
-
-// History returns nothing: old versions are not salvaged.
-func (d *Damaged) History(context.Context, string) ([]memory.BaseMemory, error) { return nil, nil }
