@@ -58,7 +58,7 @@ type StepExecutor struct {
 	Options value.Value
 	// Parse reads the flow of a run from the text that the journal has: see
 	// [Loader.LoadText]. [StepExecutor.Resume] needs it.
-	Parse func(file string, text FlowText) (*Flow, Problems)
+	Parse func(file string, source []byte, files map[string][]byte) (*Flow, Problems)
 }
 
 const (

@@ -54,27 +54,7 @@ type LeftOut struct {
 	Part calls.Part
 }
 
-// FindStep finds the step that an id of a run's record means, also one of a
-// sub-flow: outer/inner, outer[1]/inner[2].
-func (f *Flow) FindStep(id string) (*Step, bool) {
-	for {
-		segment, rest, inner := strings.Cut(id, "/")
-		name, _, _ := strings.Cut(segment, "[")
-		s, ok := f.Step(name)
-		if !inner || !ok {
-			return s, ok
-		}
-		if s.Sub == nil {
-			return nil, false
-		}
-		f, id = s.Sub, rest
-	}
-}
-
 var itemIndex = regexp.MustCompile(`\[\d+\]`)
-
-// pseudoStep is the id of what a step runs inside itself: outer/slot-1.
-var pseudoStep = regexp.MustCompile(`/[a-z][a-z0-9_-]*-[0-9]+$`)
 
 // Explain tells the prompts of a step, in the order in which they were sent, and where
 // each piece of them comes from; of a step that asks no model, the prompt that it
@@ -95,7 +75,7 @@ func Explain(ctx context.Context, flow *Flow, record *RunState, step string, cou
 	x := &explainer{ctx: ctx, record: record, counter: counter, seen: map[string]bool{}}
 	at, s := x.locate(flow, step)
 	var all []*Explanation
-	inside := record.inside(got)
+	inside := record.StepsInside(got)
 	for _, in := range inside {
 		all = append(all, x.sent(at, s, in)...)
 	}
@@ -150,24 +130,6 @@ func notRun(flow *Flow, record *RunState, id string) error {
 		return err.WithHint("did you mean %s?", near)
 	}
 	return err
-}
-
-// inside are the pseudo-steps that a step ran, in order.
-func (s *RunState) inside(st *StepState) (all []*StepState) {
-	for _, other := range s.Steps {
-		if strings.HasPrefix(other.ID, st.ID+"/") && pseudoStep.MatchString(other.ID) && s.host(other) == s.host(st) {
-			all = append(all, other)
-		}
-	}
-	return all
-}
-
-// host is the step that a pseudo-step ran inside, itself for any other.
-func (s *RunState) host(st *StepState) *StepState {
-	for pseudoStep.MatchString(st.ID) && s.byID[around(st.ID)] != nil {
-		st = s.byID[around(st.ID)]
-	}
-	return st
 }
 
 // LastPrompt is the step whose prompt people want to see when they name none: the

@@ -1,9 +1,6 @@
 package scheduler
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -15,7 +12,7 @@ func findParam(with *Param, params value.Value, text, pointer string) (p *Param,
 	}
 	if v, has := params.At(pointer); pointer != "" && has {
 		if s, isString := v.Str(); isString && s == text || v.Kind() == value.Object && mark(v) == text {
-			p, at = descend(with, pointer)
+			p, at = Descend(with, pointer)
 			return p, at, true
 		}
 	}
@@ -28,42 +25,6 @@ func findParam(with *Param, params value.Value, text, pointer string) (p *Param,
 	if !found {
 		return nil, "", false
 	}
-	p, at = descend(with, place)
+	p, at = Descend(with, place)
 	return p, at, true
-}
-
-// descend follows pointer into the flow's tree of parameters as far as it is
-// written out there; rest is the pointer inside the value of what it came to.
-func descend(p *Param, pointer string) (at *Param, rest string) {
-	for pointer != "" {
-		token, tail, _ := strings.Cut(pointer[1:], "/")
-		if tail != "" {
-			tail = "/" + tail
-		}
-		var next *Param
-		for _, m := range p.Map {
-			if value.Escape(m.Key) == token {
-				next = m.Param
-			}
-		}
-		if i, err := strconv.Atoi(token); err == nil && i < len(p.List) {
-			next = p.List[i]
-		}
-		if next == nil {
-			return p, pointer
-		}
-		p, pointer = next, tail
-	}
-	return p, ""
-}
-
-func tokens(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	list := strings.Split(pointer[1:], "/")
-	for i := range list {
-		list[i] = pointerToken.Replace(list[i])
-	}
-	return list
 }

@@ -138,7 +138,7 @@ func (x *explainer) quotes(at *frame, s *Step, got *StepState, text string, hops
 	if before != "" {
 		pieces = x.quotes(at, s, got, before, hops)
 	}
-	p, rest := descend(s.With, place)
+	p, rest := Descend(s.With, place)
 	pieces = append(pieces, x.param(at, s, p, rest, longest, hops)...)
 	if after != "" {
 		pieces = append(pieces, x.quotes(at, s, got, after, hops)...)

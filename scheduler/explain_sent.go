@@ -11,7 +11,7 @@ import (
 // built explains the prompt that a step has in its input or output. ok is false where
 // it has none, or where what it ran inside itself, or it later sent, goes on from it.
 func (x *explainer) built(at *frame, s *Step, got *StepState, inside []*StepState) (e *Explanation, ok bool) {
-	if pseudoStep.MatchString(got.ID) && len(got.Prompts) > 0 {
+	if IsPseudoStep(got.ID) && len(got.Prompts) > 0 {
 		return nil, false
 	}
 	prompt := finalPrompt(s, got)
@@ -35,7 +35,7 @@ func (x *explainer) built(at *frame, s *Step, got *StepState, inside []*StepStat
 
 // sent explains the conversations that a step, or what it ran inside itself, has sent.
 func (x *explainer) sent(at *frame, s *Step, got *StepState) (all []*Explanation) {
-	host := x.record.host(got)
+	host := x.record.HostOf(got)
 	input, _ := host.Input.Get("messages")
 	for _, p := range got.Prompts {
 		e := &Explanation{Step: got.ID, Call: got.Call, Shared: p.Shared}
@@ -129,7 +129,7 @@ func (x *explainer) unsaid(at *frame, s *Step, got *StepState, text string) []Pi
 
 // given is the step whose parameters stand in the flow: that around a pseudo-step.
 func (x *explainer) given(got *StepState) *StepState {
-	if host := x.record.host(got); !host.Params.IsNull() {
+	if host := x.record.HostOf(got); !host.Params.IsNull() {
 		return host
 	}
 	return got
@@ -173,7 +173,7 @@ func (x *explainer) origin(at *frame, s *Step, got *StepState, part calls.Part, 
 // fills is the parameter that says what slot fills; there is none where slot fills the
 // parameters of another call.
 func (x *explainer) fills(s *Step, got *StepState, kind string) (*Param, bool) {
-	if slot := x.record.Step(around(got.ID)); got.Call != callSlot && slot != nil {
+	if slot := x.record.Step(OuterPath(got.ID)); got.Call != CallSlot && slot != nil {
 		got = slot // it has asked in a piece of its work
 	}
 	if s.With == nil || got.Call != s.Call {
@@ -186,7 +186,7 @@ func (x *explainer) fills(s *Step, got *StepState, kind string) (*Param, bool) {
 	if _, given := s.With.Literal.Get(name); given {
 		return s.With, true
 	}
-	p, rest := descend(s.With, "/"+name)
+	p, rest := Descend(s.With, "/"+name)
 	return p, rest == ""
 }
 

@@ -95,7 +95,7 @@ func TestExplainSent(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	_, err := scheduler.Explain(context.Background(), r.Flow, recordOf(t, r), "wey", bytesCounter{})
+	_, err := scheduler.Explain(context.Background(), r.Flow, r.State(), "wey", bytesCounter{})
 	if calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != "did you mean way?" {
 		t.Errorf("got %v (%s)", err, calls.HintOf(err))
 	}
@@ -153,7 +153,7 @@ func TestExplainInside(t *testing.T) {
 		"nobody":       `the run has no step "nobody"|`,
 		"work/round-9": `the run has no step "work/round-9"|did you mean work/round-`,
 	} {
-		_, err := scheduler.Explain(context.Background(), r.Flow, recordOf(t, r), step, bytesCounter{})
+		_, err := scheduler.Explain(context.Background(), r.Flow, r.State(), step, bytesCounter{})
 		message, hint, _ := strings.Cut(want, "|")
 		if err == nil || !strings.Contains(err.Error(), message) || !strings.HasPrefix(calls.HintOf(err), hint) {
 			t.Errorf("%s: got %v (%s)", step, err, calls.HintOf(err))

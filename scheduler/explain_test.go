@@ -53,24 +53,9 @@ func (bytesCounter) Count(text string) int { return len(text) }
 
 var _ llm.Counter = bytesCounter{}
 
-func recordOf(t *testing.T, r *schedulertest.Result) *scheduler.RunState {
-	t.Helper()
-	record, err := scheduler.Fold(func(yield func(*scheduler.Event, error) bool) {
-		for _, ev := range r.Events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return record
-}
-
 func explained(t *testing.T, r *schedulertest.Result, step string) (lines []string) {
 	t.Helper()
-	record := recordOf(t, r)
+	record := r.State()
 	if step == "" {
 		step = scheduler.LastPrompt(r.Flow, record)
 	}
@@ -120,7 +105,7 @@ func TestExplainSubFlow(t *testing.T) {
 	if s, ok := r.Flow.FindStep("talk[1]/answer"); !ok || s.Call != "chat" {
 		t.Errorf("found %v", s)
 	}
-	_, err := scheduler.Explain(context.Background(), r.Flow, recordOf(t, r), "talk/answer", bytesCounter{})
+	_, err := scheduler.Explain(context.Background(), r.Flow, r.State(), "talk/answer", bytesCounter{})
 	if hint := calls.HintOf(err); !strings.HasPrefix(hint, "it ran for several items: name one, as in talk[") {
 		t.Errorf("got %v (%s)", err, hint)
 	}

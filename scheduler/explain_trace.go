@@ -84,7 +84,7 @@ func (x *explainer) text(at *frame, s *Step, got *StepState, text, pointer strin
 			return one(text, made(got)) // the model's words, whatever they quote
 		}
 		if sub := at.inside(s, got); sub != nil && sub.flow.Outputs != nil {
-			p, rest := descend(sub.flow.Outputs, pointer)
+			p, rest := Descend(sub.flow.Outputs, pointer)
 			return tagged(x.param(sub, nil, p, rest, text, hops+1), made(got))
 		}
 	}
@@ -119,7 +119,7 @@ func (x *explainer) param(at *frame, s *Step, p *Param, rest, text string, hops 
 	switch {
 	case p.Expr != nil:
 		if path, ok := p.Expr.Path(); ok {
-			return x.reference(at, s, append(path[:len(path):len(path)], tokens(rest)...), text, place, hops)
+			return x.reference(at, s, append(path[:len(path):len(path)], PointerTokens(rest)...), text, place, hops)
 		}
 		return one(text, place+" (computed)")
 	case p.Text != nil:
@@ -179,7 +179,7 @@ func (x *explainer) input(at *frame, path []string, text string, hops int) []Pie
 	pointer := pointerTo(path)
 	if v, ok := at.got.Params.At(pointer); ok && at.step.With != nil && hops < maxHops {
 		if given, isText := v.Str(); isText && given == text {
-			p, rest := descend(at.step.With, pointer)
+			p, rest := Descend(at.step.With, pointer)
 			return x.param(at.around, at.step, p, rest, text, hops+1)
 		}
 	}

@@ -25,9 +25,9 @@ func (*suspension) Error() string { return "the step waits for values" }
 
 // fill lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fill(ctx context.Context) error {
-	def, ok := t.run.exec.Registry.Call(callSlot)
+	def, ok := t.run.exec.Registry.Call(CallSlot)
 	if !ok {
-		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", callSlot).
+		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", CallSlot).
 			WithHint("give all parameters of the step, and leave enable_filling out")
 	}
 	wanted := t.step.Def.Info.Params
@@ -105,12 +105,12 @@ func (t *task) missing(what string) error {
 // then, with the answers since. No model is asked again.
 func (t *task) answered(params value.Value) (value.Value, error) {
 	was := t.recorded()
-	if was == nil || was.found.IsNull() {
+	if was == nil || was.Found.IsNull() {
 		return params, nil
 	}
-	data, _ := was.found.Get("slot_data")
+	data, _ := was.Found.Get("slot_data")
 	given, _ := params.Get("data")
-	data, err := t.run.secrets.restore(data, given, was.lost)
+	data, err := t.run.secrets.restore(data, given, was.MaskedFound)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -126,7 +126,7 @@ func (t *task) answered(params value.Value) (value.Value, error) {
 	if answers.Len() > 0 {
 		m.Set("answers", value.OfMap(answers))
 	}
-	if sources, ok := was.found.Get("sources"); ok {
+	if sources, ok := was.Found.Get("sources"); ok {
 		m.Set("sources", sources)
 	}
 	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {

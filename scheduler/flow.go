@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -219,4 +220,21 @@ func (p *Param) Static() (value.Value, bool) {
 		return value.Value{}, true
 	}
 	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
+}
+
+// FindStep finds the step that an id of a run's record means, also one of a
+// sub-flow: outer/inner, outer[1]/inner[2].
+func (f *Flow) FindStep(id string) (*Step, bool) {
+	for {
+		segment, rest, inner := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(segment, "[")
+		s, ok := f.Step(name)
+		if !inner || !ok {
+			return s, ok
+		}
+		if s.Sub == nil {
+			return nil, false
+		}
+		f, id = s.Sub, rest
+	}
 }

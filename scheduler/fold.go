@@ -55,7 +55,7 @@ func (f *fold) placed(err error) error {
 	if f.task == nil || f.task.around != nil {
 		return err
 	}
-	return placed(err, f.task.step.With)
+	return Locate(err, f.task.step.With)
 }
 
 // drain takes all chunks. Whatever the call does, no more of them count once ctx

@@ -33,7 +33,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		list, err = t.step.ForEach.Render(ctx, s)
 	}
 	if err == nil && list.Kind() != value.List {
-		err = &placedError{t.step.ForEach.Pos, calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
+		err = &LocatedError{t.step.ForEach.Pos, calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
 	}
 	if err == nil && len(t.step.Resolve) > 0 {
 		err = s.resolve(ctx)
@@ -61,7 +61,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 // listed is the list that an earlier process had begun with.
 func (t *task) listed() (list value.Value, ok bool) {
 	was := t.recorded()
-	if was == nil || len(was.hidden) > 0 {
+	if was == nil || len(was.MaskedParams) > 0 {
 		return value.Value{}, false
 	}
 	return was.Input, was.Input.Kind() == value.List
@@ -74,13 +74,13 @@ func (e *each) restore(r *run, t *task) {
 	}
 	e.kept = make([]bool, len(e.items))
 	for i := range e.items {
-		was := r.recorded.Step(stepPath(t.id, &i))
+		was := r.recorded.Step(StepPath(t.id, &i))
 		if was == nil || was.State != StepStatusFinished {
 			continue
 		}
 		e.kept[i] = true
 		e.inputs[i], e.outputs[i] = was.Input, was.Output
-		e.masked = append(e.masked, was.maskedBelow("/"+strconv.Itoa(i))...)
+		e.masked = append(e.masked, was.MaskedBelow("/"+strconv.Itoa(i))...)
 		e.left--
 	}
 }

@@ -156,7 +156,7 @@ func (t *task) again() (output value.Value, ok bool) {
 		return p.output, true
 	}
 	was := t.recorded()
-	if was == nil || was.State != StepStatusFinished || len(was.masked) > 0 ||
+	if was == nil || was.State != StepStatusFinished || len(was.MaskedOutput) > 0 ||
 		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.mask(t.params)) {
 		return value.Value{}, false
 	}
@@ -200,7 +200,7 @@ func (p *pieces) begin(filled, keep bool) {
 	}
 	p.mu.Unlock()
 	if filled {
-		p.next(callSlot)
+		p.next(CallSlot)
 	}
 }
 

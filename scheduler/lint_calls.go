@@ -9,8 +9,8 @@ import (
 
 // The names of the calls that the flow format itself knows.
 const (
-	callFlow = "flow"
-	callSlot = "slot"
+	CallFlow = "flow"
+	CallSlot = "slot"
 )
 
 // lookUpCall finds the definition of a step's call.
@@ -71,13 +71,13 @@ func (u *unit) lintKeys(s *stepUnit) {
 	if k.OverrideInput.set() && !s.EnableFilling {
 		u.add(u.of(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}
-	if k.OnMissing.set() && !s.EnableFilling && s.Call != callSlot && s.known {
+	if k.OnMissing.set() && !s.EnableFilling && s.Call != CallSlot && s.known {
 		u.warn(u.of(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
 			hint("it belongs to slot, or to a step with enable_filling: true")
 	}
 	if s.EnableFilling {
-		if _, ok := u.loading.Registry.Call(callSlot); !ok {
-			u.add(u.of(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", callSlot).hint("give all parameters under with")
+		if _, ok := u.loading.Registry.Call(CallSlot); !ok {
+			u.add(u.of(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", CallSlot).hint("give all parameters under with")
 		}
 	}
 	if v, static := s.ForEach.Static(); s.ForEach != nil && (s.ForEach.Text != nil || static && v.Kind() != value.List) {

@@ -95,7 +95,7 @@ func (u *unit) lintLanguage() {
 			continue
 		}
 		sets := s.Def.Texts
-		if filling, ok := u.loading.Registry.Call(callSlot); ok && s.EnableFilling {
+		if filling, ok := u.loading.Registry.Call(CallSlot); ok && s.EnableFilling {
 			sets = slices.Concat(sets, filling.Texts)
 		}
 		var none []string

@@ -78,7 +78,7 @@ func (u *unit) lintParams(s *stepUnit) {
 	if s.EnableFilling {
 		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
 	}
-	if s.Call == callFlow {
+	if s.Call == CallFlow {
 		problems = append(problems, u.lintSubFlow(s, v, holes)...)
 	}
 	if s.Def.Lint != nil && v.Kind() == value.Object {
@@ -98,10 +98,10 @@ func (u *unit) lintParams(s *stepUnit) {
 // refused reports that the call cannot be made of its parameters.
 func (u *unit) refused(s *stepUnit, with *Param, err error) {
 	pos := with.Pos
-	err = placed(err, s.With)
-	var at *placedError
+	err = Locate(err, s.With)
+	var at *LocatedError
 	if errors.As(err, &at) {
-		pos = at.pos
+		pos = at.Pos
 	}
 	u.add(pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
 }

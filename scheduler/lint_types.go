@@ -87,7 +87,7 @@ func (u *unit) lintTypes(s *stepUnit) {
 		return
 	}
 	params := s.Def.Info.Params.Doc()
-	if s.Call == callFlow && s.Sub != nil {
+	if s.Call == CallFlow && s.Sub != nil {
 		properties, _ := params.Get("properties")
 		params = with(params, "properties", with(properties, "inputs", s.Sub.Inputs.Doc()))
 	}

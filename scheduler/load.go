@@ -74,20 +74,21 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	return flow, problems
 }
 
-// LoadText is Load of a flow as a journal keeps it: no file is read.
-func (l *Loader) LoadText(file string, text FlowText) (*Flow, Problems) {
+// LoadText loads a flow from its text and the content of its other files, by their
+// paths, as a journal keeps them: no file is read.
+func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (*Flow, Problems) {
 	kept := *l
 	kept.recorded = true
 	if kept.Root != "" {
-		kept.Root = absolute(kept.Root)
+		kept.Root = Absolute(kept.Root)
 	}
 	kept.ReadFile = func(path string) ([]byte, error) {
-		if content, ok := text.Files[path]; ok {
+		if content, ok := files[path]; ok {
 			return content, nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
-	return kept.Parse(file, text.Source)
+	return kept.Parse(file, source)
 }
 
 // read gives the content of a file. With a root the path may not leave it.
@@ -246,4 +247,12 @@ func (u *unit) run() {
 	u.lintCalls()
 	u.lintNames()
 	u.finish()
+}
+
+// Absolute is the path from the root; a resuming process may stand elsewhere.
+func Absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }

@@ -12,7 +12,7 @@ import (
 // it must be in root or below, links followed, and an error quotes nothing of a
 // file that is no flow.
 func (l *Loader) LoadInside(root, path string) (*Flow, error) {
-	base, full := absolute(root), absolute(path)
+	base, full := Absolute(root), Absolute(path)
 	rel, err := filepath.Rel(base, full)
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil, calls.Errorf(calls.Invalid, "the flow %s is not in the folder %s", path, root).

@@ -225,7 +225,7 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
 		return output, err
 	}
-	if t.step.Call == callSlot && t.around == nil {
+	if t.step.Call == CallSlot && t.around == nil {
 		return output, t.remains(output)
 	}
 	return output, nil
@@ -280,7 +280,7 @@ func (t *task) prepare(ctx context.Context) error {
 			return err
 		}
 		t.filled = true
-	case t.step.Call == callSlot:
+	case t.step.Call == CallSlot:
 		var err error
 		if t.params, err = t.answered(t.params); err != nil {
 			return err
@@ -305,7 +305,7 @@ func (t *task) misfit(problems schema.Problems) error {
 	if t.step.With != nil {
 		pos = t.step.With.at(problems[0].Pointer)
 	}
-	return &placedError{pos, err}
+	return &LocatedError{pos, err}
 }
 
 // emit pushes an event of the task.

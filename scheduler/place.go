@@ -3,9 +3,11 @@ package scheduler
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -24,7 +26,7 @@ func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 	if p == nil {
 		return Position{}, false
 	}
-	at, _ := descend(p, pointer)
+	at, _ := Descend(p, pointer)
 	if at.Expr == nil && at.Text == nil && p.origin != nil {
 		if pos, exact := p.origin.place(pointer, offset); exact {
 			return pos, true
@@ -62,9 +64,9 @@ func (e *unplaced) Error() string {
 
 func (e *unplaced) Unwrap() error { return e.err }
 
-// placed finds the place of an error in a text that the parameters of a step
+// Locate finds the place of an error in a text that the parameters of a step
 // gave; other errors stay as they are.
-func placed(err error, with *Param) error {
+func Locate(err error, with *Param) error {
 	var at *calls.PositionError
 	if with == nil || !errors.As(err, &at) {
 		return err
@@ -73,8 +75,74 @@ func placed(err error, with *Param) error {
 	if exact {
 		err = &unplaced{err, at}
 	}
-	return &placedError{pos, err}
+	return &LocatedError{pos, err}
+}
+
+// LocatedError is an error with its place in the flow file.
+type LocatedError struct {
+	Pos Position
+	err error
+}
+
+func (e *LocatedError) Error() string { return e.err.Error() }
+func (e *LocatedError) Unwrap() error { return e.err }
+
+// Descend follows pointer into the flow's tree of parameters as far as it is
+// written out there; rest is the pointer inside the value of what it came to.
+func Descend(p *Param, pointer string) (at *Param, rest string) {
+	for pointer != "" {
+		token, tail, _ := strings.Cut(pointer[1:], "/")
+		if tail != "" {
+			tail = "/" + tail
+		}
+		var next *Param
+		for _, m := range p.Map {
+			if value.Escape(m.Key) == token {
+				next = m.Param
+			}
+		}
+		if i, err := strconv.Atoi(token); err == nil && i < len(p.List) {
+			next = p.List[i]
+		}
+		if next == nil {
+			return p, pointer
+		}
+		p, pointer = next, tail
+	}
+	return p, ""
+}
+
+// at is where the param gives the value at a JSON pointer, or the nearest around
+// it.
+func (p *Param) at(pointer string) Position {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		next := (*Param)(nil)
+		for i := range p.Map {
+			if value.Escape(p.Map[i].Key) == token {
+				next = p.Map[i].Param
+			}
+		}
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(p.List) {
+			next = p.List[i]
+		}
+		if next == nil {
+			break
+		}
+		p = next
+	}
+	return p.Pos
 }
 
 // pointerToken undoes the escapes of a JSON pointer.
 var pointerToken = strings.NewReplacer("~1", "/", "~0", "~")
+
+func PointerTokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	list := strings.Split(pointer[1:], "/")
+	for i := range list {
+		list[i] = pointerToken.Replace(list[i])
+	}
+	return list
+}

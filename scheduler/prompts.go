@@ -11,19 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Prompt is a conversation that a step sent to a model: the messages of its longest
-// request.
-type Prompt struct {
-	// Shared says that the conversation begins with as many messages of the one told
-	// before by the same step and what it runs inside itself, or where there was none,
-	// of the step's input. They are not repeated in Messages.
-	Shared   int           `json:"shared,omitempty"`
-	Messages []value.Value `json:"messages"`
-	// Parts say where the pieces of the messages come from, as far as the call knows;
-	// their Message counts all messages. They have no Text.
-	Parts []calls.Part `json:"parts,omitempty"`
-}
-
 // maxPrompts bounds how many conversations of one step are told of.
 const maxPrompts = 100
 
@@ -111,29 +98,5 @@ func (t *task) tally(n *note) {
 		}
 		outer.asked.told = c.messages
 		n.data.Prompts = append(n.data.Prompts, p)
-	}
-}
-
-// prompted takes what the end of a step tells of its prompts.
-func (s *RunState) prompted(st *StepState, told []Prompt) {
-	if len(told) == 0 {
-		return
-	}
-	outer := st
-	for inside := around(outer.ID); pseudoStep.MatchString(outer.ID) && s.byID[inside] != nil; inside = around(outer.ID) {
-		outer = s.byID[inside]
-	}
-	if outer.told == nil {
-		list, _ := outer.Input.Get("messages")
-		outer.told = list.List()
-	}
-	st.Prompts = nil
-	for _, p := range told {
-		whole := slices.Clone(p.Messages)
-		if p.Shared > 0 && p.Shared <= len(outer.told) {
-			whole = append(slices.Clone(outer.told[:p.Shared]), p.Messages...)
-		}
-		outer.told = whole
-		st.Prompts = append(st.Prompts, Prompt{Shared: p.Shared, Messages: whole, Parts: p.Parts})
 	}
 }

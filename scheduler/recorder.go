@@ -233,9 +233,9 @@ func (rec *recorder) failureOver(run *Failure) *Failure {
 func (rec *recorder) load(ctx context.Context, file string, load func(context.Context, string) (*Flow, error)) (*Flow, error) {
 	rec.texts.Lock()
 	defer rec.texts.Unlock()
-	file = absolute(file)
+	file = Absolute(file)
 	if source, ok := rec.text.Files[file]; ok && rec.run.exec.Parse != nil {
-		flow, problems := rec.run.exec.Parse(file, FlowText{Source: source, Files: rec.text.Files})
+		flow, problems := rec.run.exec.Parse(file, source, rec.text.Files)
 		if flow == nil {
 			return nil, problems
 		}

@@ -30,15 +30,15 @@ func (t *task) begun() bool {
 // parameters. Those of a step that failed are found anew: they may be why.
 func (t *task) takeUp() (taken bool, err error) {
 	was := t.recorded()
-	if was == nil || was.State == StepStatusFailed || was.Params.IsNull() || len(was.hidden) > 0 {
+	if was == nil || was.State == StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
 	}
 	t.params = was.Params
 	if t.step.EnableFilling {
 		t.filled = true
-		t.pieces.next(callSlot)
+		t.pieces.next(CallSlot)
 	}
-	if t.step.Call == callSlot {
+	if t.step.Call == CallSlot {
 		t.params, err = t.answered(t.params)
 	}
 	return true, err
@@ -48,11 +48,11 @@ func (t *task) takeUp() (taken bool, err error) {
 // nobody has answered since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recorded()
-	if was == nil || was.State != StepStatusParam || was.found.IsNull() || was.fresh {
+	if was == nil || was.State != StepStatusParam || was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
 	n := t.notes.end.of(StepWaiting)
-	n.gave(was.found, was.lost)
+	n.gave(was.Found, was.MaskedFound)
 	n.input = was.Remaining
 	n.data.RemainingSchema = &n.input
 	return outcome{status: statusWaiting, note: n}, true
@@ -61,7 +61,7 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 // restore takes over the steps that earlier processes finished or skipped, and
 // makes ready what comes next. The stream is locked.
 func (r *run) restore(now time.Time) {
-	r.meter.preset(r.recorded.spentIn(strings.TrimSuffix(r.prefix, "/")))
+	r.meter.preset(r.recorded.UsageOf(strings.TrimSuffix(r.prefix, "/")))
 	for i, step := range r.flow.Steps {
 		was := r.recorded.Step(r.prefix + step.ID)
 		if was == nil {
@@ -72,9 +72,9 @@ func (r *run) restore(now time.Time) {
 		case StepStatusFinished:
 			st.status, st.input, st.output = statusFinished, was.Input, was.Output
 			if step.ForEach != nil {
-				st.input = r.recorded.inputsOf(was)
+				st.input = r.recorded.ItemInputs(was)
 			}
-			r.hide(i, was.masked)
+			r.hide(i, was.MaskedOutput)
 		case StepStatusSkipped:
 			st.status, st.reason = statusSkipped, was.Reason
 		default:
@@ -110,40 +110,6 @@ func (r *run) hide(step int, pointers []string) {
 		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
-// inputsOf lists the inputs of the items of a for_each step.
-func (s *RunState) inputsOf(whole *StepState) value.Value {
-	inputs := make([]value.Value, len(whole.Output.List()))
-	for i := range inputs {
-		if item := s.Step(stepPath(whole.ID, &i)); item != nil {
-			inputs[i] = item.Input
-		}
-	}
-	return value.OfList(inputs...)
-}
-
-// maskedBelow are the masked places of an output that stands at a pointer.
-func (st *StepState) maskedBelow(pointer string) []string {
-	var below []string
-	for _, p := range st.masked {
-		below = append(below, pointer+p)
-	}
-	return below
-}
-
-// forget drops what is known of a step that has changed, with all inside it.
-func (s *RunState) forget(id string) {
-	gone := func(other string) bool {
-		return other == id || strings.HasPrefix(other, id+"/") || strings.HasPrefix(other, id+"[")
-	}
-	for other, st := range s.byID {
-		if gone(other) {
-			st.State = StepStatusPending
-			delete(s.byID, other)
-		}
-	}
-	s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool { return gone(w.Step) })
-}
-
 // resume says that the run goes on, after the answers that it got. The stream is
 // locked.
 func (r *run) resume(now time.Time) {
@@ -166,10 +132,10 @@ func (r *run) showAnswers(n *note) {
 func answerNotes(answers []Answer) []*note {
 	var notes []*note
 	for _, a := range answers {
-		i := slices.IndexFunc(notes, func(n *note) bool { return stepPath(n.event.Step, n.event.Index) == a.Step })
+		i := slices.IndexFunc(notes, func(n *note) bool { return StepPath(n.event.Step, n.event.Index) == a.Step })
 		if i < 0 {
 			n := newNote(StepAnswered)
-			n.event.Step, n.event.Index = splitPath(a.Step)
+			n.event.Step, n.event.Index = SplitPath(a.Step)
 			n.params = value.OfMap(value.NewMap(1))
 			notes, i = append(notes, n), len(notes)
 		}
@@ -182,21 +148,21 @@ func answerNotes(answers []Answer) []*note {
 // than the schema says. What it reads another way, such as tomorrow, is kept as it
 // reads it now.
 func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error {
-	def, ok := e.Registry.Call(callSlot)
+	def, ok := e.Registry.Call(CallSlot)
 	if !ok {
 		return nil
 	}
 	for _, n := range notes {
-		st := state.Step(stepPath(n.event.Step, n.event.Index))
-		known, _ := st.found.Get("slot_data")
+		st := state.Step(StepPath(n.event.Step, n.event.Index))
+		known, _ := st.Found.Get("slot_data")
 		all := *st
-		all.answer(n.params)
+		all.AddAnswers(n.params)
 		env := r.env
 		vars := r.vars
 		vars.Now = env.Clock()
 		env.Vars = &vars
 		output, err := Invoke(r.parent, def, value.OfMap(value.Pairs(
-			"data", known, "current_schema", state.asked(st), "answers", all.Answers, "stages", []string{},
+			"data", known, "current_schema", state.WantedSchema(st), "answers", all.Answers, "stages", []string{},
 		)), &env)
 		if err != nil {
 			return err
@@ -218,7 +184,7 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 func rejected(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {
-		pointer, reason := rejection(one)
+		pointer, reason := Rejection(one)
 		for answered := range answers.Map().All() {
 			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
 				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)
@@ -230,7 +196,7 @@ func rejected(step string, answers, output value.Value) error {
 	for answered, v := range answers.Map().All() {
 		if property, ok := still.Get(answered); ok {
 			why := errors.New("the value does not fit")
-			if s, err := schema.Parse(beside(remaining, property)); err == nil {
+			if s, err := schema.Parse(schema.Within(remaining, property)); err == nil {
 				if problems := s.Check(v); problems != nil {
 					why = problems
 				}

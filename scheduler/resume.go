@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -83,13 +80,13 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	if err != nil {
 		return nil, err
 	}
-	if len(with.Answers) == 0 && with.Flow == nil && state.State == RunWaiting && !state.toldMore() {
+	if len(with.Answers) == 0 && with.Flow == nil && state.State == RunWaiting && !hasNewAnswers(state) {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.answers {
-		st := state.Step(stepPath(n.event.Step, n.event.Index))
-		st.answer(n.params)
-		st.fresh = true
+		st := state.Step(StepPath(n.event.Step, n.event.Index))
+		st.AddAnswers(n.params)
+		st.HasNewAnswers = true
 	}
 	text := header.Text
 	if with.Flow != nil {
@@ -98,7 +95,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 			return nil, err
 		}
 	}
-	if r.lost = state.lost; len(r.lost) > 0 {
+	if r.lost = state.MaskedInputs; len(r.lost) > 0 {
 		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.lost)
 	}
 	if state.LastSeq > 0 { // else it died before its first event
@@ -125,7 +122,7 @@ func (e *StepExecutor) prepared(ctx context.Context, header *RunHeader, state *R
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
-	r.answers = answerNotes(slices.DeleteFunc(answers, state.knows))
+	r.answers = answerNotes(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
 	return r, e.checkWhole(r, state, r.answers)
 }
 
@@ -174,7 +171,7 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 	if e.Parse == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor cannot read the flow of the journal")
 	}
-	flow, problems := e.Parse(header.File, header.Text)
+	flow, problems := e.Parse(header.File, header.Text.Source, header.Text.Files)
 	switch {
 	case flow == nil && edited == nil:
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run %s does not load any more:\n%w", header.ID, problems).
@@ -184,19 +181,19 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 	case edited == nil:
 		return flow, nil
 	}
-	return edited, state.adopt(flow, edited)
+	return edited, adoptEdited(state, flow, edited)
 }
 
-// toldMore says that there are answers which the steps have not seen yet.
-func (s *RunState) toldMore() bool {
-	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).fresh })
+// hasNewAnswers reports whether there are answers which the waiting steps have not seen yet.
+func hasNewAnswers(s *RunState) bool {
+	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).HasNewAnswers })
 }
 
-// knows says that an answer is on record for a step which has not seen it yet.
-func (s *RunState) knows(a Answer) bool {
+// isRecorded reports whether an answer is on record for a step which has not seen it yet.
+func isRecorded(s *RunState, a Answer) bool {
 	st := s.Step(a.Step)
 	known, ok := st.Answers.Get(a.Pointer)
-	return ok && st.fresh && value.Equal(known, a.Value)
+	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
 }
 
 // take checks answers and says which step each is for. waited are the steps that
@@ -221,7 +218,7 @@ func take(answers []Answer, state *RunState, waited []WaitingFor) ([]Answer, err
 func (r *run) header(inputs value.Value) *RunHeader {
 	e := r.exec
 	return &RunHeader{
-		ID: r.vars.Run.ID, Flow: r.flow.Name, File: absolute(r.flow.File), Text: textOf(r.flow),
+		ID: r.vars.Run.ID, Flow: r.flow.Name, File: Absolute(r.flow.File), Text: textOf(r.flow),
 		Inputs: r.secrets.mask(inputs), Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
@@ -230,17 +227,9 @@ func (r *run) header(inputs value.Value) *RunHeader {
 func textOf(flow *Flow) FlowText {
 	files := make(map[string][]byte, len(flow.Files))
 	for path, content := range flow.Files {
-		files[absolute(path)] = content
+		files[Absolute(path)] = content
 	}
 	return FlowText{Source: flow.Source, Files: files}
-}
-
-// absolute is the path from the root; a resuming process may stand elsewhere.
-func absolute(path string) string {
-	if full, err := filepath.Abs(path); err == nil {
-		return full
-	}
-	return path
 }
 
 // record lets the events of the run go through the journal.
@@ -248,17 +237,4 @@ func (r *run) record(log RunLog, header *RunHeader, text FlowText) {
 	r.parent, r.unwatch = log.Watch(r.parent)
 	r.stream.record = newRecorder(r, log, header, text)
 	go r.stream.record.work(r.parent)
-}
-
-// splitPath is the inverse of stepPath.
-func splitPath(path string) (step string, index *int) {
-	open := strings.LastIndexByte(path, '[')
-	if open < 0 || !strings.HasSuffix(path, "]") {
-		return path, nil
-	}
-	n, err := strconv.Atoi(path[open+1 : len(path)-1])
-	if err != nil {
-		return path, nil
-	}
-	return path[:open], &n
 }

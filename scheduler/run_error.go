@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // Failure is why a run failed or was cancelled.
@@ -56,9 +54,9 @@ func (r *run) failureOf(err error, pos Position) *Failure {
 		}
 		info.Position, info.Step = place, inner.Info.Step
 	}
-	var placed *placedError
+	var placed *LocatedError
 	if errors.As(err, &placed) {
-		info.Position = placed.pos.String()
+		info.Position = placed.Pos.String()
 	}
 	var t *prompt.Error
 	if errors.As(err, &t) {
@@ -111,15 +109,6 @@ func (r *run) hintFor(name string) string {
 	return ""
 }
 
-// placedError is an error with its place in the flow file.
-type placedError struct {
-	pos Position
-	err error
-}
-
-func (e *placedError) Error() string { return e.err.Error() }
-func (e *placedError) Unwrap() error { return e.err }
-
 // recovered makes an error of a panic, deferred. The stack goes to the log only.
 func (r *run) recovered(err *error, where string) {
 	p := recover()
@@ -143,25 +132,4 @@ func cancellation(ctx context.Context) error {
 		return cause
 	}
 	return calls.Errorf(calls.Canceled, "the run was cancelled: %w", cause)
-}
-
-// at is where the param gives the value at a JSON pointer, or the nearest around
-// it.
-func (p *Param) at(pointer string) Position {
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		next := (*Param)(nil)
-		for i := range p.Map {
-			if value.Escape(p.Map[i].Key) == token {
-				next = p.Map[i].Param
-			}
-		}
-		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(p.List) {
-			next = p.List[i]
-		}
-		if next == nil {
-			break
-		}
-		p = next
-	}
-	return p.Pos
 }

@@ -118,7 +118,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		}
 		r.tell(o.note, t.id, t.item, now)
 		if o.status == statusWaiting {
-			r.stream.waits = append(r.stream.waits, newWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
+			r.stream.waits = append(r.stream.waits, NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
 		}
 	}
 	st := &r.states[t.step.Index]

@@ -75,9 +75,9 @@ type RunState struct {
 	// LastSeq is the Seq of the last event.
 	LastSeq int64 `json:"-"`
 
-	// lost are the places in the inputs that secrets were taken out of.
-	lost []string
-	byID map[string]*StepState
+	// MaskedInputs are the places in the inputs that secrets were taken out of.
+	MaskedInputs []string
+	byID         map[string]*StepState
 }
 
 // StepState is one step, or one item of a for_each step, rebuilt from events.
@@ -116,26 +116,14 @@ type StepState struct {
 	told []value.Value
 	// inside is the part of Usage that was spent inside the step since it began.
 	inside llm.Usage
-	// found is what slot had put out when the step came to wait.
-	found value.Value
+	// Found is what slot had put out when the step came to wait.
+	Found value.Value
 	// What secrets were taken out of: hidden in Params or in the list of a for_each
 	// step, lost in found, masked in Output.
-	hidden, lost, masked []string
+	MaskedParams, MaskedFound, MaskedOutput []string
 	// fresh: there are answers that the step has not seen yet. waited: the run came to
 	// wait for the step, or for something in it, and has not begun it again since.
-	fresh, waited bool
-}
-
-// WaitingFor is a step, or an item of one, that waits for its parameters.
-type WaitingFor struct {
-	Step            string      `json:"step"`
-	RemainingSchema value.Value `json:"remaining_schema"`
-	// Reasons say why nobody knew the values, where something went wrong: a model that
-	// failed, an answer that did not fit.
-	Reasons []string `json:"reasons,omitempty"`
-	// Whole is the schema of all that the step may be told, optional fields as well.
-	// Only [Fold] knows it.
-	Whole value.Value `json:"-"`
+	HasNewAnswers, waited bool
 }
 
 // Fold rebuilds a run from its events.
@@ -176,19 +164,19 @@ func (s *RunState) Add(ev *Event) {
 	switch {
 	case ev.Type == StepWaiting:
 		s.stopWaiting(st.ID)
-		w := newWaitingFor(st.ID, st.found, st.Remaining)
-		w.Whole = s.asked(st)
+		w := NewWaitingFor(st.ID, st.Found, st.Remaining)
+		w.Whole = s.WantedSchema(st)
 		s.Waiting = append(s.Waiting, w)
 	case st.State != StepStatusParam:
 		s.stopWaiting(st.ID)
 	}
 }
 
-// asked is the schema that slot fills for a step: its own, or that of the call whose
+// WantedSchema is the schema that slot fills for a step: its own, or that of the call whose
 // parameters it fills.
-func (s *RunState) asked(st *StepState) value.Value {
+func (s *RunState) WantedSchema(st *StepState) value.Value {
 	params := st.Params
-	if inner := s.Step(st.ID + "/" + callSlot + "-1"); inner != nil {
+	if inner := s.Step(st.ID + "/slot-1"); inner != nil {
 		params = inner.Params
 	}
 	wanted, _ := params.Get("current_schema")
@@ -206,7 +194,7 @@ func (s *RunState) stopWaiting(id string) {
 
 // step finds the step or item of an event, or makes it.
 func (s *RunState) step(ev *Event) *StepState {
-	id := stepPath(ev.Step, ev.Index)
+	id := StepPath(ev.Step, ev.Index)
 	st := s.byID[id]
 	if st != nil {
 		return st
@@ -229,12 +217,12 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		if data.Inputs != nil {
 			s.Inputs = *data.Inputs
 		}
-		s.lost = data.Masked
+		s.MaskedInputs = data.Masked
 	case FlowResumed:
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
-			if st.State == StepStatusRunning || st.State == StepStatusParam && st.found.IsNull() {
+			if st.State == StepStatusRunning || st.State == StepStatusParam && st.Found.IsNull() {
 				st.State = StepStatusPending
 			}
 		}
@@ -283,7 +271,7 @@ func (st *StepState) add(ev *Event, data *Data) {
 	case StepStarted:
 		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
 		st.inside = llm.Usage{}
-		if !st.waited || st.fresh {
+		if !st.waited || st.HasNewAnswers {
 			st.Attempts++
 		}
 		st.waited = false
@@ -294,7 +282,7 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Input != nil {
 			st.Input = *data.Input
 		}
-		st.hidden = data.Masked
+		st.MaskedParams = data.Masked
 	case StepRetrying:
 		st.Attempts++
 	case StepWaiting:
@@ -303,9 +291,9 @@ func (st *StepState) add(ev *Event, data *Data) {
 			st.Remaining = *data.RemainingSchema
 		}
 		if data.Output != nil {
-			st.found = *data.Output
+			st.Found = *data.Output
 		}
-		st.lost, st.fresh, st.waited = data.Masked, false, true
+		st.MaskedFound, st.HasNewAnswers, st.waited = data.Masked, false, true
 		st.took(data)
 	case StepAnswered:
 		if data.Answers != nil {
@@ -324,7 +312,7 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Output != nil {
 			st.Output = *data.Output
 		}
-		st.masked = data.Masked
+		st.MaskedOutput = data.Masked
 		st.took(data)
 	}
 }
@@ -340,13 +328,13 @@ func (st *StepState) answered(answers value.Value, masked []string) {
 		}
 	}
 	if known.Len() > 0 {
-		st.fresh = true
-		st.answer(value.OfMap(known))
+		st.HasNewAnswers = true
+		st.AddAnswers(value.OfMap(known))
 	}
 }
 
-// answer adds what a user gave; the newest answer for a pointer counts.
-func (st *StepState) answer(answers value.Value) {
+// AddAnswers adds what a user gave; the newest answer for a pointer counts.
+func (st *StepState) AddAnswers(answers value.Value) {
 	all := value.NewMap(answers.Map().Len())
 	if st.Answers.Map() != nil {
 		all = st.Answers.Map().Clone()
@@ -361,4 +349,38 @@ func (st *StepState) took(data *Data) {
 	if data.DurationMS != nil {
 		st.DurationMS = *data.DurationMS
 	}
+}
+
+// Forget drops what is known of a step that has changed, with all inside it.
+func (s *RunState) Forget(id string) {
+	gone := func(other string) bool {
+		return other == id || strings.HasPrefix(other, id+"/") || strings.HasPrefix(other, id+"[")
+	}
+	for other, st := range s.byID {
+		if gone(other) {
+			st.State = StepStatusPending
+			delete(s.byID, other)
+		}
+	}
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool { return gone(w.Step) })
+}
+
+// ItemInputs lists the inputs of the items of a for_each step.
+func (s *RunState) ItemInputs(whole *StepState) value.Value {
+	inputs := make([]value.Value, len(whole.Output.List()))
+	for i := range inputs {
+		if item := s.Step(StepPath(whole.ID, &i)); item != nil {
+			inputs[i] = item.Input
+		}
+	}
+	return value.OfList(inputs...)
+}
+
+// MaskedBelow returns the masked places of an output that stands at a pointer.
+func (st *StepState) MaskedBelow(pointer string) []string {
+	var below []string
+	for _, p := range st.MaskedOutput {
+		below = append(below, pointer+p)
+	}
+	return below
 }

@@ -5,12 +5,15 @@ import (
 	"strings"
 )
 
+// DeclaredStep is a step as the flow declares it.
+type DeclaredStep struct{ ID, Call string }
+
 // Complete adds the steps of the flow that nothing happened to yet, and puts all
 // in the order of the flow; what ran inside a step comes after it, in the order in
 // which it came up.
-func (s *RunState) Complete(flow *Flow) {
-	place := make(map[string]int, len(flow.Steps))
-	for i, step := range flow.Steps {
+func (s *RunState) Complete(steps []DeclaredStep) {
+	place := make(map[string]int, len(steps))
+	for i, step := range steps {
 		place[step.ID] = i
 		st := s.step(&Event{Step: step.ID})
 		if st.Call == "" {
@@ -19,9 +22,9 @@ func (s *RunState) Complete(flow *Flow) {
 	}
 	inside := map[string][]*StepState{} // what there is to the step or item that it runs in
 	for _, st := range s.Steps {
-		outer := around(st.ID)
+		outer := OuterPath(st.ID)
 		for outer != "" && s.byID[outer] == nil {
-			outer = around(outer)
+			outer = OuterPath(outer)
 		}
 		inside[outer] = append(inside[outer], st)
 	}

@@ -233,7 +233,7 @@ func TestCompleteRunState(t *testing.T) {
 		t.Fatal(err)
 	}
 	flow := &scheduler.Flow{Steps: []*scheduler.Step{{ID: "a", Call: "input"}, {ID: "b", Call: "chat"}, {ID: "c", Call: "flow"}, {ID: "d", Call: "template"}}}
-	state.Complete(flow)
+	state.Complete(scheduler.DeclaredSteps(flow))
 	var got []string
 	for _, st := range state.Steps {
 		got = append(got, st.ID+" "+st.Call+" "+string(st.State))

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"strings"
-
 	"github.com/callnode/scheduler/llm"
 )
 
@@ -21,7 +19,7 @@ func (s *RunState) charge(st *StepState, told *llm.Usage) {
 	st.inside = llm.Usage{}
 	st.Usage.Add(fresh)
 	s.Usage.Add(fresh)
-	for id := around(st.ID); id != ""; id = around(id) {
+	for id := OuterPath(st.ID); id != ""; id = OuterPath(id) {
 		if outer := s.byID[id]; outer != nil {
 			outer.Usage.Add(fresh)
 			outer.inside.Add(fresh)
@@ -29,8 +27,8 @@ func (s *RunState) charge(st *StepState, told *llm.Usage) {
 	}
 }
 
-// spentIn is what a step has spent; "" is the whole run.
-func (s *RunState) spentIn(id string) llm.Usage {
+// UsageOf is what a step has spent; "" is the whole run.
+func (s *RunState) UsageOf(id string) llm.Usage {
 	if st := s.byID[id]; st != nil {
 		return st.Usage
 	}
@@ -38,13 +36,4 @@ func (s *RunState) spentIn(id string) llm.Usage {
 		return s.Usage
 	}
 	return llm.Usage{}
-}
-
-// around is the step that another runs in: outer for outer[3] and outer/inner, ""
-// for one of the flow itself.
-func around(id string) string {
-	if strings.HasSuffix(id, "]") {
-		return id[:strings.LastIndexByte(id, '[')]
-	}
-	return id[:max(strings.LastIndexByte(id, '/'), 0)]
 }

@@ -25,8 +25,8 @@ var (
 // call other than flow may run several: each is a pseudo-step of its own.
 func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
 	t := s.task
-	if t.step.Call != callFlow {
-		if def, ok := t.run.exec.Registry.Call(callFlow); ok {
+	if t.step.Call != CallFlow {
+		if def, ok := t.run.exec.Registry.Call(CallFlow); ok {
 			return t.within(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
 		}
 	}

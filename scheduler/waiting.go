@@ -29,106 +29,6 @@ func (w *Waiting) Error() string {
 	return "the run waits for values: " + strings.Join(texts, "; ")
 }
 
-// maxReasons bounds how many reasons there are for one step.
-const maxReasons = 8
-
-// newWaitingFor is a step that waits, with what slot put out before it did.
-func newWaitingFor(step string, found, remaining value.Value) WaitingFor {
-	w := WaitingFor{Step: step, RemainingSchema: remaining}
-	add := func(reason string) {
-		if len(w.Reasons) < maxReasons && !slices.Contains(w.Reasons, reason) {
-			w.Reasons = append(w.Reasons, reason)
-		}
-	}
-	told := map[string]bool{}
-	rejected, _ := found.Get("rejected")
-	for _, one := range rejected.List() {
-		if pointer, reason := rejection(one); slices.Contains(w.Pointers(), pointer) {
-			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
-			told[pointer] = true
-		}
-	}
-	for _, pointer := range w.Pointers() {
-		if !told[pointer] {
-			if reason := w.misfit(pointer, found); reason != "" {
-				add(reason)
-			}
-		}
-	}
-	warnings, _ := found.Get("warnings")
-	for _, warning := range warnings.List() {
-		if text, ok := warning.Str(); ok {
-			add(text)
-		}
-	}
-	return w
-}
-
-// misfit says why a place is asked for that has a value: one that was wrong from the
-// beginning, or an answer that fits no more since others came.
-func (w *WaitingFor) misfit(pointer string, found value.Value) string {
-	data, _ := found.Get("slot_data")
-	have, has := data.At(pointer)
-	if !has || have.IsNull() || have.Kind() == value.Object && have.Map().Len() == 0 || have.Kind() == value.List && len(have.List()) == 0 {
-		return ""
-	}
-	properties, _ := w.RemainingSchema.Get("properties")
-	property, _ := properties.Get(pointer)
-	s, err := schema.Parse(beside(w.RemainingSchema, property))
-	if err != nil {
-		return ""
-	}
-	problems := s.Check(have)
-	if len(problems) == 0 {
-		return ""
-	}
-	what := "the value"
-	sources, _ := found.Get("sources")
-	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
-		if source, given := sources.Get(at); given || at == "" {
-			if who, _ := source.Str(); who == "user" {
-				what = "the earlier answer"
-			}
-			break
-		}
-	}
-	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, clipped(have.JSON()), problems[0])
-}
-
-// named is a pointer in a message: that of the whole would not be seen.
-func named(pointer string) string { return cmp.Or(pointer, `""`) }
-
-// rejection is one of the answers that slot did not take.
-func rejection(v value.Value) (pointer, reason string) {
-	at, _ := v.Get("pointer")
-	why, _ := v.Get("reason")
-	pointer, _ = at.Str()
-	reason, _ = why.Str()
-	return pointer, reason
-}
-
-// clipped is the beginning of a text that is too long for a message.
-func clipped(text string) string {
-	const most = 80
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
-
-// String is the step and the pointers of what it waits for.
-func (w WaitingFor) String() string {
-	return w.Step + " for " + strings.Join(w.Pointers(), ", ")
-}
-
-// Pointers are the places that values are wanted for, as JSON pointers into the
-// step's data; "" is the data as a whole.
-func (w WaitingFor) Pointers() []string {
-	properties, _ := w.RemainingSchema.Get("properties")
-	return properties.Map().Keys()
-}
-
 // Answer is a value for a step that waits.
 type Answer struct {
 	// Step is what [WaitingFor] has: step, step[3], outer/inner. "" is the one that
@@ -336,7 +236,7 @@ func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error)
 	if !ok {
 		return a.placeBeside(w)
 	}
-	s, err := schema.Parse(beside(w.RemainingSchema, property))
+	s, err := schema.Parse(schema.Within(w.RemainingSchema, property))
 	if err != nil || a.Pointer == asked {
 		return w, s, err
 	}
@@ -344,7 +244,7 @@ func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error)
 	if !place.Known {
 		return nil, nil, a.refused(errors.New("the schema has no such place"))
 	}
-	s, err = schema.Parse(beside(w.RemainingSchema, single(place)))
+	s, err = schema.Parse(schema.Within(w.RemainingSchema, single(place)))
 	return w, s, err
 }
 
@@ -357,7 +257,7 @@ func (a Answer) placeBeside(w *WaitingFor) (*WaitingFor, *schema.Schema, error) 
 			return w, s, err
 		}
 		if place := s.Describe(a.Pointer); place.Known && len(place.Schemas) > 0 {
-			s, err = schema.Parse(beside(definitions(w.Whole), single(place)))
+			s, err = schema.Parse(schema.Within(definitions(w.Whole), single(place)))
 			return w, s, err
 		}
 	}
@@ -377,11 +277,11 @@ func (a Answer) placeBeside(w *WaitingFor) (*WaitingFor, *schema.Schema, error) 
 // slot knows. Where the place has such a type, slot will look at what was typed.
 func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
 	if property, ok := whole.At(strings.ReplaceAll(a.Pointer, "/", "/properties/")); ok {
-		if s, err := schema.Parse(beside(definitions(whole), property)); err == nil {
+		if s, err := schema.Parse(schema.Within(definitions(whole), property)); err == nil {
 			return s, nil
 		}
 	}
-	return schema.Parse(beside(value.Value{}, value.OfMap(value.Pairs("type", "string", "format", "slot"))))
+	return schema.Parse(schema.Within(value.Value{}, value.OfMap(value.Pairs("type", "string", "format", "slot"))))
 }
 
 // single is the schema of a place; of several, some may be of other branches of a
@@ -421,29 +321,4 @@ func (a Answer) waiter(waiting []WaitingFor) (*WaitingFor, error) {
 			WithHint("write STEP:%s=...; %s", a.Pointer, hint)
 	}
 	return nil, calls.Errorf(calls.Invalid, "no step %q waits for a value", a.Step).WithHint("%s", hint)
-}
-
-// beside is the schema of one place, with the definitions of the flat schema that
-// it stands in.
-func beside(flat, place value.Value) value.Value {
-	m := value.NewMap(3)
-	for key, member := range flat.Map().All() {
-		switch key {
-		case "type", "properties", "required":
-		default:
-			m.Set(key, member)
-		}
-	}
-	if !place.IsNull() {
-		m.Set("allOf", value.OfList(place))
-	}
-	return value.OfMap(m)
-}
-
-// stepPath names a step, or an item of it: step[3].
-func stepPath(step string, index *int) string {
-	if index == nil {
-		return step
-	}
-	return fmt.Sprintf("%s[%d]", step, *index)
 }

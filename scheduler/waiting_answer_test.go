@@ -35,7 +35,7 @@ steps:
         dependencies: {z: {properties: {x: {minimum: 5}}}}
 `, schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, journal.NewMemory(e.Env.Clock) }))
-	waiting := recordOf(t, r).Waiting
+	waiting := r.State().Waiting
 	answer := func(text string) error {
 		a, err := scheduler.ParseAnswer(text, waiting)
 		if err != nil {
@@ -76,14 +76,14 @@ steps:
 	}
 
 	r = r.Resume(scheduler.Resumption{}, "/x=7", "/y=2") // x again is no news
-	if last := recordOf(t, r).Waiting; len(last) != 1 || strings.Join(last[0].Pointers(), " ") != "/note" {
+	if last := r.State().Waiting; len(last) != 1 || strings.Join(last[0].Pointers(), " ") != "/note" {
 		t.Errorf("waits for %v, %v\n%s", last, r.Err, r.Log())
 	}
 	if log := r.Log(); !strings.Contains(log, `step.answered a {"/y":2}`) {
 		t.Errorf("tells\n%s", log)
 	}
 	r = r.Resume(scheduler.Resumption{}, "/note=s3cret")
-	if got := recordOf(t, r).Step("a").Output.JSON(); r.Err != nil || !strings.Contains(got, `"slot_data":{"x":7,"z":1,"day":"2026-03-06","y":2,"note":"***"}`) {
+	if got := r.State().Step("a").Output.JSON(); r.Err != nil || !strings.Contains(got, `"slot_data":{"x":7,"z":1,"day":"2026-03-06","y":2,"note":"***"}`) {
 		t.Errorf("%v, %s", r.Err, got)
 	}
 	if err := answer("/y=3"); calls.KindOf(err) != calls.Canceled {
@@ -122,7 +122,7 @@ steps: [{id: o, call: flow, for_each: [1, 2, 3], max_parallel: 1, with: {path: i
 steps: [{id: a, call: slot, with: {stages: [], current_schema: {required: [x]}}}]
 `, schedulertest.With(def, slot.Definition()), schedulertest.Context(ctx),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = journal.NewMemory(e.Env.Clock) }))
-	if waiting := recordOf(t, r).Waiting; len(waiting) != 3 {
+	if waiting := r.State().Waiting; len(waiting) != 3 {
 		t.Errorf("%v wait, %v\n%s", waiting, r.Err, r.Log())
 	}
 }

@@ -151,7 +151,7 @@ func TestAnswersBeside(t *testing.T) {
 		var exec *scheduler.StepExecutor
 		r := schedulertest.Run(t, fmt.Sprintf(optionalFlow, dayType), schedulertest.With(builtin.Calls()...),
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, journal.NewMemory(e.Env.Clock) }))
-		waiting := recordOf(t, r).Waiting
+		waiting := r.State().Waiting
 		for _, c := range wrong {
 			text, want, _ := strings.Cut(c, "|")
 			answer, err := scheduler.ParseAnswer(text, waiting)

@@ -144,7 +144,7 @@ func (a *app) registry() (*calls.Registry, error) {
 
 // parseShown reads a flow as the journal kept it, to be looked at and not to be run:
 // plugins may have changed, or be gone from their folders.
-func (a *app) parseShown(file string, text scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
+func (a *app) parseShown(file string, source []byte, files map[string][]byte) (*scheduler.Flow, scheduler.Problems) {
 	h, err := a.openPlugins()
 	var registry *calls.Registry
 	if err == nil {
@@ -157,7 +157,7 @@ func (a *app) parseShown(file string, text scheduler.FlowText) (*scheduler.Flow,
 		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
 	registry.SetPluginCheck(nil)
-	return (&scheduler.Loader{Registry: registry}).LoadText(file, text)
+	return (&scheduler.Loader{Registry: registry}).LoadText(file, source, files)
 }
 
 // closePlugins ends all plugins, in bounded time.

@@ -163,7 +163,7 @@ func (a *app) resumedFlow(h *scheduler.RunHeader, file string) (flow, edited *sc
 		edited, err = a.load(file)
 		return edited, edited, err
 	}
-	flow, problems := a.parseRecorded(h.File, h.Text)
+	flow, problems := a.parseRecorded(h.File, h.Text.Source, h.Text.Files)
 	if problems.HasErrors() {
 		return nil, nil, usageError(fmt.Errorf("the flow of the run does not load with this program: %w", problems.Err()))
 	}

@@ -57,14 +57,14 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 	header, err := j.Header(ctx, id)
 	switch {
 	case err == nil:
-		flow, problems = a.parseShown(header.File, header.Text)
+		flow, problems = a.parseShown(header.File, header.Text.Source, header.Text.Files)
 	case step != "":
 		return exitError{exitFailed, err}
 	default: // a copy, or another user's journal, comes without the key of its images
 		fmt.Fprintf(a.stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
 	}
 	if flow != nil {
-		state.Complete(flow)
+		state.Complete(scheduler.DeclaredSteps(flow))
 		state.Waiting = inFileOrder(flow, state.Waiting)
 	}
 	if step != "" {
@@ -88,13 +88,13 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 }
 
 // parseRecorded reads a flow as the journal kept it.
-func (a *app) parseRecorded(file string, text scheduler.FlowText) (*scheduler.Flow, scheduler.Problems) {
+func (a *app) parseRecorded(file string, source []byte, files map[string][]byte) (*scheduler.Flow, scheduler.Problems) {
 	loader, err := a.loader()
 	if err != nil {
 		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
-	return loader.LoadText(file, text)
+	return loader.LoadText(file, source, files)
 }
 
 func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error {

@@ -322,3 +322,12 @@ func Line(ev *scheduler.Event) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// State returns the run rebuilt from its events.
+func (r *Result) State() *scheduler.RunState {
+	state := scheduler.NewRunState()
+	for _, ev := range r.Events {
+		state.Add(ev)
+	}
+	return state
+}
