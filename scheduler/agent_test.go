@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -135,7 +135,7 @@ func TestAgentKilled(t *testing.T) {
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.MaxParallel = j, 1 }),
 		}
 	}
-	store := journal.NewMemory(nil)
+	store := sqlite.NewMemory(nil)
 	want := schedulertest.Run(t, working, options(store)...)
 	if want.Err != nil || len(ran) != 4 || len(model.asked) != rounds {
 		t.Fatalf("%v, %v, %v", want.Err, ran, model.asked)
@@ -144,7 +144,7 @@ func TestAgentKilled(t *testing.T) {
 		t.Errorf("%+v", want.Usage)
 	}
 	for n := 1; n < len(want.Events); n++ {
-		store := journal.NewMemory(nil)
+		store := sqlite.NewMemory(nil)
 		mortal := &dying{store, n}
 		ran, model.asked = nil, nil
 		r := schedulertest.Run(t, working, options(mortal)...)

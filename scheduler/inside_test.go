@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -170,7 +170,7 @@ func TestPiecesByHand(t *testing.T) {
 // TestPiecesAreSafe: what comes after a piece does not begin before the journal has
 // the piece, nor where the journal fails.
 func TestPiecesAreSafe(t *testing.T) {
-	slow := &slowJournal{journal.NewMemory(nil), &slowLog{}}
+	slow := &slowJournal{sqlite.NewMemory(nil), &slowLog{}}
 	var before, after int64
 	safe := schedulertest.Do("safe", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		before = slow.log.safe.Load()
@@ -197,7 +197,7 @@ func TestPiecesAreSafe(t *testing.T) {
 		return params, err
 	})
 	r = schedulertest.Run(t, `steps: [{id: a, call: safe}]`, schedulertest.With(broken), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{journal.NewMemory(nil), scheduler.StepFinished}
+		e.Journal = &brokenJournal{sqlite.NewMemory(nil), scheduler.StepFinished}
 	}))
 	if went || r.Err == nil || !strings.Contains(r.Err.Error(), "the disk is full") {
 		t.Errorf("went on: %v; %v", went, r.Err)
@@ -260,7 +260,7 @@ steps: [{id: a, call: slot, with: {current_schema: {type: object, required: [cit
 outputs: {city: "{{ a.slot_data.city }}", day: "{{ a.slot_data.day }}"}
 `
 	for left, over := 1, false; !over; left++ {
-		model, store, now := &guide{}, journal.NewMemory(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+		model, store, now := &guide{}, sqlite.NewMemory(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 		mortal := &dying{store, left}
 		r := schedulertest.Run(t, text, schedulertest.With(slot.Definition()), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Journal = mortal

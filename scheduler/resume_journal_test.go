@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -53,7 +53,7 @@ func TestJournalFails(t *testing.T) {
 		"", scheduler.FlowStarted, scheduler.StepStarted, scheduler.StepFinished, scheduler.FlowFinished, scheduler.FlowWaiting,
 	} {
 		t.Run(string(at), func(t *testing.T) {
-			store := journal.NewMemory(nil)
+			store := sqlite.NewMemory(nil)
 			last := "{id: b, call: echo}"
 			if at == scheduler.FlowWaiting {
 				last = "{id: b, call: slot, with: {stages: [], current_schema: {required: [x]}}}"
@@ -90,7 +90,7 @@ func TestJournalFails(t *testing.T) {
 // over it, tells of both.
 func TestFailedAndNotRecorded(t *testing.T) {
 	r := schedulertest.Run(t, `steps: [{id: a, call: fail}]`, schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{journal.NewMemory(nil), scheduler.FlowFailed}
+		e.Journal = &brokenJournal{sqlite.NewMemory(nil), scheduler.FlowFailed}
 	}))
 	if text := r.Err.Error(); !strings.Contains(text, "the disk is full") || !strings.Contains(text, "step a: failed") {
 		t.Errorf("the run fails with %v", r.Err)
@@ -132,7 +132,7 @@ func pathOf(ev *scheduler.Event) string {
 // TestSafeBeforeSuccessors: a step does not begin before the journal has the end of
 // what it needs; nor does the next item of a list that is gone through one by one.
 func TestSafeBeforeSuccessors(t *testing.T) {
-	slow := &slowJournal{journal.NewMemory(nil), &slowLog{}}
+	slow := &slowJournal{sqlite.NewMemory(nil), &slowLog{}}
 	var safe sync.Map
 	note := schedulertest.Do("note", func(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 		safe.Store(env.Path, slow.log.safe.Load())
@@ -165,7 +165,7 @@ steps:
 }
 
 func TestCancelFromOutside(t *testing.T) {
-	store := journal.NewMemory(nil)
+	store := sqlite.NewMemory(nil)
 	wait := schedulertest.Do("wait", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		if _, again := params.Get("again"); again {
 			return emptyValue, nil

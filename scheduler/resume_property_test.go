@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -72,7 +72,7 @@ func TestInterruptedRuns(t *testing.T) {
 			rt.Fatal(err)
 		}
 
-		store := journal.NewMemory(nil)
+		store := sqlite.NewMemory(nil)
 		exec.Parse = schedulertest.Loader(t).LoadText
 		events, got := exec.Run, (*scheduler.Result)(nil)
 		for deaths := 0; ; deaths++ {
@@ -136,7 +136,7 @@ func TestWaitingRuns(t *testing.T) {
 		}
 		text += "}}\n"
 
-		store := journal.NewMemory(nil)
+		store := sqlite.NewMemory(nil)
 		loader := schedulertest.Loader(t, schedulertest.With(slot.Definition()))
 		exec := &scheduler.StepExecutor{
 			NewRunID: func() string { return "run-1" }, Registry: loader.Registry, Parse: loader.LoadText, Journal: store,

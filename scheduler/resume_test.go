@@ -21,7 +21,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -55,7 +55,7 @@ func TestResumeRefuses(t *testing.T) {
 	if calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a journal: %v", err)
 	}
-	store := journal.NewMemory(nil)
+	store := sqlite.NewMemory(nil)
 	e.Journal = store
 	_, err = scheduler.Collect(e.Resume(t.Context(), "x", scheduler.Resumption{}))
 	if calls.KindOf(err) != calls.NotFound {
@@ -308,7 +308,7 @@ func sameJSON(t *testing.T, v value.Value, text string) bool {
 // TestReaderLeaves: a reader that has had enough cancels the run, and the journal
 // has its end.
 func TestReaderLeaves(t *testing.T) {
-	store := journal.NewMemory(nil)
+	store := sqlite.NewMemory(nil)
 	f := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: block}]`)
 	e := &scheduler.StepExecutor{Journal: store, NewRunID: func() string { return "run-1" }}
 	for ev, err := range e.Run(t.Context(), f, value.Value{}) {
@@ -338,7 +338,7 @@ func TestManyEvents(t *testing.T) {
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: chatty, needs: []}, {id: b, call: chatty, needs: []}, {id: c, call: echo, needs: [a, b]}]`,
 		schedulertest.With(chatty), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Journal = &slowJournal{journal.NewMemory(nil), &slowLog{}}
+			e.Journal = &slowJournal{sqlite.NewMemory(nil), &slowLog{}}
 		}))
 	if r.Err != nil || len(r.Events) < 10000 {
 		t.Error(r.Err, len(r.Events))
@@ -355,14 +355,14 @@ func TestSQLite(t *testing.T) {
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.Durability = j, scheduler.Async }),
 		}
 	}
-	open := func() *journal.SQLite {
-		j, err := journal.Open(t.Context(), dir, journal.Options{})
+	open := func() *sqlite.SQLite {
+		j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return j
 	}
-	shut := func(j *journal.SQLite) {
+	shut := func(j *sqlite.SQLite) {
 		if err := errors.Join(j.Check(t.Context()), j.Close()); err != nil {
 			t.Error(err)
 		}

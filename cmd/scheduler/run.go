@@ -15,7 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -186,7 +186,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	defer a.useMemory(ctx, executor, f.ephemeral)()
 	s := a.newSession(executor, flow, f.show)
 	if f.ephemeral && !f.show.json && a.canAsk() { // what it waits for can be asked all the same
-		executor.Journal = journal.NewMemory(time.Now)
+		executor.Journal = sqlite.NewMemory(time.Now)
 	}
 	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -43,14 +43,14 @@ the beginning or the end of one that fits no other, or last.`,
 // withJournal opens the journal that is there and hands it to do. A state
 // directory without one has no runs.
 func (a *app) withJournal(ctx context.Context, do func(scheduler.Journal) error) error {
-	path := filepath.Join(a.config.StateDir, journal.FileName)
+	path := filepath.Join(a.config.StateDir, sqlite.FileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := do(journal.NewMemory(time.Now)); !errors.Is(err, errNoRuns) {
+		if err := do(sqlite.NewMemory(time.Now)); !errors.Is(err, errNoRuns) {
 			return err
 		}
 		return a.noRuns()
 	}
-	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
+	j, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{})
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
@@ -71,16 +71,16 @@ func (a *app) noRuns() error {
 }
 
 // openJournal opens the journal that is there to go on with a run of it.
-func (a *app) openJournal(ctx context.Context) (*journal.SQLite, error) {
-	if _, err := os.Stat(filepath.Join(a.config.StateDir, journal.FileName)); errors.Is(err, fs.ErrNotExist) {
+func (a *app) openJournal(ctx context.Context) (*sqlite.SQLite, error) {
+	if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, a.noRuns()
 	}
 	return a.makeJournal(ctx)
 }
 
 // makeJournal opens or makes the journal for a new run.
-func (a *app) makeJournal(ctx context.Context) (*journal.SQLite, error) {
-	j, err := journal.Open(ctx, a.config.StateDir, journal.Options{})
+func (a *app) makeJournal(ctx context.Context) (*sqlite.SQLite, error) {
+	j, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{})
 	if err != nil {
 		return nil, exitError{exitFailed, err}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -168,7 +168,7 @@ func oneProcess(t *testing.T, dir string, life time.Duration) (killed bool) {
 
 // child is the process: it runs the flow, or goes on with it.
 func child(ctx context.Context, dir string) error {
-	j, err := journal.Open(ctx, dir, journal.Options{})
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func child(ctx context.Context, dir string) error {
 func finished(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	done := map[string]bool{}
-	read(t, dir, func(j *journal.SQLite) {
+	read(t, dir, func(j *sqlite.SQLite) {
 		if _, err := j.Run(t.Context(), runID); calls.KindOf(err) == calls.NotFound {
 			return
 		}
@@ -302,7 +302,7 @@ func checkLists(t *testing.T, began []string, done map[string]bool) {
 
 func outputs(t *testing.T, dir string) (text string) {
 	t.Helper()
-	read(t, dir, func(j *journal.SQLite) {
+	read(t, dir, func(j *sqlite.SQLite) {
 		state, err := scheduler.Fold(j.Events(t.Context(), runID, 1))
 		if err != nil {
 			t.Fatal(err)
@@ -315,9 +315,9 @@ func outputs(t *testing.T, dir string) (text string) {
 	return text
 }
 
-func read(t *testing.T, dir string, look func(*journal.SQLite)) {
+func read(t *testing.T, dir string, look func(*sqlite.SQLite)) {
 	t.Helper()
-	j, err := journal.Open(t.Context(), dir, journal.Options{})
+	j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -17,19 +17,19 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // newStore gives what opens a journal in a directory of its own.
 func newStore(t *testing.T) journaltest.Open {
 	dir := t.TempDir()
 	return func(o journaltest.Options) (scheduler.Journal, error) {
-		options := journal.Options{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
+		options := sqlite.Options{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
 		if o.Dead {
 			options.Heartbeat = -time.Second
 		}
-		return journal.Open(t.Context(), dir, options)
+		return sqlite.Open(t.Context(), dir, options)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestSQLite(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b", `c?d#e%20f;ü&g=h`)
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	begin(t, j, "r")
 	for path, want := range map[string]os.FileMode{dir: 0o700, j.File(): 0o600, j.File() + "-wal": 0o600} {
 		info, err := os.Stat(path)
@@ -68,7 +68,7 @@ func TestOpenAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				j, err := journal.Open(t.Context(), dir, journal.Options{})
+				j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -82,7 +82,7 @@ func TestOpenAtOnce(t *testing.T) {
 }
 
 func TestClosedJournal(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), sqlite.Options{})
 	log := begin(t, j, "r")
 	if err := log.Append(t.Context(), event("r", 2)); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestClosedJournal(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
-	info, err := open(t, filepath.Dir(j.File()), journal.Options{}).Run(ctx, "r")
+	info, err := open(t, filepath.Dir(j.File()), sqlite.Options{}).Run(ctx, "r")
 	if err != nil || info.LastSeq != 2 || info.Holder != nil {
 		t.Errorf("closing left %+v, %v", info, err)
 	}
@@ -114,7 +114,7 @@ func TestClosedJournal(t *testing.T) {
 
 func TestAsyncIsCommittedSoon(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: "r", Mode: scheduler.Async})
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestAsyncIsCommittedSoon(t *testing.T) {
 	if log, err = j.Reopen(t.Context(), "r"); err != nil { // the mode is the run's
 		t.Fatal(err)
 	}
-	other := open(t, dir, journal.Options{})
+	other := open(t, dir, sqlite.Options{})
 	const n = 3000 // more than may wait
 	for seq := range int64(n) {
 		if err := log.Append(t.Context(), event("r", seq+1)); err != nil {
@@ -145,7 +145,7 @@ func TestAsyncIsCommittedSoon(t *testing.T) {
 }
 
 func TestPayloadsAreStoredOnce(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), sqlite.Options{})
 	image := bytes.Repeat([]byte("a picture of a cat "), 5000)
 	encoded := base64.StdEncoding.EncodeToString(image)
 	messages := value.Must([]any{
@@ -178,7 +178,7 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 }
 
 func TestPruneShrinksTheFile(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), sqlite.Options{})
 	log := begin(t, j, "r")
 	for seq := range int64(50) {
 		ev := event("r", seq+2)
@@ -208,7 +208,7 @@ func TestPruneShrinksTheFile(t *testing.T) {
 
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	log := begin(t, j, "r")
 	if err := j.Exec("PRAGMA max_page_count = 40"); err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestDiskFull(t *testing.T) {
 // intact checks that the run has exactly these events.
 func intact(t *testing.T, dir, run string, last int64) {
 	t.Helper()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	if err := j.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -271,7 +271,7 @@ func TestFailureOfAsync(t *testing.T) {
 		"Close":  func(l scheduler.RunLog) error { return l.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := open(t, t.TempDir(), journal.Options{})
+			j := open(t, t.TempDir(), sqlite.Options{})
 			log := beginAsync(t, j, "r")
 			if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 				t.Fatal(err)
@@ -294,7 +294,7 @@ func TestFailureOfAsync(t *testing.T) {
 
 // One write that fails does not undo those that share its commit.
 func TestFailureIsAlone(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{})
+	j := open(t, t.TempDir(), sqlite.Options{})
 	good, bad := beginAsync(t, j, "good"), beginAsync(t, j, "bad")
 	if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event WHEN new.run = 2 BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestFailureIsAlone(t *testing.T) {
 }
 
 func TestLockedFile(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Options{BusyTimeout: 30 * time.Millisecond, Heartbeat: 5 * time.Millisecond})
+	j := open(t, t.TempDir(), sqlite.Options{BusyTimeout: 30 * time.Millisecond, Heartbeat: 5 * time.Millisecond})
 	log := begin(t, j, "r")
 	ctx := t.Context()
 	db, err := sql.Open("sqlite", "file:"+j.File()+"?_pragma=busy_timeout(10000)")
@@ -347,27 +347,27 @@ func TestLockedFile(t *testing.T) {
 
 func TestUnusableFiles(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(t *testing.T, j *journal.SQLite)
+		spoil func(t *testing.T, j *sqlite.SQLite)
 		hint  string
 	}{
-		"no database": {func(t *testing.T, j *journal.SQLite) {
+		"no database": {func(t *testing.T, j *sqlite.SQLite) {
 			write(t, j.File(), bytes.Repeat([]byte("this is my diary\n"), 1000))
 		}, "damaged"},
-		"garbage in the middle": {func(t *testing.T, j *journal.SQLite) {
+		"garbage in the middle": {func(t *testing.T, j *sqlite.SQLite) {
 			data, err := os.ReadFile(j.File())
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(t, j.File(), append(data[:100], bytes.Repeat([]byte{0xA5}, len(data)-100)...))
 		}, "damaged"},
-		"a newer form": {func(t *testing.T, j *journal.SQLite) { alter(t, j, "PRAGMA user_version = 99") }, "newer version"},
-		"another program's": {func(t *testing.T, j *journal.SQLite) {
+		"a newer form": {func(t *testing.T, j *sqlite.SQLite) { alter(t, j, "PRAGMA user_version = 99") }, "newer version"},
+		"another program's": {func(t *testing.T, j *sqlite.SQLite) {
 			if err := os.Remove(j.File()); err != nil {
 				t.Fatal(err)
 			}
 			alter(t, j, "CREATE TABLE diary(day TEXT)")
 		}, "move the file away"},
-		"a directory": {func(t *testing.T, j *journal.SQLite) {
+		"a directory": {func(t *testing.T, j *sqlite.SQLite) {
 			if err := errors.Join(os.Remove(j.File()), os.Mkdir(j.File(), 0o700)); err != nil {
 				t.Fatal(err)
 			}
@@ -375,14 +375,14 @@ func TestUnusableFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j := open(t, dir, journal.Options{})
+			j := open(t, dir, sqlite.Options{})
 			begin(t, j, "r")
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
 			test.spoil(t, j)
 			before, _ := os.ReadFile(j.File())
-			_, err := journal.Open(t.Context(), dir, journal.Options{})
+			_, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 			if err == nil || !strings.Contains(err.Error(), j.File()) || !strings.Contains(calls.HintOf(err), test.hint) {
 				t.Errorf("opening: %v (%s)", err, calls.HintOf(err))
 			}
@@ -400,7 +400,7 @@ func write(t *testing.T, file string, data []byte) {
 	}
 }
 
-func alter(t *testing.T, j *journal.SQLite, query string) {
+func alter(t *testing.T, j *sqlite.SQLite, query string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", j.File())
 	if err != nil {
@@ -421,7 +421,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []string{dir, filepath.Join(dir, "new")} {
-		_, err := journal.Open(t.Context(), at, journal.Options{})
+		_, err := sqlite.Open(t.Context(), at, sqlite.Options{})
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(calls.HintOf(err), "permissions") {
 			t.Errorf("opening: %v (%s)", err, calls.HintOf(err))
 		}
@@ -442,7 +442,7 @@ func TestDamage(t *testing.T) {
 		"a time":                 {"UPDATE run SET updated_at = 'noon'", "noon"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := open(t, t.TempDir(), journal.Options{})
+			j := open(t, t.TempDir(), sqlite.Options{})
 			log := begin(t, j, "r")
 			for seq := range int64(3) {
 				ev := event("r", seq+2)
@@ -479,7 +479,7 @@ func TestLostText(t *testing.T) {
 		"UPDATE header SET options = '{'":         "ends too early",
 		"DELETE FROM header":                      "no rows",
 	} {
-		j := open(t, t.TempDir(), journal.Options{})
+		j := open(t, t.TempDir(), sqlite.Options{})
 		begin(t, j, "r")
 		if err := j.Exec(change); err != nil {
 			t.Fatal(err)

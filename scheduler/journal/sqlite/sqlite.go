@@ -10,7 +10,7 @@
 // that lies beside it ([KeyName]) for nobody but the user. Whoever gets the database
 // without the key, from a backup or a bug report, sees of an image its SHA-256 and
 // its size. A run with images cannot go on without the key; all others can.
-package journal
+package sqlite
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package journal_test
+package sqlite_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // frozenEnv makes TestFrozenChild look at a journal that it may not write.
@@ -25,7 +25,7 @@ func TestFrozenChild(t *testing.T) {
 		t.Skip("it is for TestFrozen")
 	}
 	ctx := t.Context()
-	j, err := journal.Open(ctx, dir, journal.Options{})
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		fmt.Printf("opening: %v. Hint: %s\n", err, calls.HintOf(err))
 		return
@@ -81,10 +81,10 @@ func TestFrozen(t *testing.T) {
 		}
 	}
 
-	const db = journal.FileName
+	const db = sqlite.FileName
 	all := []string{db, db + "-wal", db + "-shm"}
 	live := filepath.Join(stranger.Dir, "live")
-	j := open(t, live, journal.Options{})
+	j := open(t, live, sqlite.Options{})
 	log := begin(t, j, "r")
 	if err := log.Append(t.Context(), event("r", 2)); err != nil {
 		t.Fatal(err)
@@ -120,12 +120,12 @@ func TestFrozen(t *testing.T) {
 // all is no answer.
 func TestFrozenChanged(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	begin(t, j, "r")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	frozen, err := journal.OpenFrozen(t.Context(), dir)
+	frozen, err := sqlite.OpenFrozen(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestFrozenChanged(t *testing.T) {
 	if err := read(); err != nil {
 		t.Fatal(err)
 	}
-	begin(t, open(t, dir, journal.Options{}), "q")
+	begin(t, open(t, dir, sqlite.Options{}), "q")
 	if err := read(); calls.KindOf(err) != calls.Timeout || !strings.Contains(calls.HintOf(err), "try again") {
 		t.Errorf("%v", err)
 	}

@@ -1,19 +1,19 @@
-package journal_test
+package sqlite_test
 
 import (
 	"testing"
 
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 func TestMemory(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Open {
-		var m *journal.Memory
+		var m *sqlite.Memory
 		return func(o journaltest.Options) (scheduler.Journal, error) {
 			if m == nil {
-				m = journal.NewMemory(o.Clock)
+				m = sqlite.NewMemory(o.Clock)
 			}
 			return m, nil
 		}

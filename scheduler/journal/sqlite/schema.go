@@ -1,4 +1,4 @@
-package journal
+package sqlite
 
 import (
 	"github.com/callnode/scheduler/calls/sqlitefile"

@@ -1,4 +1,4 @@
-package journal_test
+package sqlite_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // BenchmarkAppend measures steps per second beside appending to a plain file with
@@ -60,7 +60,7 @@ func rawAppends(b *testing.B, n int) {
 }
 
 func appendSteps(b *testing.B, parallel, steps int, mode scheduler.Durability) {
-	j, err := journal.Open(b.Context(), b.TempDir(), journal.Options{})
+	j, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package sqlite_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // A run is recorded, its process ends, and another one finds out what is left to
@@ -20,7 +20,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	j, err := journal.Open(ctx, dir, journal.Options{})
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package sqlite_test
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal"
+	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // childEnv names the directory of the journal that a child process fills, and
@@ -48,7 +48,7 @@ const shared = 150
 // share records one run, beside other processes.
 func share(dir, id string) error {
 	ctx := context.Background()
-	j, err := journal.Open(ctx, dir, journal.Options{})
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func TestProcessesShareAJournal(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	if err := j.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -98,7 +98,7 @@ const victims = 3
 // journal has acknowledged the event SEQ.
 func fill(dir string) error {
 	ctx := context.Background()
-	j, err := journal.Open(ctx, dir, journal.Options{})
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	j := open(t, dir, journal.Options{})
+	j := open(t, dir, sqlite.Options{})
 	for i := range victims {
 		id := "r" + strconv.Itoa(i)
 		log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
@@ -175,7 +175,7 @@ func TestKill(t *testing.T) {
 	checked := map[string]int64{}
 	for round := range rounds {
 		acknowledged := killChild(t, dir)
-		j := open(t, dir, journal.Options{})
+		j := open(t, dir, sqlite.Options{})
 		if err := j.Check(t.Context()); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -198,7 +198,7 @@ func TestKill(t *testing.T) {
 }
 
 // compare checks the events from one on.
-func compare(t *testing.T, j *journal.SQLite, id string, from int64) {
+func compare(t *testing.T, j *sqlite.SQLite, id string, from int64) {
 	t.Helper()
 	for ev, err := range j.Events(t.Context(), id, from) {
 		if err != nil {
