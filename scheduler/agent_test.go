@@ -14,12 +14,14 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/agent"
-	"github.com/callnode/scheduler/calls/flow"
+	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -74,8 +76,8 @@ func (m *talker) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 
 // loading lets tools load their flows.
 var loading = schedulertest.Executor(func(e *scheduler.StepExecutor) {
-	e.Load = func(_ context.Context, path string) (*scheduler.Flow, error) {
-		f, problems := (&scheduler.Loader{Registry: e.Registry}).Load(path)
+	e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
+		f, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
 		if f == nil {
 			return nil, problems
 		}
@@ -129,9 +131,9 @@ const rounds = 16 // of working: 6 for each item, 2 for each of the agents insid
 func TestAgentKilled(t *testing.T) {
 	var ran []string
 	model := &talker{plan: deepPlans}
-	options := func(j scheduler.Journal) []schedulertest.Option {
+	options := func(j journal.Journal) []schedulertest.Option {
 		return []schedulertest.Option{
-			schedulertest.With(agent.Definition(), flow.Definition(), worker(&ran)), schedulertest.LLM(model), loading,
+			schedulertest.With(agent.Definition(), flowcall.Definition(), worker(&ran)), schedulertest.LLM(model), loading,
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.MaxParallel = j, 1 }),
 		}
 	}
@@ -186,18 +188,18 @@ func TestAgentKilled(t *testing.T) {
 }
 
 type finishedSteps struct {
-	state         *scheduler.RunState
+	state         *journal.RunState
 	steps, rounds []string
 }
 
-func finishedIn(t *testing.T, j scheduler.Journal) (f finishedSteps) {
+func finishedIn(t *testing.T, j journal.Journal) (f finishedSteps) {
 	t.Helper()
 	var err error
-	if f.state, err = scheduler.Fold(j.Events(t.Context(), "run-1", 1)); err != nil {
+	if f.state, err = journal.Fold(j.Events(t.Context(), "run-1", 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, st := range f.state.Steps {
-		if st.State != scheduler.StepStatusFinished {
+		if st.State != journal.StepStatusFinished {
 			continue
 		}
 		f.steps = append(f.steps, st.ID)
@@ -213,7 +215,7 @@ func sameText(got, want *schedulertest.Result) bool {
 	var texts [2]string
 	for i, r := range []*schedulertest.Result{got, want} {
 		for _, ev := range r.Events {
-			if ev.Type == scheduler.StepDelta && ev.Step == "a" && *ev.Index == 1 {
+			if ev.Type == journal.StepDelta && ev.Step == "a" && *ev.Index == 1 {
 				texts[i] += ev.Data.Text
 			}
 		}
@@ -272,7 +274,7 @@ steps:
   - {id: look, call: work, with: {n: 3}}
   - {id: pick, call: slot, with: {stages: [], current_schema: {type: object, required: [day, name], properties: {day: {type: string}, name: {type: string}}}}}
 outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slot_data.name }}", sources: "{{ pick.sources }}"}
-`, journaled, schedulertest.With(agent.Definition(), flow.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model), loading)
+`, journaled, schedulertest.With(agent.Definition(), flowcall.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model), loading)
 	waits := func() (steps []string) {
 		var w *scheduler.Waiting
 		if !errors.As(r.Err, &w) {
@@ -290,7 +292,7 @@ outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slo
 	if failed := lines(r, "step.failed"); len(failed) > 0 {
 		t.Errorf("%q", failed)
 	}
-	state, err := scheduler.Fold(func(yield func(*scheduler.Event, error) bool) {
+	state, err := journal.Fold(func(yield func(*journal.Event, error) bool) {
 		for _, ev := range r.Events {
 			if !yield(ev, nil) {
 				return
@@ -301,7 +303,7 @@ outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slo
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "a[0]", "a[1]/book-1", "a[1]/book-1/flow-1", "a[1]/book-1/flow-1/pick"} {
-		if st := state.Step(id); st == nil || st.State != scheduler.StepStatusParam {
+		if st := state.Step(id); st == nil || st.State != journal.StepStatusParam {
 			t.Errorf("%s is %+v", id, st)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -27,7 +28,7 @@ steps:
 		exec, e.Journal = e, sqlite.NewMemory(nil)
 		e.Stopwatch = func() time.Time { return time.Unix(0, ticks.Add(1)*int64(time.Millisecond)) }
 	}))
-	check := func(events []*scheduler.Event, want map[scheduler.EventType]int) {
+	check := func(events []*journal.Event, want map[journal.EventType]int) {
 		t.Helper()
 		now := exec.Env.Clock()
 		for _, ev := range events {
@@ -48,10 +49,10 @@ steps:
 			}
 		}
 	}
-	check(r.Events, map[scheduler.EventType]int{scheduler.StepFinished: 11, scheduler.StepFailed: 1, scheduler.FlowFailed: 1})
+	check(r.Events, map[journal.EventType]int{journal.StepFinished: 11, journal.StepFailed: 1, journal.FlowFailed: 1})
 
 	exec.Env.Clock = func() time.Time { return schedulertest.Now.AddDate(-5, 0, 0) }
 	ticks.Store(0)
 	r = r.Resume(scheduler.Resumption{})
-	check(r.Events, map[scheduler.EventType]int{scheduler.StepFailed: 1, scheduler.FlowFailed: 1})
+	check(r.Events, map[journal.EventType]int{journal.StepFailed: 1, journal.FlowFailed: 1})
 }

@@ -3,13 +3,17 @@ package scheduler
 import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // adoptEdited holds an edited flow against the one that the run had. Steps that finished
 // must be the same; what has become of the others is forgotten where they changed.
-func adoptEdited(s *RunState, before, after *Flow) error { return adoptEditedIn(s, "", before, after) }
+func adoptEdited(s *journal.RunState, before, after *flow.Flow) error {
+	return adoptEditedIn(s, "", before, after)
+}
 
-func adoptEditedIn(s *RunState, prefix string, before, after *Flow) error {
+func adoptEditedIn(s *journal.RunState, prefix string, before, after *flow.Flow) error {
 	for _, was := range before.Steps {
 		id := prefix + was.ID
 		is, ok := after.Step(was.ID)
@@ -19,7 +23,7 @@ func adoptEditedIn(s *RunState, prefix string, before, after *Flow) error {
 		}
 		same := ok && value.Equal(was.Canonical(before), is.Canonical(after))
 		switch {
-		case st.State == StepStatusFinished:
+		case st.State == journal.StepStatusFinished:
 			if !same || was.Sub != nil && !value.Equal(was.Sub.Canonical(), is.Sub.Canonical()) {
 				return calls.Errorf(calls.Invalid, "the step %s has finished, and the edited flow changes it", id).
 					WithHint("leave it as it was, or run the flow anew")
@@ -38,7 +42,7 @@ func adoptEditedIn(s *RunState, prefix string, before, after *Flow) error {
 }
 
 // tasksOf returns the ids of a step and of its items.
-func tasksOf(s *RunState, id string) []string {
+func tasksOf(s *journal.RunState, id string) []string {
 	paths := []string{id}
 	for _, item := range s.Step(id).Items {
 		paths = append(paths, item.ID)
@@ -47,10 +51,10 @@ func tasksOf(s *RunState, id string) []string {
 }
 
 // DeclaredSteps lists the steps of a flow for [RunState.Complete].
-func DeclaredSteps(flow *Flow) []DeclaredStep {
-	steps := make([]DeclaredStep, len(flow.Steps))
+func DeclaredSteps(flow *flow.Flow) []journal.DeclaredStep {
+	steps := make([]journal.DeclaredStep, len(flow.Steps))
 	for i, s := range flow.Steps {
-		steps[i] = DeclaredStep{ID: s.ID, Call: s.Call}
+		steps[i] = journal.DeclaredStep{ID: s.ID, Call: s.Call}
 	}
 	return steps
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // StepExecutor runs flows. Its zero value works: it has no model, no memory and
@@ -25,7 +27,7 @@ type StepExecutor struct {
 	Registry *calls.Registry
 	// Load reads the flow file at path for sub-flows that were not loaded with the
 	// flow; nil refuses them.
-	Load func(ctx context.Context, path string) (*Flow, error)
+	Load func(ctx context.Context, path string) (*flow.Flow, error)
 	// Provider finds the model provider that a flow names under llm; nil gives all
 	// flows that of Env.
 	Provider func(name string) (llm.Provider, error)
@@ -51,14 +53,14 @@ type StepExecutor struct {
 	// the run says; nil is the machine's.
 	Stopwatch func() time.Time
 	// Journal records the runs, so that they can be resumed; nil: nothing is kept.
-	Journal Journal
+	Journal journal.Journal
 	// Durability is the mode of new runs; "" is [Sync].
-	Durability Durability
+	Durability journal.Durability
 	// Options are kept with every new run: see [RunHeader].
 	Options value.Value
 	// Parse reads the flow of a run from the text that the journal has: see
 	// [Loader.LoadText]. [StepExecutor.Resume] needs it.
-	Parse func(file string, source []byte, files map[string][]byte) (*Flow, Problems)
+	Parse func(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems)
 }
 
 const (
@@ -78,8 +80,8 @@ const (
 // from a crash; that a step has ended is safe before any step begins that needs it. A
 // journal that fails ends the run, with the error alone: no event is yielded that it
 // does not have.
-func (e *StepExecutor) Run(ctx context.Context, flow *Flow, inputs value.Value) iter.Seq2[*Event, error] {
-	return func(yield func(*Event, error) bool) {
+func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Value) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
 		r, err := e.newRun(ctx, flow, inputs)
 		if err != nil {
 			yield(nil, err)
@@ -140,11 +142,11 @@ type Result struct {
 	// Reply is the text that the flow's on_error made of a failure; "" without one.
 	Reply  string
 	Usage  llm.Usage
-	Events []*Event
+	Events []*journal.Event
 }
 
 // Collect drains a run. The result holds what there was until the error.
-func Collect(events iter.Seq2[*Event, error]) (*Result, error) {
+func Collect(events iter.Seq2[*journal.Event, error]) (*Result, error) {
 	r := &Result{}
 	for ev, err := range events {
 		if err != nil {
@@ -156,11 +158,11 @@ func Collect(events iter.Seq2[*Event, error]) (*Result, error) {
 			continue
 		}
 		switch ev.Type {
-		case FlowFinished:
+		case journal.FlowFinished:
 			r.Outputs = *ev.Data.Outputs
-		case FlowFailed:
+		case journal.FlowFailed:
 			r.Reply = ev.Data.Text
-		case FlowCancelled, FlowWaiting:
+		case journal.FlowCancelled, journal.FlowWaiting:
 		default:
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // noop is a call that does nothing, as an author would write it.
@@ -25,11 +26,11 @@ func noopDefinition() calls.Definition {
 }
 
 // chain is a flow of n steps, one after the other.
-func chain(n int) *Flow {
+func chain(n int) *flow.Flow {
 	def := noopDefinition()
-	f := &Flow{File: "chain.yaml", Name: "chain", Steps: make([]*Step, n)}
+	f := &flow.Flow{File: "chain.yaml", Name: "chain", Steps: make([]*flow.Step, n)}
 	for i := range f.Steps {
-		s := &Step{Index: i, ID: fmt.Sprint("s", i), Call: "noop", Def: def, Implicit: i > 0}
+		s := &flow.Step{Index: i, ID: fmt.Sprint("s", i), Call: "noop", Def: def, Implicit: i > 0}
 		if i > 0 {
 			s.Needs = []int{i - 1}
 			f.Steps[i-1].Next = []int{i}
@@ -40,7 +41,7 @@ func chain(n int) *Flow {
 }
 
 // fan is a flow of n steps: one, then n-2 side by side, then one.
-func fan(n int) *Flow {
+func fan(n int) *flow.Flow {
 	f := chain(n)
 	first, last := f.Steps[0], f.Steps[n-1]
 	first.Next, last.Needs = nil, nil
@@ -53,7 +54,7 @@ func fan(n int) *Flow {
 }
 
 func BenchmarkRun(b *testing.B) {
-	for name, build := range map[string]func(int) *Flow{"chain": chain, "fan": fan} {
+	for name, build := range map[string]func(int) *flow.Flow{"chain": chain, "fan": fan} {
 		for _, n := range []int{10, 100, 1000, 10000} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				flow, exec := build(n), &StepExecutor{}

@@ -21,6 +21,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -64,8 +66,8 @@ func deaf(t *testing.T) calls.Definition {
 	})
 }
 
-func states(r *schedulertest.Result) map[string]scheduler.EventType {
-	last := map[string]scheduler.EventType{}
+func states(r *schedulertest.Result) map[string]journal.EventType {
+	last := map[string]journal.EventType{}
 	for _, ev := range r.Events {
 		key := ev.Step
 		if ev.Index != nil {
@@ -144,21 +146,21 @@ steps:
 	got := states(r)
 	delete(got, "b[0]")
 	delete(got, "b[1]")
-	want := map[string]scheduler.EventType{
-		"": scheduler.FlowFailed, "a": scheduler.StepFailed, "b": scheduler.StepFailed, "c": scheduler.StepFailed,
+	want := map[string]journal.EventType{
+		"": journal.FlowFailed, "a": journal.StepFailed, "b": journal.StepFailed, "c": journal.StepFailed,
 	}
 	switch got["b"] { //nolint:exhaustive // what an item that has not started in time leaves
-	case scheduler.StepReady, scheduler.StepStarted, scheduler.StepInput:
+	case journal.StepReady, journal.StepStarted, journal.StepInput:
 		want["b"] = got["b"]
 	}
-	if got["a"] == scheduler.StepReady {
+	if got["a"] == journal.StepReady {
 		want["a"] = got["a"]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, ev := range r.Events {
-		if ev.Type != scheduler.StepFailed || ev.Step == "c" {
+		if ev.Type != journal.StepFailed || ev.Step == "c" {
 			continue
 		}
 		if e := ev.Data.Error; e.Kind != calls.Canceled || e.Message != "stopped, because the step c failed" {
@@ -182,7 +184,7 @@ steps:
 	if kindOf(t, r.Err) != calls.Internal {
 		t.Error(r.Err)
 	}
-	if got := states(r); got["a"] == scheduler.StepFinished || got[""] != scheduler.FlowFailed {
+	if got := states(r); got["a"] == journal.StepFinished || got[""] != journal.FlowFailed {
 		t.Error(got)
 	}
 	if !strings.Contains(log.String(), "left behind") {
@@ -223,7 +225,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		flow := schedulertest.Load(t, fmt.Sprintf(`{name: x, steps: [{id: a, call: %s}, {id: b, call: echo}]}`, call.Info.Name), schedulertest.With(call))
 		exec := &scheduler.StepExecutor{CancelGrace: 20 * time.Millisecond}
-		var types []scheduler.EventType
+		var types []journal.EventType
 		var failure error
 		for ev, err := range exec.Run(ctx, flow, value.Value{}) {
 			if err != nil {
@@ -231,13 +233,13 @@ func TestCancel(t *testing.T) {
 				continue
 			}
 			types = append(types, ev.Type)
-			if ev.Type == scheduler.StepInput {
+			if ev.Type == journal.StepInput {
 				cancel()
 			}
 		}
 		cancel()
-		want := []scheduler.EventType{
-			scheduler.FlowStarted, scheduler.StepReady, scheduler.StepStarted, scheduler.StepInput, scheduler.StepFailed, scheduler.FlowCancelled,
+		want := []journal.EventType{
+			journal.FlowStarted, journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepFailed, journal.FlowCancelled,
 		}
 		if diff := cmp.Diff(want, types); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -252,7 +254,7 @@ func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: echo}]}`, schedulertest.Context(ctx))
-	if got := r.Events[len(r.Events)-1].Type; got != scheduler.FlowCancelled || kindOf(t, r.Err) != calls.Canceled {
+	if got := r.Events[len(r.Events)-1].Type; got != journal.FlowCancelled || kindOf(t, r.Err) != calls.Canceled {
 		t.Errorf("%s, %v", got, r.Err)
 	}
 }
@@ -263,7 +265,7 @@ func TestBreakCancels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Type == scheduler.StepInput {
+		if ev.Type == journal.StepInput {
 			break // returns only because the step is cancelled
 		}
 	}
@@ -297,7 +299,7 @@ steps:
 	}
 	kinds := map[string]calls.Kind{}
 	for _, ev := range r.Events {
-		if ev.Type == scheduler.StepFinished && ev.Data.Error != nil {
+		if ev.Type == journal.StepFinished && ev.Data.Error != nil {
 			kinds[ev.Step] = ev.Data.Error.Kind
 		}
 	}
@@ -314,7 +316,7 @@ steps: [{id: a, call: flow, timeout: 5ms, with: {path: inner.yaml}}]
 name: inner
 steps: [{id: b, call: block}]
 `, schedulertest.With(testCalls()...))
-	if kindOf(t, r.Err) != calls.Timeout || states(r)["a/b"] != scheduler.StepFailed {
+	if kindOf(t, r.Err) != calls.Timeout || states(r)["a/b"] != journal.StepFailed {
 		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
 }
@@ -327,7 +329,7 @@ func TestCancelledWhileOutputsAreMade(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}), "x"))
-	if kindOf(t, r.Err) != calls.Canceled || states(r)[""] != scheduler.FlowCancelled {
+	if kindOf(t, r.Err) != calls.Canceled || states(r)[""] != journal.FlowCancelled {
 		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
 }
@@ -350,7 +352,7 @@ func TestSlowReaderHoldsStepsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Type == scheduler.StepDelta {
+		if ev.Type == journal.StepDelta {
 			heard++
 			if ahead := said.Load() - heard; ahead > 9000 {
 				t.Fatalf("%d pieces wait to be read", ahead)
@@ -454,18 +456,18 @@ steps:
 }
 
 func TestSubFlowDepth(t *testing.T) {
-	var flow *scheduler.Flow
+	var f *flow.Flow
 	again := schedulertest.Do("again", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
 		return env.Flows.RunFlow(ctx, "flow.yaml", value.Value{})
 	})
-	flow = schedulertest.Load(t, `{name: x, steps: [{id: a, call: again}]}`, schedulertest.With(again))
-	exec := &scheduler.StepExecutor{Load: func(context.Context, string) (*scheduler.Flow, error) { return flow, nil }}
-	r, err := scheduler.Collect(exec.Run(t.Context(), flow, value.Value{}))
+	f = schedulertest.Load(t, `{name: x, steps: [{id: a, call: again}]}`, schedulertest.With(again))
+	exec := &scheduler.StepExecutor{Load: func(context.Context, string) (*flow.Flow, error) { return f, nil }}
+	r, err := scheduler.Collect(exec.Run(t.Context(), f, value.Value{}))
 	if kindOf(t, err) != calls.Invalid || len(r.Events) == 0 {
 		t.Error(err)
 	}
 	exec.Load = nil
-	if _, err = scheduler.Collect(exec.Run(t.Context(), flow, value.Value{})); kindOf(t, err) != calls.Invalid {
+	if _, err = scheduler.Collect(exec.Run(t.Context(), f, value.Value{})); kindOf(t, err) != calls.Invalid {
 		t.Error(err)
 	}
 }

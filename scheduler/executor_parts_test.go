@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -121,7 +122,7 @@ outputs: {a: "{{ a.x }}", y: "{{ vars.y }}"}
 		t.Error("the outputs may ask a model, or search nothing")
 	}
 	for _, ev := range r.Events {
-		if ev.Type == scheduler.StepFinished && ev.Data.Usage == nil {
+		if ev.Type == journal.StepFinished && ev.Data.Usage == nil {
 			t.Errorf("what the resolver asked cost the step nothing: %s", schedulertest.Line(ev))
 		}
 	}
@@ -175,7 +176,7 @@ func TestSleepEndsWithTheRun(t *testing.T) {
 	defer cancel()
 	attempts := 0
 	for ev := range (&scheduler.StepExecutor{}).Run(ctx, flow, value.Value{}) {
-		if ev != nil && ev.Type == scheduler.StepRetrying {
+		if ev != nil && ev.Type == journal.StepRetrying {
 			if attempts++; attempts == 2 { // the second wait is a long one
 				cancel()
 			}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -69,22 +71,22 @@ func dagYAML(steps []dagStep) string {
 }
 
 // model says how each step ends when no failure ends the run before.
-func model(steps []dagStep) []scheduler.EventType {
-	ends := make([]scheduler.EventType, len(steps))
+func model(steps []dagStep) []journal.EventType {
+	ends := make([]journal.EventType, len(steps))
 	for i, s := range steps {
 		ran, failed := len(s.needs) == 0 || s.implicit, false
 		for _, n := range s.needs {
-			ran = ran || ends[n] == scheduler.StepFinished
-			failed = failed || ends[n] == scheduler.StepFailed || ends[n] == ""
+			ran = ran || ends[n] == journal.StepFinished
+			failed = failed || ends[n] == journal.StepFailed || ends[n] == ""
 		}
 		switch {
 		case failed: // never starts
 		case !ran || !s.when:
-			ends[i] = scheduler.StepSkipped
+			ends[i] = journal.StepSkipped
 		case s.fails && !s.goesOn && s.items != 0:
-			ends[i] = scheduler.StepFailed
+			ends[i] = journal.StepFailed
 		default:
-			ends[i] = scheduler.StepFinished
+			ends[i] = journal.StepFinished
 		}
 	}
 	return ends
@@ -102,7 +104,7 @@ func TestRandomFlows(t *testing.T) {
 		want := model(steps)
 		failures := 0
 		for _, end := range want {
-			if end == scheduler.StepFailed {
+			if end == journal.StepFailed {
 				failures++
 			}
 		}
@@ -113,7 +115,7 @@ func TestRandomFlows(t *testing.T) {
 		for i, end := range ends(flow, r.Events) {
 			switch {
 			case end == want[i], failures > 0 && end == "":
-			case failures > 0 && end == scheduler.StepFailed && want[i] == scheduler.StepFinished: // cancelled
+			case failures > 0 && end == journal.StepFailed && want[i] == journal.StepFinished: // cancelled
 			default:
 				rt.Fatalf("step %d ends with %q, want %q\n%s", i, end, want[i], text)
 			}
@@ -122,15 +124,15 @@ func TestRandomFlows(t *testing.T) {
 }
 
 // ends is how each step ended; "" for one that did not.
-func ends(flow *scheduler.Flow, events []*scheduler.Event) []scheduler.EventType {
-	found := make([]scheduler.EventType, len(flow.Steps))
+func ends(flow *flow.Flow, events []*journal.Event) []journal.EventType {
+	found := make([]journal.EventType, len(flow.Steps))
 	for _, ev := range events {
 		if ev.Step == "" || ev.Index != nil {
 			continue
 		}
 		step, _ := flow.Step(ev.Step)
 		switch ev.Type { //nolint:exhaustive // only ends
-		case scheduler.StepFinished, scheduler.StepFailed, scheduler.StepSkipped:
+		case journal.StepFinished, journal.StepFailed, journal.StepSkipped:
 			found[step.Index] = ev.Type
 		}
 	}
@@ -139,18 +141,18 @@ func ends(flow *scheduler.Flow, events []*scheduler.Event) []scheduler.EventType
 
 // checkOrder holds the events to what must be true of any run: no gaps, nothing
 // twice, no step ready before what it needs is over.
-func checkOrder(t *rapid.T, flow *scheduler.Flow, events []*scheduler.Event) {
+func checkOrder(t *rapid.T, flow *flow.Flow, events []*journal.Event) {
 	seen := map[string]bool{}
 	for i, ev := range events {
 		if ev.Seq != int64(i+1) {
 			t.Fatalf("event %d has seq %d", i+1, ev.Seq)
 		}
-		key := schedulertest.Line(&scheduler.Event{Type: ev.Type, Step: ev.Step, Index: ev.Index})
+		key := schedulertest.Line(&journal.Event{Type: ev.Type, Step: ev.Step, Index: ev.Index})
 		if seen[key] {
 			t.Fatalf("%s happens twice", key)
 		}
 		seen[key] = true
-		if ev.Type != scheduler.StepReady {
+		if ev.Type != journal.StepReady {
 			continue
 		}
 		step, _ := flow.Step(ev.Step)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // What a step does whose values stay unknown.
@@ -25,9 +27,9 @@ func (*suspension) Error() string { return "the step waits for values" }
 
 // fill lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fill(ctx context.Context) error {
-	def, ok := t.run.exec.Registry.Call(CallSlot)
+	def, ok := t.run.exec.Registry.Call(flow.CallSlot)
 	if !ok {
-		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", CallSlot).
+		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", flow.CallSlot).
 			WithHint("give all parameters of the step, and leave enable_filling out")
 	}
 	wanted := t.step.Def.Info.Params
@@ -83,7 +85,7 @@ func described(schema value.Value, purpose string) value.Value {
 // remains decides what to do about values that slot could not find.
 func (t *task) remains(output value.Value) error {
 	remaining, _ := output.Get("remaining_schema")
-	w := WaitingFor{Step: t.path(), RemainingSchema: remaining}
+	w := journal.WaitingFor{Step: t.path(), RemainingSchema: remaining}
 	if len(w.Pointers()) == 0 {
 		return nil
 	}
@@ -137,7 +139,7 @@ func (t *task) answered(params value.Value) (value.Value, error) {
 
 // waits is the outcome of a task that waits for values.
 func (t *task) waits(s *suspension) outcome {
-	n := t.notes.end.of(StepWaiting)
+	n := t.notes.end.of(journal.StepWaiting)
 	output, masked := t.run.secrets.masking(s.output)
 	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.mask(s.remaining)

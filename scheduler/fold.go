@@ -8,6 +8,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // fold runs a call and makes an output of its chunks: the text joined, or the
@@ -55,7 +57,7 @@ func (f *fold) placed(err error) error {
 	if f.task == nil || f.task.around != nil {
 		return err
 	}
-	return Locate(err, f.task.step.With)
+	return flow.Locate(err, f.task.step.With)
 }
 
 // drain takes all chunks. Whatever the call does, no more of them count once ctx
@@ -104,7 +106,7 @@ func (f *fold) take(c calls.Chunk, err error) bool {
 
 func (f *fold) show(text string) {
 	if text != "" {
-		n := newNote(StepDelta)
+		n := newNote(journal.StepDelta)
 		n.data.Text = text
 		f.task.emit(n)
 	}

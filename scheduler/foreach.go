@@ -7,6 +7,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // each is a step that runs once per item of a list. Its items are jobs like any
@@ -33,7 +35,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		list, err = t.step.ForEach.Render(ctx, s)
 	}
 	if err == nil && list.Kind() != value.List {
-		err = &LocatedError{t.step.ForEach.Pos, calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
+		err = &flow.LocatedError{Pos: t.step.ForEach.Pos, Err: calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
 	}
 	if err == nil && len(t.step.Resolve) > 0 {
 		err = s.resolve(ctx)
@@ -49,7 +51,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	n := &t.notes.input
 	n.input, n.data.Masked = t.run.secrets.masking(list)
 	n.data.Input = &n.input
-	t.emit(n.of(StepInput))
+	t.emit(n.of(journal.StepInput))
 	e := &each{
 		items: items, left: len(items), resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
@@ -74,8 +76,8 @@ func (e *each) restore(r *run, t *task) {
 	}
 	e.kept = make([]bool, len(e.items))
 	for i := range e.items {
-		was := r.recorded.Step(StepPath(t.id, &i))
-		if was == nil || was.State != StepStatusFinished {
+		was := r.recorded.Step(journal.StepPath(t.id, &i))
+		if was == nil || was.State != journal.StepStatusFinished {
 			continue
 		}
 		e.kept[i] = true
@@ -134,7 +136,7 @@ func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 
 // finish ends the step.
 func (e *each) finish(r *run, t *task, now time.Time) {
-	n := newNote(StepFinished)
+	n := newNote(journal.StepFinished)
 	output := value.OfList(e.outputs...)
 	masked, hidden := r.secrets.masking(output)
 	n.gave(masked, append(hidden, e.masked...))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // subcalls runs calls inside a step.
@@ -41,7 +43,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
 	}
 	return s.task.inside(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
-		n := in.notes.input.of(StepInput)
+		n := in.notes.input.of(journal.StepInput)
 		n.params, n.data.Masked = in.run.secrets.masking(params)
 		n.data.Params = &n.params
 		in.emit(n)
@@ -91,7 +93,7 @@ func (t *task) inside(name string, def calls.Definition, params value.Value, wor
 
 // begins tells that a pseudo-step begins.
 func (t *task) begins() (now time.Time) {
-	n := newNote(StepStarted)
+	n := newNote(journal.StepStarted)
 	n.data.Call = t.step.Call
 	s := t.run.stream
 	s.acquire()
@@ -109,9 +111,9 @@ func (t *task) perhaps(work func(in *task) (value.Value, error)) (output value.V
 // over tells the end of a pseudo-step. The error is that of the work, or of the
 // journal.
 func (t *task) over(began time.Time, output value.Value, err error) error {
-	n := t.notes.end.of(StepFinished)
+	n := t.notes.end.of(journal.StepFinished)
 	if err != nil {
-		n.of(StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
+		n.of(journal.StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
 	} else {
 		n.gave(t.run.secrets.masking(output))
 	}
@@ -156,7 +158,7 @@ func (t *task) again() (output value.Value, ok bool) {
 		return p.output, true
 	}
 	was := t.recorded()
-	if was == nil || was.State != StepStatusFinished || len(was.MaskedOutput) > 0 ||
+	if was == nil || was.State != journal.StepStatusFinished || len(was.MaskedOutput) > 0 ||
 		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.mask(t.params)) {
 		return value.Value{}, false
 	}
@@ -200,7 +202,7 @@ func (p *pieces) begin(filled, keep bool) {
 	}
 	p.mu.Unlock()
 	if filled {
-		p.next(CallSlot)
+		p.next(flow.CallSlot)
 	}
 }
 

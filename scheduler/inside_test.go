@@ -16,7 +16,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -182,7 +183,7 @@ func TestPiecesAreSafe(t *testing.T) {
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = slow }))
 	var end int64
 	for _, ev := range r.Events {
-		if ev.Type == scheduler.StepFinished && ev.Step == "a/piece-1" {
+		if ev.Type == journal.StepFinished && ev.Step == "a/piece-1" {
 			end = ev.Seq
 		}
 	}
@@ -197,7 +198,7 @@ func TestPiecesAreSafe(t *testing.T) {
 		return params, err
 	})
 	r = schedulertest.Run(t, `steps: [{id: a, call: safe}]`, schedulertest.With(broken), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{sqlite.NewMemory(nil), scheduler.StepFinished}
+		e.Journal = &brokenJournal{sqlite.NewMemory(nil), journal.StepFinished}
 	}))
 	if went || r.Err == nil || !strings.Contains(r.Err.Error(), "the disk is full") {
 		t.Errorf("went on: %v; %v", went, r.Err)

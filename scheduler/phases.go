@@ -14,12 +14,14 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // task is one step, or one item of it, being run.
 type task struct {
 	run  *run
-	step *Step
+	step *flow.Step
 	item int // -1: the step itself
 	id   string
 	slot int // in run.active
@@ -99,7 +101,7 @@ func (r *run) newTask(j job, now time.Time) *task {
 func (t *task) announce(now time.Time) {
 	t.vars.Now = now
 	h := &t.notes.started
-	h.event.Type, h.event.Data = StepStarted, t.run.startData(t.step.Call, t.toUser())
+	h.event.Type, h.event.Data = journal.StepStarted, t.run.startData(t.step.Call, t.toUser())
 	t.run.tellHead(h, t.id, t.item, now)
 }
 
@@ -143,7 +145,7 @@ func (t *task) use() {
 func (t *task) scope(ctx context.Context) *scope {
 	t.names.ctx = ctx
 	if t.names.params == nil {
-		t.names.params = []*Param{t.step.When, t.step.ForEach, t.step.With}
+		t.names.params = []*flow.Param{t.step.When, t.step.ForEach, t.step.With}
 	}
 	return &t.names
 }
@@ -195,7 +197,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 		}
 		if !prompt.Truthy(v) {
 			const reason = "its condition (when) is false"
-			n := t.notes.end.of(StepSkipped)
+			n := t.notes.end.of(journal.StepSkipped)
 			n.data.Reason = reason
 			return outcome{status: statusSkipped, note: n, reason: reason}, true
 		}
@@ -225,7 +227,7 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
 		return output, err
 	}
-	if t.step.Call == CallSlot && t.around == nil {
+	if t.step.Call == flow.CallSlot && t.around == nil {
 		return output, t.remains(output)
 	}
 	return output, nil
@@ -248,7 +250,7 @@ func (t *task) showInput(input value.Value) {
 	if t.input = input; !t.shown {
 		t.shown = true
 		n.data.Params, n.data.Input = &n.params, &n.input
-		t.tell(n.of(StepInput))
+		t.tell(n.of(journal.StepInput))
 	}
 }
 
@@ -280,7 +282,7 @@ func (t *task) prepare(ctx context.Context) error {
 			return err
 		}
 		t.filled = true
-	case t.step.Call == CallSlot:
+	case t.step.Call == flow.CallSlot:
 		var err error
 		if t.params, err = t.answered(t.params); err != nil {
 			return err
@@ -303,9 +305,9 @@ func (t *task) misfit(problems schema.Problems) error {
 	err := calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", t.step.Call, problems)
 	pos := t.step.Pos
 	if t.step.With != nil {
-		pos = t.step.With.at(problems[0].Pointer)
+		pos = t.step.With.PosAt(problems[0].Pointer)
 	}
-	return &LocatedError{pos, err}
+	return &flow.LocatedError{Pos: pos, Err: err}
 }
 
 // emit pushes an event of the task.
@@ -330,7 +332,7 @@ func (t *task) muted() bool {
 
 // finished is the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
-	n := t.notes.end.of(StepFinished)
+	n := t.notes.end.of(journal.StepFinished)
 	n.gave(t.run.secrets.masking(output))
 	t.tally(n)
 	return outcome{status: statusFinished, note: n, input: t.input, output: output}
@@ -354,7 +356,7 @@ func (t *task) failed(err error) outcome {
 		o.note.fault(&info)
 		return o
 	}
-	n := t.notes.end.of(StepFailed)
+	n := t.notes.end.of(journal.StepFailed)
 	n.fault(&info)
 	t.tally(n)
 	return outcome{status: statusFailed, note: n, failure: f}

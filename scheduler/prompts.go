@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // maxPrompts bounds how many conversations of one step are told of.
@@ -81,7 +82,7 @@ func (t *task) tally(n *note) {
 		outer.asked.told = outer.inputMessages()
 	}
 	for _, c := range conversations {
-		p := Prompt{Parts: c.parts, Messages: []value.Value{}}
+		p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
 		if told := outer.asked.told; begins(c.messages, told) {
 			p.Shared = len(told)
 		}

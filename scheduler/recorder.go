@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // recorder is a goroutine that hands the events of a run to its journal, all that
@@ -16,11 +18,11 @@ import (
 // The lock is the stream's.
 type recorder struct {
 	stream *stream
-	log    RunLog
+	log    journal.RunLog
 	run    *run
 	// unsaved have come up since the last write; writing is how many are on their
 	// way.
-	unsaved, spare []*Event
+	unsaved, spare []*journal.Event
 	writing        int
 	// due: what is unsaved is to be written now; arrived tells of it. linger makes it
 	// due where nothing else does.
@@ -38,7 +40,7 @@ type recorder struct {
 	async bool
 
 	texts sync.Mutex
-	text  FlowText // what the journal has
+	text  journal.FlowText // what the journal has
 }
 
 // release lets the steps begin that need a step which has ended, or the next item of
@@ -52,9 +54,9 @@ type release struct {
 
 // newRecorder records into the log of a run that began with the header; text is
 // what the journal has of its flow.
-func newRecorder(r *run, log RunLog, header *RunHeader, text FlowText) *recorder {
+func newRecorder(r *run, log journal.RunLog, header *journal.RunHeader, text journal.FlowText) *recorder {
 	rec := &recorder{
-		stream: r.stream, log: log, run: r, done: make(chan struct{}), async: header.Mode == Async, text: text,
+		stream: r.stream, log: log, run: r, done: make(chan struct{}), async: header.Mode == journal.Async, text: text,
 	}
 	rec.arrived.L, rec.written.L = r.stream, r.stream
 	rec.linger = time.AfterFunc(time.Hour, func() {
@@ -75,7 +77,7 @@ const (
 func (rec *recorder) backlog() int { return len(rec.unsaved) + rec.writing }
 
 // add takes an event. The stream is locked.
-func (rec *recorder) add(ev *Event) {
+func (rec *recorder) add(ev *journal.Event) {
 	rec.unsaved = append(rec.unsaved, ev)
 	switch {
 	case rec.async, !lingers(ev.Type), len(rec.unsaved) == maxLingering:
@@ -87,9 +89,9 @@ func (rec *recorder) add(ev *Event) {
 
 // lingers says that no step waits for an event of this type to be safe: lost with the
 // process, it happens again.
-func lingers(t EventType) bool {
+func lingers(t journal.EventType) bool {
 	switch t { //nolint:exhaustive // the others are the end of something
-	case StepReady, StepStarted, StepInput, StepDelta, StepRetrying, StepSkipped:
+	case journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepDelta, journal.StepRetrying, journal.StepSkipped:
 		return true
 	}
 	return false
@@ -166,7 +168,7 @@ func (rec *recorder) work(ctx context.Context) {
 
 // write hands a batch to the journal, unless a write has failed before. With the
 // last one the journal lets go of the run: whoever sees its end can go on with it.
-func (rec *recorder) write(ctx context.Context, batch []*Event, failed error, last bool) error {
+func (rec *recorder) write(ctx context.Context, batch []*journal.Event, failed error, last bool) error {
 	if failed == nil {
 		failed = rec.log.Append(ctx, batch...)
 	}
@@ -213,7 +215,7 @@ func (rec *recorder) settle(seq int64) {
 // failure is why the run cannot go on.
 func (rec *recorder) failure() *Failure {
 	err := calls.Errorf(calls.Internal, "recording the run: %w", rec.err)
-	return &Failure{Info: ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
+	return &Failure{Info: journal.ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
 }
 
 // failureOver is failure for a run that is over: what else it failed with, the journal
@@ -230,10 +232,10 @@ func (rec *recorder) failureOver(run *Failure) *Failure {
 // load gives a flow that a call runs by a path which only it knows: by the text
 // that the journal has, so that an earlier process and this one run the same, else
 // by load, whose text the journal then gets.
-func (rec *recorder) load(ctx context.Context, file string, load func(context.Context, string) (*Flow, error)) (*Flow, error) {
+func (rec *recorder) load(ctx context.Context, file string, load func(context.Context, string) (*flow.Flow, error)) (*flow.Flow, error) {
 	rec.texts.Lock()
 	defer rec.texts.Unlock()
-	file = Absolute(file)
+	file = flow.Absolute(file)
 	if source, ok := rec.text.Files[file]; ok && rec.run.exec.Parse != nil {
 		flow, problems := rec.run.exec.Parse(file, source, rec.text.Files)
 		if flow == nil {

@@ -9,10 +9,12 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // recorded is what earlier processes left of the task; nil where they did nothing.
-func (t *task) recorded() *StepState {
+func (t *task) recorded() *journal.StepState {
 	if t.run.recorded == nil {
 		return nil
 	}
@@ -30,15 +32,15 @@ func (t *task) begun() bool {
 // parameters. Those of a step that failed are found anew: they may be why.
 func (t *task) takeUp() (taken bool, err error) {
 	was := t.recorded()
-	if was == nil || was.State == StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
+	if was == nil || was.State == journal.StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
 	}
 	t.params = was.Params
 	if t.step.EnableFilling {
 		t.filled = true
-		t.pieces.next(CallSlot)
+		t.pieces.next(flow.CallSlot)
 	}
-	if t.step.Call == CallSlot {
+	if t.step.Call == flow.CallSlot {
 		t.params, err = t.answered(t.params)
 	}
 	return true, err
@@ -48,10 +50,10 @@ func (t *task) takeUp() (taken bool, err error) {
 // nobody has answered since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recorded()
-	if was == nil || was.State != StepStatusParam || was.Found.IsNull() || was.HasNewAnswers {
+	if was == nil || was.State != journal.StepStatusParam || was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
-	n := t.notes.end.of(StepWaiting)
+	n := t.notes.end.of(journal.StepWaiting)
 	n.gave(was.Found, was.MaskedFound)
 	n.input = was.Remaining
 	n.data.RemainingSchema = &n.input
@@ -69,13 +71,13 @@ func (r *run) restore(now time.Time) {
 		}
 		st := &r.states[i]
 		switch was.State {
-		case StepStatusFinished:
+		case journal.StepStatusFinished:
 			st.status, st.input, st.output = statusFinished, was.Input, was.Output
 			if step.ForEach != nil {
 				st.input = r.recorded.ItemInputs(was)
 			}
 			r.hide(i, was.MaskedOutput)
-		case StepStatusSkipped:
+		case journal.StepStatusSkipped:
 			st.status, st.reason = statusSkipped, was.Reason
 		default:
 		}
@@ -117,7 +119,7 @@ func (r *run) resume(now time.Time) {
 		r.showAnswers(n)
 		r.push(&n.event, now)
 	}
-	n := newNote(FlowResumed)
+	n := newNote(journal.FlowResumed)
 	n.data.Flow = r.flow.Name
 	r.tell(n, "", -1, now)
 }
@@ -132,10 +134,10 @@ func (r *run) showAnswers(n *note) {
 func answerNotes(answers []Answer) []*note {
 	var notes []*note
 	for _, a := range answers {
-		i := slices.IndexFunc(notes, func(n *note) bool { return StepPath(n.event.Step, n.event.Index) == a.Step })
+		i := slices.IndexFunc(notes, func(n *note) bool { return journal.StepPath(n.event.Step, n.event.Index) == a.Step })
 		if i < 0 {
-			n := newNote(StepAnswered)
-			n.event.Step, n.event.Index = SplitPath(a.Step)
+			n := newNote(journal.StepAnswered)
+			n.event.Step, n.event.Index = journal.SplitPath(a.Step)
 			n.params = value.OfMap(value.NewMap(1))
 			notes, i = append(notes, n), len(notes)
 		}
@@ -147,13 +149,13 @@ func answerNotes(answers []Answer) []*note {
 // checkWhole lets slot look at the answers, with all that is known: it knows more
 // than the schema says. What it reads another way, such as tomorrow, is kept as it
 // reads it now.
-func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error {
-	def, ok := e.Registry.Call(CallSlot)
+func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*note) error {
+	def, ok := e.Registry.Call(flow.CallSlot)
 	if !ok {
 		return nil
 	}
 	for _, n := range notes {
-		st := state.Step(StepPath(n.event.Step, n.event.Index))
+		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
 		known, _ := st.Found.Get("slot_data")
 		all := *st
 		all.AddAnswers(n.params)
@@ -184,7 +186,7 @@ func (e *StepExecutor) checkWhole(r *run, state *RunState, notes []*note) error 
 func rejected(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {
-		pointer, reason := Rejection(one)
+		pointer, reason := journal.Rejection(one)
 		for answered := range answers.Map().All() {
 			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
 				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)

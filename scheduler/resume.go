@@ -9,6 +9,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Resumption is what a run goes on with. Its zero value only tries again.
@@ -17,7 +19,7 @@ type Resumption struct {
 	Answers []Answer
 	// Flow is an edited flow; nil is that of the journal. Steps that finished must
 	// be as they were.
-	Flow *Flow
+	Flow *flow.Flow
 }
 
 // Resume goes on with a run of the Journal: one that waits, failed, was cancelled,
@@ -27,8 +29,8 @@ type Resumption struct {
 // changed: a *[HeldError] while another process has the run, a *[Waiting] while
 // there are no answers, one of kind Invalid for answers or an edited flow that
 // cannot be taken.
-func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) iter.Seq2[*Event, error] {
-	return func(yield func(*Event, error) bool) {
+func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
 		r, err := e.reopen(ctx, run, with)
 		if err != nil {
 			yield(nil, err)
@@ -55,7 +57,7 @@ func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (
 }
 
 // letGo closes the log after err.
-func letGo(log RunLog, err error) error {
+func letGo(log journal.RunLog, err error) error {
 	closeErr := log.Close()
 	if err == nil || closeErr == nil {
 		return cmp.Or(err, closeErr)
@@ -63,16 +65,16 @@ func letGo(log RunLog, err error) error {
 	return fmt.Errorf("%w (and %w)", err, closeErr)
 }
 
-func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption) (*run, error) {
+func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Resumption) (*run, error) {
 	info := log.Info()
-	if info.State == RunFinished {
+	if info.State == journal.RunFinished {
 		return nil, calls.Errorf(calls.Invalid, "the run %s is finished: there is nothing to resume", info.ID)
 	}
 	header, err := log.Header(ctx)
 	if err != nil {
 		return nil, err
 	}
-	state, err := Fold(log.Events(ctx, 1))
+	state, err := journal.Fold(log.Events(ctx, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +82,11 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 	if err != nil {
 		return nil, err
 	}
-	if len(with.Answers) == 0 && with.Flow == nil && state.State == RunWaiting && !hasNewAnswers(state) {
+	if len(with.Answers) == 0 && with.Flow == nil && state.State == journal.RunWaiting && !hasNewAnswers(state) {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.answers {
-		st := state.Step(StepPath(n.event.Step, n.event.Index))
+		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
 		st.AddAnswers(n.params)
 		st.HasNewAnswers = true
 	}
@@ -107,7 +109,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log RunLog, with Resumption
 
 // prepared is the run as it would go on; nothing is changed yet but what state
 // knows of steps that an edited flow changes.
-func (e *StepExecutor) prepared(ctx context.Context, header *RunHeader, state *RunState, with Resumption) (*run, error) {
+func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, state *journal.RunState, with Resumption) (*run, error) {
 	waited := slices.Clone(state.Waiting)
 	flow, err := e.reload(header, state, with.Flow)
 	if err != nil {
@@ -140,23 +142,23 @@ func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer
 	return a, err
 }
 
-func (e *StepExecutor) answer(ctx context.Context, log RunLog, a *Answer) error {
+func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer) error {
 	header, err := log.Header(ctx)
 	if err != nil {
 		return err
 	}
-	state, err := Fold(log.Events(ctx, 1))
+	state, err := journal.Fold(log.Events(ctx, 1))
 	if err != nil {
 		return err
 	}
-	if state.State != RunWaiting {
+	if state.State != journal.RunWaiting {
 		return calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
 	}
 	r, err := e.prepared(ctx, header, state, Resumption{Answers: []Answer{*a}})
 	if err != nil {
 		return err
 	}
-	events := make([]*Event, len(r.answers)) // one, or none where it is no news
+	events := make([]*journal.Event, len(r.answers)) // one, or none where it is no news
 	for i, n := range r.answers {
 		a.Value, _ = n.params.Get(a.Pointer)
 		r.showAnswers(n)
@@ -167,7 +169,7 @@ func (e *StepExecutor) answer(ctx context.Context, log RunLog, a *Answer) error 
 }
 
 // reload gives the flow that the run goes on with.
-func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) (*Flow, error) {
+func (e *StepExecutor) reload(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
 	if e.Parse == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor cannot read the flow of the journal")
 	}
@@ -185,12 +187,12 @@ func (e *StepExecutor) reload(header *RunHeader, state *RunState, edited *Flow) 
 }
 
 // hasNewAnswers reports whether there are answers which the waiting steps have not seen yet.
-func hasNewAnswers(s *RunState) bool {
-	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).HasNewAnswers })
+func hasNewAnswers(s *journal.RunState) bool {
+	return slices.ContainsFunc(s.Waiting, func(w journal.WaitingFor) bool { return s.Step(w.Step).HasNewAnswers })
 }
 
 // isRecorded reports whether an answer is on record for a step which has not seen it yet.
-func isRecorded(s *RunState, a Answer) bool {
+func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
 	known, ok := st.Answers.Get(a.Pointer)
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
@@ -198,7 +200,7 @@ func isRecorded(s *RunState, a Answer) bool {
 
 // take checks answers and says which step each is for. waited are the steps that
 // waited before the flow was edited.
-func take(answers []Answer, state *RunState, waited []WaitingFor) ([]Answer, error) {
+func take(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
 		w, _, err := a.place(state.Waiting)
@@ -215,25 +217,25 @@ func take(answers []Answer, state *RunState, waited []WaitingFor) ([]Answer, err
 }
 
 // header is what the journal keeps of a run that begins.
-func (r *run) header(inputs value.Value) *RunHeader {
+func (r *run) header(inputs value.Value) *journal.RunHeader {
 	e := r.exec
-	return &RunHeader{
-		ID: r.vars.Run.ID, Flow: r.flow.Name, File: Absolute(r.flow.File), Text: textOf(r.flow),
+	return &journal.RunHeader{
+		ID: r.vars.Run.ID, Flow: r.flow.Name, File: flow.Absolute(r.flow.File), Text: textOf(r.flow),
 		Inputs: r.secrets.mask(inputs), Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
 
 // textOf is a flow as the journal keeps it.
-func textOf(flow *Flow) FlowText {
-	files := make(map[string][]byte, len(flow.Files))
-	for path, content := range flow.Files {
-		files[Absolute(path)] = content
+func textOf(f *flow.Flow) journal.FlowText {
+	files := make(map[string][]byte, len(f.Files))
+	for path, content := range f.Files {
+		files[flow.Absolute(path)] = content
 	}
-	return FlowText{Source: flow.Source, Files: files}
+	return journal.FlowText{Source: f.Source, Files: files}
 }
 
 // record lets the events of the run go through the journal.
-func (r *run) record(log RunLog, header *RunHeader, text FlowText) {
+func (r *run) record(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
 	r.parent, r.unwatch = log.Watch(r.parent)
 	r.stream.record = newRecorder(r, log, header, text)
 	go r.stream.record.work(r.parent)

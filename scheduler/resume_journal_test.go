@@ -14,17 +14,18 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
 // brokenJournal fails when it is given an event of a type.
 type brokenJournal struct {
-	scheduler.Journal
-	at scheduler.EventType
+	journal.Journal
+	at journal.EventType
 }
 
-func (b *brokenJournal) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+func (b *brokenJournal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
 	if b.at == "" {
 		return nil, errors.New("the disk is full")
 	}
@@ -33,11 +34,11 @@ func (b *brokenJournal) Begin(ctx context.Context, h *scheduler.RunHeader) (sche
 }
 
 type brokenLog struct {
-	scheduler.RunLog
-	at scheduler.EventType
+	journal.RunLog
+	at journal.EventType
 }
 
-func (b *brokenLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+func (b *brokenLog) Append(ctx context.Context, events ...*journal.Event) error {
 	for _, ev := range events {
 		if ev.Type == b.at {
 			return errors.New("the disk is full")
@@ -49,13 +50,13 @@ func (b *brokenLog) Append(ctx context.Context, events ...*scheduler.Event) erro
 func (b *brokenLog) Close() error { return errors.Join(b.RunLog.Close(), errors.New("and remains so")) }
 
 func TestJournalFails(t *testing.T) {
-	for _, at := range []scheduler.EventType{
-		"", scheduler.FlowStarted, scheduler.StepStarted, scheduler.StepFinished, scheduler.FlowFinished, scheduler.FlowWaiting,
+	for _, at := range []journal.EventType{
+		"", journal.FlowStarted, journal.StepStarted, journal.StepFinished, journal.FlowFinished, journal.FlowWaiting,
 	} {
 		t.Run(string(at), func(t *testing.T) {
 			store := sqlite.NewMemory(nil)
 			last := "{id: b, call: echo}"
-			if at == scheduler.FlowWaiting {
+			if at == journal.FlowWaiting {
 				last = "{id: b, call: slot, with: {stages: [], current_schema: {required: [x]}}}"
 			}
 			r := schedulertest.Run(t, `steps: [{id: a, call: echo}, `+last+`]`,
@@ -69,7 +70,7 @@ func TestJournalFails(t *testing.T) {
 			}
 			// The reader has seen what is on record, and nothing else: a resumed run goes on
 			// with the seq after it.
-			var recorded []*scheduler.Event
+			var recorded []*journal.Event
 			for ev, err := range store.Events(t.Context(), "run-1", 1) {
 				if err != nil || ev.Type == at {
 					t.Errorf("the journal has %v, %v", ev, err)
@@ -79,7 +80,7 @@ func TestJournalFails(t *testing.T) {
 			if seen, kept := value.Must(r.Events).JSON(), value.Must(recorded).JSON(); seen != kept {
 				t.Errorf("the reader has seen\n%s\nthe journal has\n%s", seen, kept)
 			}
-			if at == scheduler.StepFinished && len(lines(r, "step.started b")) > 0 {
+			if at == journal.StepFinished && len(lines(r, "step.started b")) > 0 {
 				t.Error("b started although the end of a is not safe")
 			}
 		})
@@ -90,7 +91,7 @@ func TestJournalFails(t *testing.T) {
 // over it, tells of both.
 func TestFailedAndNotRecorded(t *testing.T) {
 	r := schedulertest.Run(t, `steps: [{id: a, call: fail}]`, schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{sqlite.NewMemory(nil), scheduler.FlowFailed}
+		e.Journal = &brokenJournal{sqlite.NewMemory(nil), journal.FlowFailed}
 	}))
 	if text := r.Err.Error(); !strings.Contains(text, "the disk is full") || !strings.Contains(text, "step a: failed") {
 		t.Errorf("the run fails with %v", r.Err)
@@ -99,11 +100,11 @@ func TestFailedAndNotRecorded(t *testing.T) {
 
 // slowLog says when what it was given is safe.
 type slowLog struct {
-	scheduler.RunLog
+	journal.RunLog
 	safe atomic.Int64
 }
 
-func (s *slowLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+func (s *slowLog) Append(ctx context.Context, events ...*journal.Event) error {
 	time.Sleep(time.Millisecond)
 	err := s.RunLog.Append(ctx, events...)
 	s.safe.Store(events[len(events)-1].Seq)
@@ -111,18 +112,18 @@ func (s *slowLog) Append(ctx context.Context, events ...*scheduler.Event) error 
 }
 
 type slowJournal struct {
-	scheduler.Journal
+	journal.Journal
 	log *slowLog
 }
 
-func (s *slowJournal) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+func (s *slowJournal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
 	log, err := s.Journal.Begin(ctx, h)
 	s.log.RunLog = log
 	return s.log, err
 }
 
 // pathOf is the step of an event, or the item.
-func pathOf(ev *scheduler.Event) string {
+func pathOf(ev *journal.Event) string {
 	if ev.Index == nil {
 		return ev.Step
 	}
@@ -152,7 +153,7 @@ steps:
 	}
 	ends := map[string]int64{}
 	for _, ev := range r.Events {
-		if ev.Type == scheduler.StepFinished {
+		if ev.Type == journal.StepFinished {
 			ends[pathOf(ev)] = ev.Seq
 		}
 	}
@@ -178,14 +179,14 @@ func TestCancelFromOutside(t *testing.T) {
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: echo}, {id: b, call: wait}]`, schedulertest.With(wait),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = store }))
-	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, scheduler.ErrCancelRequested) || r.Err.Error() != "the run was cancelled from outside" {
+	if calls.KindOf(r.Err) != calls.Canceled || !errors.Is(r.Err, journal.ErrCancelRequested) || r.Err.Error() != "the run was cancelled from outside" {
 		t.Errorf("the run ends with %v", r.Err)
 	}
 	if len(lines(r, "step.failed b canceled")) != 1 {
 		t.Errorf("the step ends with\n%s", r.Log())
 	}
 	info, err := store.Run(t.Context(), "run-1")
-	if err != nil || info.State != scheduler.RunCancelled || info.Holder != nil {
+	if err != nil || info.State != journal.RunCancelled || info.Holder != nil {
 		t.Errorf("the run stands at %+v, %v", info, err)
 	}
 	edited := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: wait, with: {again: 1}}]`, schedulertest.With(wait))

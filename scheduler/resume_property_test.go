@@ -12,35 +12,37 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
 // dying is a journal that takes so many events and then fails, in the midst of a
 // batch too: what it has then is what a process leaves that is killed.
 type dying struct {
-	scheduler.Journal
+	journal.Journal
 	left int
 }
 
 var errDead = errors.New("the process is dead")
 
-func (d *dying) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+func (d *dying) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
 	log, err := d.Journal.Begin(ctx, h)
 	return &dyingLog{log, d}, err
 }
 
-func (d *dying) Reopen(ctx context.Context, id string) (scheduler.RunLog, error) {
+func (d *dying) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
 	log, err := d.Journal.Reopen(ctx, id)
 	return &dyingLog{log, d}, err
 }
 
 type dyingLog struct {
-	scheduler.RunLog
+	journal.RunLog
 	journal *dying
 }
 
-func (l *dyingLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+func (l *dyingLog) Append(ctx context.Context, events ...*journal.Event) error {
 	n := min(len(events), l.journal.left)
 	l.journal.left -= n
 	if err := l.RunLog.Append(ctx, events[:n]...); err != nil {
@@ -66,8 +68,8 @@ func TestInterruptedRuns(t *testing.T) {
 			MaxParallel: rapid.IntRange(1, 4).Draw(rt, "parallel"),
 			NewRunID:    func() string { return "run-1" },
 		}
-		flow := schedulertest.Load(t, text)
-		want, err := scheduler.Collect(exec.Run(t.Context(), flow, value.Value{}))
+		f := schedulertest.Load(t, text)
+		want, err := scheduler.Collect(exec.Run(t.Context(), f, value.Value{}))
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -81,14 +83,14 @@ func TestInterruptedRuns(t *testing.T) {
 				mortal.left = 1 << 30
 			}
 			exec.Journal = mortal
-			got, err = scheduler.Collect(events(t.Context(), flow, value.Value{}))
+			got, err = scheduler.Collect(events(t.Context(), f, value.Value{}))
 			if err == nil {
 				break
 			}
 			if !errors.Is(err, errDead) {
 				rt.Fatalf("%v\n%s", err, text)
 			}
-			events = func(ctx context.Context, _ *scheduler.Flow, _ value.Value) iter.Seq2[*scheduler.Event, error] {
+			events = func(ctx context.Context, _ *flow.Flow, _ value.Value) iter.Seq2[*journal.Event, error] {
 				return exec.Resume(ctx, "run-1", scheduler.Resumption{})
 			}
 		}
@@ -103,7 +105,7 @@ func TestInterruptedRuns(t *testing.T) {
 			if seq++; ev.Seq != seq {
 				rt.Fatalf("event %d has seq %d", seq, ev.Seq)
 			}
-			if id := schedulertest.Line(&scheduler.Event{Step: ev.Step, Index: ev.Index}); ev.Type == scheduler.StepFinished || ev.Type == scheduler.StepSkipped {
+			if id := schedulertest.Line(&journal.Event{Step: ev.Step, Index: ev.Index}); ev.Type == journal.StepFinished || ev.Type == journal.StepSkipped {
 				if ran[id]++; ran[id] > 1 {
 					rt.Fatalf("%s ends twice\n%s", id, text)
 				}
@@ -150,7 +152,7 @@ func TestWaitingRuns(t *testing.T) {
 			if err == nil {
 				break
 			}
-			state, foldErr := scheduler.Fold(store.Events(t.Context(), "run-1", 1))
+			state, foldErr := journal.Fold(store.Events(t.Context(), "run-1", 1))
 			if foldErr != nil {
 				rt.Fatal(foldErr)
 			}

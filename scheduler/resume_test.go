@@ -15,13 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/flow"
+	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -68,11 +70,11 @@ func TestResumeRefuses(t *testing.T) {
 	if r = r.Resume(scheduler.Resumption{}); calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "finished") {
 		t.Errorf("a finished run: %v", r.Err)
 	}
-	log, err := store.Begin(t.Context(), &scheduler.RunHeader{ID: "held", Text: scheduler.FlowText{Source: []byte("steps: no")}})
+	log, err := store.Begin(t.Context(), &journal.RunHeader{ID: "held", Text: journal.FlowText{Source: []byte("steps: no")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var held *scheduler.HeldError
+	var held *journal.HeldError
 	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); !errors.As(err, &held) {
 		t.Errorf("a run that is held: %v", err)
 	}
@@ -148,7 +150,7 @@ steps:
   - {id: one, call: echo, with: {n: 1}}
   - {id: two, call: once, with: {n: 2}}
 `
-	options := []schedulertest.Option{journaled, schedulertest.With(failOnce(), flow.Definition())}
+	options := []schedulertest.Option{journaled, schedulertest.With(failOnce(), flowcall.Definition())}
 	r := schedulertest.Run(t, text, options...)
 	loader := schedulertest.Loader(t, options...)
 	inner := "steps:\n  - {id: one, call: echo, with: {n: 5}}\n  - {id: two, call: once, with: {n: 2}}\n"
@@ -262,11 +264,11 @@ steps:
   - {id: one, call: echo, with: {x: "{{ inputs.x }}"}}
   - {id: two, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}}
 outputs: {x: "{{ one.x }}", n: "{{ two.slot_data.n }}"}
-`, journaled, schedulertest.With(helper(&fails), flow.Definition(), slot.Definition()),
+`, journaled, schedulertest.With(helper(&fails), flowcall.Definition(), slot.Definition()),
 		schedulertest.LLM(scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 4, OutputTokens: 1}})),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Load = func(_ context.Context, path string) (*scheduler.Flow, error) {
-				f, problems := (&scheduler.Loader{Registry: e.Registry}).Load(path)
+			e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
+				f, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
 				if f == nil {
 					return nil, problems
 				}
@@ -315,12 +317,12 @@ func TestReaderLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Type == scheduler.StepStarted && ev.Step == "b" {
+		if ev.Type == journal.StepStarted && ev.Step == "b" {
 			break
 		}
 	}
 	info, err := store.Run(t.Context(), "run-1")
-	if err != nil || info.State != scheduler.RunCancelled || info.Holder != nil {
+	if err != nil || info.State != journal.RunCancelled || info.Holder != nil {
 		t.Errorf("the run stands at %+v, %v", info, err)
 	}
 }
@@ -349,10 +351,10 @@ func TestManyEvents(t *testing.T) {
 // to the next.
 func TestSQLite(t *testing.T) {
 	dir := t.TempDir()
-	options := func(j scheduler.Journal) []schedulertest.Option {
+	options := func(j journal.Journal) []schedulertest.Option {
 		return []schedulertest.Option{
 			schedulertest.With(slot.Definition()),
-			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.Durability = j, scheduler.Async }),
+			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.Durability = j, journal.Async }),
 		}
 	}
 	open := func() *sqlite.SQLite {

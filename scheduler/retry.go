@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // attempts tries the step until it succeeds, fails for good, or has used its
@@ -26,7 +27,7 @@ func (t *task) attempts(ctx context.Context) (value.Value, error) {
 			return output, err
 		}
 		delay := max(intervals.NextBackOff(), retryAfter(err))
-		again := newNote(StepRetrying)
+		again := newNote(journal.StepRetrying)
 		again.data.Attempt, again.data.DelayMS = n, delay.Milliseconds()
 		again.fault(&t.run.failureOf(err, t.step.Pos).Info)
 		t.emit(again)

@@ -8,13 +8,15 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // run is one flow being run: the whole run, or a sub-flow inside it. All fields
 // below stream are guarded by its lock.
 type run struct {
 	exec *StepExecutor
-	flow *Flow
+	flow *flow.Flow
 	// outer is the step that runs this flow as a sub-flow; nil for the whole run.
 	outer *task
 	// prefix stands before the ids of steps in events: "" or "outer/".
@@ -33,7 +35,7 @@ type run struct {
 	stream *stream
 	// recorded is what earlier processes did; nil for a new run, and for a sub-flow
 	// whose inputs are others than then.
-	recorded *RunState
+	recorded *journal.RunState
 	// masked are the places in the outputs of earlier processes that secrets were
 	// taken out of, by step.
 	masked  map[int][]string
@@ -43,11 +45,11 @@ type run struct {
 	ready   queue
 	workers int
 	active  []*task
-	events  slab[Event]
+	events  slab[journal.Event]
 	tasks   slab[task]
 	idle    []*task // to be used again
 	notes   slab[taskNotes]
-	started *Data // see startData
+	started *journal.Data // see startData
 	failure *Failure
 	// unsafe counts the steps whose end the journal does not have yet.
 	unsafe int
@@ -93,9 +95,9 @@ const (
 )
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
-func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
-	r := e.bareRun(ctx, flow)
-	r.vars.Run = calls.Run{ID: e.runID(), Flow: flow.Name, StartedAt: r.env.Clock()}
+func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
+	r := e.bareRun(ctx, f)
+	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock()}
 	if err := r.prepare(inputs); err != nil {
 		return nil, err
 	}
@@ -105,14 +107,14 @@ func (e *StepExecutor) newRun(ctx context.Context, flow *Flow, inputs value.Valu
 	header := r.header(inputs)
 	log, err := e.Journal.Begin(ctx, header)
 	if err != nil {
-		return nil, r.failureOf(err, Position{})
+		return nil, r.failureOf(err, flow.Position{})
 	}
 	r.record(log, header, header.Text)
 	return r, nil
 }
 
 // bareRun is a run with what the executor has for it.
-func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
+func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	env := e.Env
 	if env == nil {
 		env = calls.NewEnv()
@@ -126,7 +128,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *Flow) *run {
 }
 
 // newSubRun prepares the run of a flow inside the step t.
-func (t *task) newSubRun(ctx context.Context, flow *Flow, inputs value.Value) (*run, error) {
+func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Value) (*run, error) {
 	t.shared.Store(true)
 	o := t.run
 	r := &run{
@@ -144,7 +146,7 @@ func (t *task) newSubRun(ctx context.Context, flow *Flow, inputs value.Value) (*
 
 func (r *run) prepare(inputs value.Value) error {
 	r.learnSecrets()
-	checked, err := r.flow.checkInputs(inputs)
+	checked, err := checkInputs(r.flow, inputs)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (r *run) prepare(inputs value.Value) error {
 	r.meter.limit = int64(r.flow.MaxTokens)
 	if r.flow.LLM != "" && r.exec.Provider != nil {
 		if r.env.LLM, err = r.exec.Provider(r.flow.LLM); err != nil {
-			return r.failureOf(err, Position{File: r.flow.File, Line: 1, Col: 1})
+			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 		}
 	}
 	if err := r.scopeOfMemory(); err != nil {
@@ -171,7 +173,7 @@ func (r *run) prepare(inputs value.Value) error {
 // scopeOfMemory renders whose memory the flow works in.
 func (r *run) scopeOfMemory() error {
 	for _, target := range []struct {
-		param *Param
+		param *flow.Param
 		text  *string
 	}{{r.flow.User, &r.vars.Scope.User}, {r.flow.Session, &r.vars.Scope.Session}} {
 		if target.param == nil {
@@ -203,7 +205,7 @@ func (r *run) start() {
 	case r.recorded != nil:
 		r.resume(now)
 	default:
-		n := newNote(FlowStarted)
+		n := newNote(journal.FlowStarted)
 		n.input, n.data.Masked = r.secrets.masking(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
 		r.tell(n, "", -1, now)
@@ -226,7 +228,7 @@ func (r *run) start() {
 }
 
 // push adds an event of this run. The stream is locked.
-func (r *run) push(ev *Event, now time.Time) {
+func (r *run) push(ev *journal.Event, now time.Time) {
 	ev.Run = r.vars.Run.ID
 	r.stream.push(ev, now)
 }
@@ -247,9 +249,9 @@ func (r *run) tellHead(h *head, step string, item int, now time.Time) {
 
 // startData is the data of step.started. Steps of the same kind in a row share it.
 // The stream is locked.
-func (r *run) startData(call string, toUser bool) *Data {
+func (r *run) startData(call string, toUser bool) *journal.Data {
 	if d := r.started; d == nil || d.Call != call || d.ToUser != toUser {
-		r.started = &Data{Call: call, ToUser: toUser}
+		r.started = &journal.Data{Call: call, ToUser: toUser}
 	}
 	return r.started
 }
@@ -267,7 +269,7 @@ func (r *run) giveUp() {
 		r.env.Log.Warn("a step did not stop and is left behind",
 			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.patience)
 		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.patience)
-		n := newNote(StepFailed)
+		n := newNote(journal.StepFailed)
 		n.fault(&r.failureOf(err, t.step.Pos).Info)
 		r.tell(n, t.id, t.item, now)
 	}
@@ -282,17 +284,17 @@ func (r *run) end() {
 		r.outputs, r.failure = r.render()
 		r.cancelled = r.failure != nil && r.parent.Err() != nil
 	}
-	n := newNote(FlowFinished)
+	n := newNote(journal.FlowFinished)
 	switch {
 	case r.cancelled:
-		n = newNote(FlowCancelled)
-		r.failure = r.failureOf(cancellation(r.parent), Position{})
+		n = newNote(journal.FlowCancelled)
+		r.failure = r.failureOf(cancellation(r.parent), flow.Position{})
 	case r.failure != nil:
-		n = newNote(FlowFailed)
+		n = newNote(journal.FlowFailed)
 		n.fault(&r.failure.Info)
 		n.data.Text = r.reply()
 	case waits:
-		n = newNote(FlowWaiting)
+		n = newNote(journal.FlowWaiting)
 	default:
 		n.params = r.secrets.mask(r.outputs)
 		n.data.Outputs = &n.params
@@ -335,7 +337,7 @@ func (r *run) shutdown() {
 }
 
 // play runs the prepared run and yields its events.
-func (r *run) play(yield func(*Event, error) bool) {
+func (r *run) play(yield func(*journal.Event, error) bool) {
 	defer r.shutdown()
 	r.start()
 	if !r.stream.drain(yield) {

@@ -6,11 +6,13 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// checkInputs gives the inputs with the defaults of their schema, or a *[Failure]
+// checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
 // of kind Invalid.
-func (f *Flow) checkInputs(inputs value.Value) (value.Value, error) {
+func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)
 	}
@@ -27,7 +29,7 @@ func (f *Flow) checkInputs(inputs value.Value) (value.Value, error) {
 		err = calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems)
 	}
 	return value.Value{}, &Failure{
-		Info: ErrorInfo{Kind: calls.Invalid, Message: err.Error()},
+		Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()},
 		Err:  err,
 	}
 }
@@ -76,7 +78,7 @@ func (r *run) reply() string {
 }
 
 // renderSafely makes an error of a panic in a resolver.
-func (r *run) renderSafely(p *Param, s *scope) (v value.Value, err error) {
+func (r *run) renderSafely(p *flow.Param, s *scope) (v value.Value, err error) {
 	defer r.recovered(&err, "rendering "+p.Pos.String())
 	return p.Render(s.ctx, s)
 }

@@ -10,12 +10,14 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Failure is why a run failed or was cancelled.
 type Failure struct {
 	// Info is the error as flow.failed carries it, secrets masked.
-	Info ErrorInfo
+	Info journal.ErrorInfo
 	// Err is the error itself; its text may hold secrets.
 	Err error
 }
@@ -41,8 +43,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // failureOf turns any error into a Failure. pos is where it stands unless the
 // error knows better: a template knows its own place, a sub-flow its own step.
-func (r *run) failureOf(err error, pos Position) *Failure {
-	info := ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
+func (r *run) failureOf(err error, pos flow.Position) *Failure {
+	info := journal.ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
 	if pos.Line > 0 {
 		info.Position = pos.String()
 	}
@@ -54,7 +56,7 @@ func (r *run) failureOf(err error, pos Position) *Failure {
 		}
 		info.Position, info.Step = place, inner.Info.Step
 	}
-	var placed *LocatedError
+	var placed *flow.LocatedError
 	if errors.As(err, &placed) {
 		info.Position = placed.Pos.String()
 	}
@@ -68,9 +70,9 @@ func (r *run) failureOf(err error, pos Position) *Failure {
 
 // explain says of a template's error where it is, what sort it is, and why a name
 // may be unknown.
-func (r *run) explain(info *ErrorInfo, t *prompt.Error, err error) {
+func (r *run) explain(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {
-		info.Position = Position{t.File, t.Line, t.Col}.String()
+		info.Position = flow.Position{File: t.File, Line: t.Line, Col: t.Col}.String()
 		info.Message = t.Msg
 	}
 	var known *calls.Error

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // job is a step, or one item of it, that can run.
@@ -34,7 +35,7 @@ func (q *queue) pop() job {
 func (r *run) enqueue(step int, now time.Time) {
 	r.states[step].status = statusReady
 	ev := r.events.get()
-	ev.Type, ev.Step = StepReady, r.prefix+r.flow.Steps[step].ID
+	ev.Type, ev.Step = journal.StepReady, r.prefix+r.flow.Steps[step].ID
 	r.push(ev, now)
 	r.ready.push(job{step, -1})
 }
@@ -118,7 +119,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		}
 		r.tell(o.note, t.id, t.item, now)
 		if o.status == statusWaiting {
-			r.stream.waits = append(r.stream.waits, NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
+			r.stream.waits = append(r.stream.waits, journal.NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
 		}
 	}
 	st := &r.states[t.step.Index]
@@ -132,7 +133,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		}
 	case o.status == statusFailed:
 		if t.item >= 0 && st.status == statusRunning {
-			n := newNote(StepFailed) // the step fails with its first item that does
+			n := newNote(journal.StepFailed) // the step fails with its first item that does
 			n.fault(o.note.data.Error)
 			n.took(r.stream, st.each.began)
 			r.tell(n, t.id, -1, now)
@@ -220,7 +221,7 @@ func (r *run) begin(n int, now time.Time) (skipped bool) {
 		return false
 	}
 	st.status, st.reason = statusSkipped, "every step that it needs was skipped"
-	skip := newNote(StepSkipped)
+	skip := newNote(journal.StepSkipped)
 	skip.data.Reason = st.reason
 	r.tell(skip, r.prefix+step.ID, -1, now)
 	return true

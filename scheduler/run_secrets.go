@@ -12,6 +12,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 const masked = "***"
@@ -151,7 +153,7 @@ func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, er
 	}
 	full := s.unmask(v, from)
 	if _, found := s.masking(full); len(found) < len(hidden) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%w", ErrSecretLost).
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).
 			WithHint("run the flow anew")
 	}
 	return full, nil
@@ -188,9 +190,9 @@ func (r *run) learnSecrets() {
 	if lookup == nil {
 		return
 	}
-	learn := func(params ...*Param) {
+	learn := func(params ...*flow.Param) {
 		for _, p := range params {
-			p.eachRef(func(ref prompt.Ref) {
+			p.EachRef(func(ref prompt.Ref) {
 				if len(ref.Path) < 2 || ref.Path[0] != "secrets" {
 					return
 				}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // head is an event with room for what its Index points to.
 type head struct {
-	event Event
+	event journal.Event
 	index int
 }
 
@@ -18,17 +19,17 @@ type head struct {
 // many. Nothing in it changes once it was pushed.
 type note struct {
 	head
-	data          Data
+	data          journal.Data
 	params, input value.Value // output and outputs use params
 	usage         llm.Usage
 	duration      float64
 }
 
 // newNote is an event with data.
-func newNote(t EventType) *note { return new(note).of(t) }
+func newNote(t journal.EventType) *note { return new(note).of(t) }
 
 // of makes the note an event of a type.
-func (n *note) of(t EventType) *note {
+func (n *note) of(t journal.EventType) *note {
 	n.event.Type, n.event.Data = t, &n.data
 	return n
 }
@@ -73,7 +74,7 @@ func (n *note) cost(m *meter) {
 }
 
 // fault sets the error.
-func (n *note) fault(info *ErrorInfo) { n.data.Error = info }
+func (n *note) fault(info *journal.ErrorInfo) { n.data.Error = info }
 
 // maxBacklog bounds how many events wait for a slow reader before steps wait for
 // it too.
@@ -88,12 +89,12 @@ type stream struct {
 	// clock dates the events, watch measures how long something takes.
 	clock, watch func() time.Time
 	seq          int64
-	queue        []*Event
-	spare        []*Event
+	queue        []*journal.Event
+	spare        []*journal.Event
 	// record takes the events before the reader does; nil without a journal.
 	record *recorder
 	// waits are the steps that wait for values.
-	waits []WaitingFor
+	waits []journal.WaitingFor
 	// arrived wakes the reader, room the steps that wait for it.
 	arrived, room sync.Cond
 	// closed: there will be no more events. over: nor will any more get into the
@@ -122,7 +123,7 @@ func (s *stream) crowded() bool {
 }
 
 // push adds an event. The stream is locked.
-func (s *stream) push(ev *Event, now time.Time) {
+func (s *stream) push(ev *journal.Event, now time.Time) {
 	if s.closed || s.deaf && s.record == nil {
 		return
 	}
@@ -136,7 +137,7 @@ func (s *stream) push(ev *Event, now time.Time) {
 }
 
 // deliver hands events to the reader. The stream is locked.
-func (s *stream) deliver(events ...*Event) {
+func (s *stream) deliver(events ...*journal.Event) {
 	if s.deaf {
 		return
 	}
@@ -173,7 +174,7 @@ func (s *stream) relieve() {
 }
 
 // next takes the events that have arrived; none at the end of the run.
-func (s *stream) next() []*Event {
+func (s *stream) next() []*journal.Event {
 	s.Lock()
 	defer s.Unlock()
 	for len(s.queue) == 0 && !s.over {
@@ -187,7 +188,7 @@ func (s *stream) next() []*Event {
 }
 
 // drain yields all events; false says that the reader has had enough.
-func (s *stream) drain(yield func(*Event, error) bool) bool {
+func (s *stream) drain(yield func(*journal.Event, error) bool) bool {
 	for {
 		batch := s.next()
 		if len(batch) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // scope is what the templates of a step, or of the flow itself, may name. Nothing
@@ -20,7 +21,7 @@ type scope struct {
 	run    *run
 	env    *calls.Env
 	vars   *calls.Vars
-	params []*Param // whose references tell the variables and secrets to fetch
+	params []*flow.Param // whose references tell the variables and secrets to fetch
 	item   *value.Value
 	// failure is what the flow's on_error sees as error.
 	failure *Failure
@@ -30,7 +31,7 @@ var _ prompt.LenientScope = (*scope)(nil)
 
 // scope is that of the flow's own templates: the outputs, the reply to an error,
 // the scope of the memory. It sees every step.
-func (r *run) scope(ctx context.Context, params ...*Param) *scope {
+func (r *run) scope(ctx context.Context, params ...*flow.Param) *scope {
 	vars := r.vars
 	vars.Now = r.env.Clock()
 	vars.Upstream = past{r, -1}
@@ -110,7 +111,7 @@ func (s *scope) mentions(name string, hidden []string) (err error) {
 		return nil
 	}
 	for _, p := range s.params {
-		p.eachRef(func(ref prompt.Ref) {
+		p.EachRef(func(ref prompt.Ref) {
 			if ref.Path[0] != name {
 				return
 			}
@@ -150,36 +151,13 @@ func errMasked(name, pointer string) error {
 func (s *scope) members(name string) []string {
 	var found []string
 	for _, p := range s.params {
-		p.eachRef(func(ref prompt.Ref) {
+		p.EachRef(func(ref prompt.Ref) {
 			if len(ref.Path) > 1 && ref.Path[0] == name && !slices.Contains(found, ref.Path[1]) {
 				found = append(found, ref.Path[1])
 			}
 		})
 	}
 	return found
-}
-
-// eachRef visits the outer names that a param mentions.
-func (p *Param) eachRef(visit func(prompt.Ref)) {
-	if p == nil {
-		return
-	}
-	var refs []prompt.Ref
-	switch {
-	case p.Expr != nil:
-		refs = p.Expr.Refs()
-	case p.Text != nil:
-		refs = p.Text.Refs()
-	}
-	for _, ref := range refs {
-		visit(ref)
-	}
-	for i := range p.Map {
-		p.Map[i].eachRef(visit)
-	}
-	for _, item := range p.List {
-		item.eachRef(visit)
-	}
 }
 
 // secrets are the allowed ones that the templates mention. From here on no event

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // maxDepth bounds how deep flows run inside flows: one that runs itself must
@@ -25,8 +26,8 @@ var (
 // call other than flow may run several: each is a pseudo-step of its own.
 func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
 	t := s.task
-	if t.step.Call != CallFlow {
-		if def, ok := t.run.exec.Registry.Call(CallFlow); ok {
+	if t.step.Call != flow.CallFlow {
+		if def, ok := t.run.exec.Registry.Call(flow.CallFlow); ok {
 			return t.within(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
 		}
 	}
@@ -65,7 +66,7 @@ func (s subflows) DescribeFlow(ctx context.Context, path string) (calls.FlowInfo
 	return calls.FlowInfo{Name: flow.Name, Description: flow.Description, Inputs: flow.Inputs}, nil
 }
 
-func (s subflows) load(ctx context.Context, path string) (*Flow, error) {
+func (s subflows) load(ctx context.Context, path string) (*flow.Flow, error) {
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(s.task.env.Dir, path)
@@ -77,7 +78,7 @@ func (s subflows) load(ctx context.Context, path string) (*Flow, error) {
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
-	var flow *Flow
+	var flow *flow.Flow
 	var err error
 	if rec := s.task.run.stream.record; rec != nil {
 		flow, err = rec.load(ctx, file, s.task.run.exec.Load)

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Waiting ends the events of a run that waits for values, after flow.waiting. It
@@ -17,7 +18,7 @@ import (
 type Waiting struct {
 	Run string
 	// For are the steps and items that wait, in the order in which they came to it.
-	For []WaitingFor
+	For []journal.WaitingFor
 }
 
 // Error lists who waits for what.
@@ -42,7 +43,7 @@ type Answer struct {
 // ParseAnswer reads an answer as people type it, STEP:/pointer=value. The value is
 // typed by the remaining schema: a string where the schema wants one, else JSON.
 // The error is of kind Invalid and says what is wanted.
-func ParseAnswer(text string, waiting []WaitingFor) (Answer, error) {
+func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	place, typed, ok := cutAnswer(text, waiting)
 	if !ok {
 		return Answer{}, calls.Errorf(calls.Invalid, "%q is no answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
@@ -77,7 +78,7 @@ func ParseAnswer(text string, waiting []WaitingFor) (Answer, error) {
 
 // cutAnswer parts the place from the value. A pointer may hold the equals sign as
 // well.
-func cutAnswer(text string, waiting []WaitingFor) (place, typed string, ok bool) {
+func cutAnswer(text string, waiting []journal.WaitingFor) (place, typed string, ok bool) {
 	for _, w := range waiting {
 		for _, pointer := range w.Pointers() {
 			for _, at := range []string{w.Step + ":" + pointer, pointer} {
@@ -133,12 +134,12 @@ func misfits(s *schema.Schema, v value.Value) schema.Problems {
 
 // AnswersOf takes answers from an object: of pointers, or of names at the top of
 // the data, where one step waits, else of such objects by step.
-func AnswersOf(doc value.Value, waiting []WaitingFor) ([]Answer, error) {
+func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) {
 	if doc.Kind() != value.Object {
 		return nil, calls.Errorf(calls.Invalid, "answers are an object, got %s", doc.Kind())
 	}
 	isStep := func(name string) bool {
-		return slices.ContainsFunc(waiting, func(w WaitingFor) bool { return w.Step == name })
+		return slices.ContainsFunc(waiting, func(w journal.WaitingFor) bool { return w.Step == name })
 	}
 	one := ""
 	if len(waiting) == 1 {
@@ -172,7 +173,7 @@ func pointerOf(key string) string {
 
 // CheckAnswers holds answers to what the steps wait for. The error, of kind
 // Invalid, tells all that is wrong.
-func CheckAnswers(answers []Answer, waiting []WaitingFor) error {
+func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	var wrong []error
 	var taken []Answer
 	for _, a := range answers {
@@ -220,7 +221,7 @@ func (a Answer) against(others []Answer) error {
 }
 
 // place finds who waits for the answer, and what the value must be like.
-func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error) {
+func (a Answer) place(waiting []journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
 	w, err := a.waiter(waiting)
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +250,7 @@ func (a Answer) place(waiting []WaitingFor) (*WaitingFor, *schema.Schema, error)
 }
 
 // placeBeside is place for what the step does not wait for, but may be told.
-func (a Answer) placeBeside(w *WaitingFor) (*WaitingFor, *schema.Schema, error) {
+func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
 	if w.Whole.Map().Len() > 0 && a.Pointer != "" {
 		s, err := schema.Parse(w.Whole)
 		if err != nil { // it has types of slot's own
@@ -305,7 +306,7 @@ func definitions(s value.Value) value.Value {
 }
 
 // waiter is the one that the answer is for.
-func (a Answer) waiter(waiting []WaitingFor) (*WaitingFor, error) {
+func (a Answer) waiter(waiting []journal.WaitingFor) (*journal.WaitingFor, error) {
 	steps := make([]string, len(waiting))
 	for i := range waiting {
 		if steps[i] = waiting[i].Step; a.Step == steps[i] || a.Step == "" && len(waiting) == 1 {

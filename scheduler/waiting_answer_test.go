@@ -13,7 +13,8 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -55,11 +56,11 @@ steps:
 			t.Errorf("%s: %v", c.text, err)
 		}
 	}
-	state, err := scheduler.Fold(exec.Journal.Events(t.Context(), "run-1", 1))
+	state, err := journal.Fold(exec.Journal.Events(t.Context(), "run-1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.Step("a").Answers.JSON(); got != `{"/x":7,"/z":1,"/day":"2026-03-06"}` || state.State != scheduler.RunWaiting {
+	if got := state.Step("a").Answers.JSON(); got != `{"/x":7,"/z":1,"/day":"2026-03-06"}` || state.State != journal.RunWaiting {
 		t.Errorf("on record, %s, are %s", state.State, got)
 	}
 
@@ -67,7 +68,7 @@ steps:
 	if err != nil {
 		t.Fatal(err)
 	}
-	var other *scheduler.HeldError
+	var other *journal.HeldError
 	if err := answer("/y=2"); !errors.As(err, &other) {
 		t.Errorf("another has the run: %v", err)
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-func waiting(t *testing.T) []scheduler.WaitingFor {
+func waiting(t *testing.T) []journal.WaitingFor {
 	t.Helper()
 	schema, err := value.ParseJSON([]byte(`{"type": "object", "required": ["/s", "/i", "/any", "/many", "/ref"], "properties": {
 		"/s": {"type": "string"}, "/i": {"type": "integer"}, "/any": {}, "/many": {"type": ["string", "integer"]},
@@ -25,7 +26,7 @@ func waiting(t *testing.T) []scheduler.WaitingFor {
 		t.Fatal(err)
 	}
 	whole := value.OfMap(value.Pairs("properties", value.Pairs("", value.Pairs("type", "array"))))
-	return []scheduler.WaitingFor{{Step: "a", RemainingSchema: schema}, {Step: "b[3]", RemainingSchema: schema}, {Step: "outer[1]/c", RemainingSchema: whole}}
+	return []journal.WaitingFor{{Step: "a", RemainingSchema: schema}, {Step: "b[3]", RemainingSchema: schema}, {Step: "outer[1]/c", RemainingSchema: whole}}
 }
 
 func TestParseAnswer(t *testing.T) {
@@ -33,7 +34,7 @@ func TestParseAnswer(t *testing.T) {
 	one := all[:1]
 	for _, test := range []struct {
 		text    string
-		waiting []scheduler.WaitingFor
+		waiting []journal.WaitingFor
 		want    string // step, pointer, value
 		err     string
 	}{
@@ -173,7 +174,7 @@ func TestAnswersBeside(t *testing.T) {
 }
 
 func TestAnswersOverlap(t *testing.T) {
-	waiting := []scheduler.WaitingFor{{Step: "a", RemainingSchema: value.Must(map[string]any{"properties": map[string]any{"/x": map[string]any{}}})}}
+	waiting := []journal.WaitingFor{{Step: "a", RemainingSchema: value.Must(map[string]any{"properties": map[string]any{"/x": map[string]any{}}})}}
 	answer := func(pointer string, v int) scheduler.Answer {
 		return scheduler.Answer{Pointer: pointer, Value: value.Must(v)}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -161,9 +162,9 @@ outputs: {text: "{{ what.slot_data.item }}"}
 }
 
 // loader reads sub-flows whose path is known only when their step runs.
-func loader(e *scheduler.StepExecutor) func(context.Context, string) (*scheduler.Flow, error) {
-	return func(_ context.Context, path string) (*scheduler.Flow, error) {
-		flow, problems := (&scheduler.Loader{Registry: e.Registry}).Load(path)
+func loader(e *scheduler.StepExecutor) func(context.Context, string) (*flow.Flow, error) {
+	return func(_ context.Context, path string) (*flow.Flow, error) {
+		flow, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
 		return flow, problems.Err()
 	}
 }

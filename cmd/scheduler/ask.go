@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // canAsk says whether a person sits there: stdin and stderr are terminals.
@@ -57,7 +58,7 @@ type asker struct {
 	// record keeps an answer as it is understood, or says in an error of kind Invalid what
 	// is wrong with it.
 	record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
-	waiting []scheduler.WaitingFor
+	waiting []journal.WaitingFor
 	// answers are those that were typed so far.
 	answers []scheduler.Answer
 }

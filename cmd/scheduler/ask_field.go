@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // field is one value that is asked for.
@@ -30,7 +31,7 @@ func names(schema value.Value, property string) bool {
 }
 
 // read finds the value that a line means.
-func (f field) read(line string, waiting []scheduler.WaitingFor) (value.Value, error) {
+func (f field) read(line string, waiting []journal.WaitingFor) (value.Value, error) {
 	def, hasDefault := f.schema.Get("default")
 	choices, _ := f.schema.Get("enum")
 	switch typeName := plainType(f.schema); {

@@ -13,20 +13,22 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // wanting is a step that waits for what the flat schema names.
-func wanting(t *testing.T, step, schema string) scheduler.WaitingFor {
+func wanting(t *testing.T, step, schema string) journal.WaitingFor {
 	t.Helper()
 	v, err := yaml.ParseValue([]byte(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scheduler.WaitingFor{Step: step, RemainingSchema: v}
+	return journal.WaitingFor{Step: step, RemainingSchema: v}
 }
 
 // asked lets somebody type lines, and gives the answers, the screen and the error.
-func asked(t *testing.T, typed string, waiting ...scheduler.WaitingFor) (answers []string, screen string, err error) {
+func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers []string, screen string, err error) {
 	t.Helper()
 	lines := make(chan string)
 	go func() {
@@ -129,7 +131,7 @@ func TestAskIsLeft(t *testing.T) {
 	var out strings.Builder
 	lines := make(chan string, 1)
 	lines <- "one\n"
-	q := &asker{lines: lines, out: &out, waiting: []scheduler.WaitingFor{a}, record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+	q := &asker{lines: lines, out: &out, waiting: []journal.WaitingFor{a}, record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
 		cancel() // as Ctrl-C does
 		return a, nil
 	}}
@@ -137,7 +139,7 @@ func TestAskIsLeft(t *testing.T) {
 		t.Errorf("got %v, %v", q.answers, err)
 	}
 	lines <- "one\n"
-	held := &scheduler.HeldError{Run: "r"} // somebody else goes on with the run
+	held := &journal.HeldError{Run: "r"} // somebody else goes on with the run
 	q.record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) { return a, held }
 	if err := q.ask(t.Context()); !errors.Is(err, held) {
 		t.Errorf("got %v", err)
@@ -150,10 +152,10 @@ func TestResumeCommand(t *testing.T) {
 	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
 	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
 	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`
-	if got := a.resumeCommand("RUN", []scheduler.WaitingFor{w}, typed); !strings.HasSuffix(got, want) {
+	if got := a.resumeCommand("RUN", []journal.WaitingFor{w}, typed); !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant ...%s", got, want)
 	}
-	got := a.resumeCommand("RUN", []scheduler.WaitingFor{w, {Step: "two"}}, nil)
+	got := a.resumeCommand("RUN", []journal.WaitingFor{w, {Step: "two"}}, nil)
 	if !strings.HasSuffix(got, `--set 'each[1]:/a=VALUE' --set 'each[1]:/b c=VALUE'`) {
 		t.Errorf("got %s", got)
 	}
@@ -161,10 +163,10 @@ func TestResumeCommand(t *testing.T) {
 
 // A command is printed only where it can help.
 func TestExit(t *testing.T) {
-	failure := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
-	lost := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", scheduler.ErrSecretLost)}
-	misrendered := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Invalid, Message: "no such key"}, Err: errors.New("no such key")}
-	budget := &scheduler.Failure{Info: scheduler.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
+	failure := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
+	lost := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost)}
+	misrendered := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "no such key"}, Err: errors.New("no such key")}
+	budget := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
 	for name, c := range map[string]struct {
 		s    session
 		err  error
@@ -178,13 +180,13 @@ func TestExit(t *testing.T) {
 		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
 		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
 		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
-		"held":      {session{}, &scheduler.HeldError{Run: "r", Holder: &scheduler.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
+		"held":      {session{}, &journal.HeldError{Run: "r", Holder: &journal.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
 		"waiting":   {session{run: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			c.s.app = &app{stderr: &out, config: &Config{StateDir: "s"}}
-			c.s.flow, c.s.state = &scheduler.Flow{File: "my flow.yaml"}, scheduler.NewRunState()
+			c.s.flow, c.s.state = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
 			var code exitError
 			if !errors.As(c.s.exit(t.Context(), c.err), &code) || code.code != c.code {
 				t.Errorf("got %v", code)

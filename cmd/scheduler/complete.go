@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // completion is what the shell completes with.
@@ -43,27 +43,27 @@ func completeCalls(a *app) completion {
 
 // completeRuns offers the ids of runs, the newest first.
 func completeRuns(a *app) completion {
-	return completeSome(a, func(*scheduler.RunInfo) bool { return true })
+	return completeSome(a, func(*journal.RunInfo) bool { return true })
 }
 
 // completeResumable offers those that resume goes on with: runs that nobody is at and
 // that are not finished.
 func completeResumable(a *app) completion {
-	return completeSome(a, func(info *scheduler.RunInfo) bool {
-		return info.State != scheduler.RunFinished && info.Holder == nil
+	return completeSome(a, func(info *journal.RunInfo) bool {
+		return info.State != journal.RunFinished && info.Holder == nil
 	})
 }
 
-func completeSome(a *app, fits func(*scheduler.RunInfo) bool) completion {
+func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 || !a.settle() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		const most = 50
 		var ids []string
-		_ = a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+		_ = a.withJournal(cmd.Context(), func(j journal.Journal) error {
 			newest := true
-			for info, err := range j.Runs(cmd.Context(), scheduler.RunFilter{}) {
+			for info, err := range j.Runs(cmd.Context(), journal.RunFilter{}) {
 				if err != nil || len(ids) > most {
 					return err
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // Config is the settings. configs/scheduler.yaml documents each of them.
@@ -171,14 +171,14 @@ func (c *Config) language() string {
 }
 
 // languages are those that there are texts for.
-func (c *Config) languages() *scheduler.Languages {
+func (c *Config) languages() *flow.Languages {
 	l := c.furtherLanguages()
 	l.Default = c.language()
 	return l
 }
 
-func (c *Config) furtherLanguages() *scheduler.Languages {
-	l := &scheduler.Languages{Dir: c.Languages}
+func (c *Config) furtherLanguages() *flow.Languages {
+	l := &flow.Languages{Dir: c.Languages}
 	if c.Languages != "" {
 		l.Files = os.DirFS(c.Languages)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // settingsFile is the text of a settings file with the places in it. The library
@@ -43,7 +43,7 @@ func parseSettings(path string, text []byte) (*settingsFile, error) {
 		f.settings, err = yaml.Value(root)
 	}
 	if fault := (*yaml.Error)(nil); errors.As(err, &fault) {
-		return nil, scheduler.Problems{{Pos: scheduler.Position{File: path, Line: fault.Line, Col: max(fault.Col, 1)}, Message: fault.Msg}}
+		return nil, flow.Problems{{Pos: flow.Position{File: path, Line: fault.Line, Col: max(fault.Col, 1)}, Message: fault.Msg}}
 	}
 	if err != nil || root == nil {
 		return f, err
@@ -257,11 +257,11 @@ func (f *settingsFile) place(err error) error {
 	if f == nil || f.root == nil {
 		return fmt.Errorf("in the settings: %w", err)
 	}
-	problems := make(scheduler.Problems, len(wrong))
+	problems := make(flow.Problems, len(wrong))
 	for i, w := range wrong {
-		problems[i] = scheduler.Problem{Pos: f.position(w), Message: w.String(), Hint: w.hint}
+		problems[i] = flow.Problem{Pos: f.position(w), Message: w.String(), Hint: w.hint}
 	}
-	slices.SortStableFunc(problems, func(a, b scheduler.Problem) int {
+	slices.SortStableFunc(problems, func(a, b flow.Problem) int {
 		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
 	})
 	return problems
@@ -269,10 +269,10 @@ func (f *settingsFile) place(err error) error {
 
 // position returns the place of a setting in the file, or of what is nearest around it:
 // that of the key where it is unknown, else that of the value.
-func (f *settingsFile) position(e settingError) scheduler.Position {
+func (f *settingsFile) position(e settingError) flow.Position {
 	n, key, _ := yaml.Walk(f.root, e.pointer)
 	if e.unknown && key != nil {
 		n = key
 	}
-	return scheduler.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)}
+	return flow.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)}
 }

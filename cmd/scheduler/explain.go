@@ -8,17 +8,19 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // explain prints the prompts of a step, every piece with its source.
-func (a *app) explain(flow *scheduler.Flow, record *scheduler.RunState, step string, counter llm.Counter) error {
+func (a *app) explain(flow *flow.Flow, record *journal.RunState, step string, counter llm.Counter) error {
 	if step == lastPrompt {
-		if step = scheduler.LastPrompt(flow, record); step == "" {
+		if step = explain.LastPrompt(flow, record); step == "" {
 			return exitError{exitFailed, fmt.Errorf("--explain: no step of the run built a prompt")}
 		}
 	}
-	all, err := scheduler.Explain(context.Background(), flow, record, step, counter)
+	all, err := explain.Explain(context.Background(), flow, record, step, counter)
 	switch {
 	case calls.KindOf(err) == calls.NotFound:
 		return usageError(err)
@@ -36,7 +38,7 @@ func (a *app) explain(flow *scheduler.Flow, record *scheduler.RunState, step str
 
 // tokensNote says what the tokens are that stand with a prompt, and beside them in the
 // lines of steps.
-func tokensNote(st *scheduler.StepState) string {
+func tokensNote(st *journal.StepState) string {
 	note := fmt.Sprintf("\nTokens are estimates, of texts and images alone: each message costs about %d more.\n", llm.MessageOverhead)
 	if st.Usage.Total() > 0 {
 		note += fmt.Sprintf("All that step %s asked cost %d tokens in, %d out, by the count of the provider (where it gives none, an estimate).\n",
@@ -63,7 +65,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-func printExplanation(w io.Writer, e *scheduler.Explanation) error {
+func printExplanation(w io.Writer, e *explain.Explanation) error {
 	colours := style(isTerminal(w))
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", fmt.Sprintf(

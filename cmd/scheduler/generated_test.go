@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls/builtin"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 //go:generate go test . -run ^TestFlowSchema$ -update
@@ -19,7 +19,7 @@ func TestFlowSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append(scheduler.EditorSchema(registry).AppendIndented(nil, "  "), '\n')
+	want := append(flow.EditorSchema(registry).AppendIndented(nil, "  "), '\n')
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)

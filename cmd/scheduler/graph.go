@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 func newGraph(a *app) *cobra.Command {
@@ -17,9 +17,9 @@ func newGraph(a *app) *cobra.Command {
 		Example: "  scheduler graph flow.yaml\n  scheduler graph flow.yaml --format dot | dot -Tsvg > flow.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			draw := map[string]func(*scheduler.Flow) string{
-				"mermaid": (*scheduler.Flow).Mermaid,
-				"dot":     (*scheduler.Flow).Dot,
+			draw := map[string]func(*flow.Flow) string{
+				"mermaid": (*flow.Flow).Mermaid,
+				"dot":     (*flow.Flow).Dot,
 			}[format]
 			if draw == nil {
 				return usageError(fmt.Errorf("the format %q is not known: want mermaid or dot", format))

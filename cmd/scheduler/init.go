@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/configs"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // project is the new project that init writes.
@@ -62,7 +62,7 @@ func (a *app) printSchema() (err error) {
 	if err != nil {
 		return err
 	}
-	return a.printJSON(scheduler.EditorSchema(registry))
+	return a.printJSON(flow.EditorSchema(registry))
 }
 
 func (a *app) init(dir string) error {

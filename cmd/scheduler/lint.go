@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 func newLint(a *app) *cobra.Command {
@@ -27,7 +27,7 @@ alone give 0.`,
 			if err != nil {
 				return err
 			}
-			var all scheduler.Problems
+			var all flow.Problems
 			for _, file := range files {
 				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
 					fmt.Fprintf(a.stderr, "note: %s is a cassette, not a flow: left out\n", file)
@@ -54,7 +54,7 @@ alone give 0.`,
 	return cmd
 }
 
-func (a *app) printProblems(problems scheduler.Problems, asJSON bool) error {
+func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 	if !asJSON {
 		for _, p := range problems {
 			if _, err := fmt.Fprintln(a.stdout, p); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // The exit codes. Scripts depend on them.
@@ -128,7 +129,7 @@ func (a *app) complain(err error) {
 		info.Info.Hint = ""
 		text = info.Error()
 	}
-	if problems := (scheduler.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
+	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
 		text = "error: " + text // lines that begin with file:line:col say so themselves
 	}
 	fmt.Fprintln(a.stderr, text)

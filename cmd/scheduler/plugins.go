@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // PluginsConfig says where plugins are, and which of them are trusted.
@@ -144,7 +144,7 @@ func (a *app) registry() (*calls.Registry, error) {
 
 // parseShown reads a flow as the journal kept it, to be looked at and not to be run:
 // plugins may have changed, or be gone from their folders.
-func (a *app) parseShown(file string, source []byte, files map[string][]byte) (*scheduler.Flow, scheduler.Problems) {
+func (a *app) parseShown(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems) {
 	h, err := a.openPlugins()
 	var registry *calls.Registry
 	if err == nil {
@@ -154,10 +154,10 @@ func (a *app) parseShown(file string, source []byte, files map[string][]byte) (*
 		err = h.Register(registry)
 	}
 	if err != nil {
-		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
+		return nil, flow.Problems{{Pos: flow.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
 	registry.SetPluginCheck(nil)
-	return (&scheduler.Loader{Registry: registry}).LoadText(file, source, files)
+	return (&flow.Loader{Registry: registry}).LoadText(file, source, files)
 }
 
 // closePlugins ends all plugins, in bounded time.

@@ -14,7 +14,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 func newEventPrinter(w io.Writer) eventPrinter {
@@ -58,7 +59,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func newProgress(a *app, flow *scheduler.Flow, outputsOnly bool) *progress {
+func newProgress(a *app, flow *flow.Flow, outputsOnly bool) *progress {
 	p := &progress{
 		stdout: a.stdout, stderr: a.stderr, outputsOnly: outputsOnly,
 		live: isTerminal(a.stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
@@ -90,14 +91,14 @@ func (p *progress) tick() {
 }
 
 // key tells the items of a step apart.
-func key(e *scheduler.Event) string {
+func key(e *journal.Event) string {
 	if e.Index != nil {
 		return fmt.Sprintf("%s[%d]", e.Step, *e.Index)
 	}
 	return e.Step
 }
 
-func (p *progress) event(e *scheduler.Event) error {
+func (p *progress) event(e *journal.Event) error {
 	if text := p.say(e); text != "" {
 		p.pause()
 		if isTerminal(p.stdout) {
@@ -115,65 +116,65 @@ func (p *progress) event(e *scheduler.Event) error {
 }
 
 // say gives what stdout gets because of an event.
-func (p *progress) say(e *scheduler.Event) string {
+func (p *progress) say(e *journal.Event) string {
 	if p.outputsOnly {
-		if e.Type == scheduler.FlowFinished {
+		if e.Type == journal.FlowFinished {
 			p.outputs = e.Data.Outputs
 		}
 		return ""
 	}
 	switch e.Type { //nolint:exhaustive // the others say nothing
-	case scheduler.StepStarted:
+	case journal.StepStarted:
 		return p.speech.start(key(e), e.Data.ToUser)
-	case scheduler.StepDelta:
+	case journal.StepDelta:
 		return p.speech.add(key(e), e.Data.Text)
-	case scheduler.StepRetrying:
+	case journal.StepRetrying:
 		return p.speech.void(key(e))
-	case scheduler.StepFinished:
+	case journal.StepFinished:
 		if e.Data.Error != nil { // the flow goes on after it; stderr tells of the error
 			return p.speech.finish(key(e), nil)
 		}
 		return p.speech.finish(key(e), e.Data.Output)
-	case scheduler.StepFailed, scheduler.StepSkipped:
+	case journal.StepFailed, journal.StepSkipped:
 		return p.speech.finish(key(e), nil)
-	case scheduler.FlowWaiting:
+	case journal.FlowWaiting:
 		return p.speech.pause()
-	case scheduler.FlowFailed:
+	case journal.FlowFailed:
 		if e.Data.Text != "" { // the flow's own reply to the error
 			return p.speech.note(p.speech.newline() + e.Data.Text + "\n")
 		}
-	case scheduler.FlowFinished:
+	case journal.FlowFinished:
 		p.outputs = e.Data.Outputs
 	}
 	return ""
 }
 
 // show tells on stderr what an event means.
-func (p *progress) show(e *scheduler.Event) {
+func (p *progress) show(e *journal.Event) {
 	k := key(e)
 	switch e.Type { //nolint:exhaustive // the others are not shown
-	case scheduler.StepStarted:
+	case journal.StepStarted:
 		p.running = append(p.running, &row{key: k, call: e.Data.Call, since: time.Now()})
-	case scheduler.StepDelta:
+	case journal.StepDelta:
 		for _, r := range p.running {
 			if r.key == k {
 				r.bytes += len(e.Data.Text)
 				r.note = fmt.Sprintf("about %d tokens", (r.bytes+3)/4)
 			}
 		}
-	case scheduler.StepRetrying:
+	case journal.StepRetrying:
 		p.line("↻", "33", fmt.Sprintf("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
 			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
-	case scheduler.StepSkipped:
+	case journal.StepSkipped:
 		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
-	case scheduler.StepFailed:
+	case journal.StepFailed:
 		call := p.over(k)
 		if e.Data.Error.Kind == calls.Canceled {
 			p.line("-", "90", k+call+" stopped")
 			break
 		}
 		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, firstLine(e.Data.Error.Message)))
-	case scheduler.StepFinished:
+	case journal.StepFinished:
 		call := p.over(k)
 		mark, colour, note := "✓", "32", ""
 		if e.Data.Error != nil {
@@ -181,7 +182,7 @@ func (p *progress) show(e *scheduler.Event) {
 		}
 		p.line(mark, colour, fmt.Sprintf("%s%s%s%s", k, call, figures(e.Data), note))
 		p.warnings(k, e.Data.Output)
-	case scheduler.FlowWaiting, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished:
+	case journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished:
 		p.running = nil
 	}
 }
@@ -241,7 +242,7 @@ func milliseconds(ms float64) string {
 }
 
 // figures is the time and the tokens of a finished step.
-func figures(d *scheduler.Data) string {
+func figures(d *journal.Data) string {
 	s := ""
 	if d.DurationMS != nil {
 		s += " " + milliseconds(*d.DurationMS)

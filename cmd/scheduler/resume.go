@@ -13,6 +13,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // resumeFlags are the flags of the subcommand resume.
@@ -104,7 +106,7 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err := f.show.check(flow); err != nil {
 		return err
 	}
-	state, err := scheduler.Fold(j.Events(ctx, id, 1))
+	state, err := journal.Fold(j.Events(ctx, id, 1))
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
@@ -121,7 +123,7 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 
 // resume goes on with the answers of the flags. With an edited flow the run goes on
 // first: what its steps wait for may have changed.
-func (s *session) resume(ctx context.Context, id string, edited *scheduler.Flow, f *resumeFlags) error {
+func (s *session) resume(ctx context.Context, id string, edited *flow.Flow, f *resumeFlags) error {
 	told := len(f.set) > 0 || f.inputFile != ""
 	if edited != nil {
 		err := s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Flow: edited}))
@@ -158,7 +160,7 @@ func (s *session) refuse(id string, edited bool, err error) error {
 }
 
 // resumedFlow is the flow that the journal kept, or the edited one.
-func (a *app) resumedFlow(h *scheduler.RunHeader, file string) (flow, edited *scheduler.Flow, err error) {
+func (a *app) resumedFlow(h *journal.RunHeader, file string) (flow, edited *flow.Flow, err error) {
 	if file != "" {
 		edited, err = a.load(file)
 		return edited, edited, err
@@ -171,7 +173,7 @@ func (a *app) resumedFlow(h *scheduler.RunHeader, file string) (flow, edited *sc
 }
 
 // answers reads --input and --set; the latter win.
-func (a *app) answers(f *resumeFlags, waiting []scheduler.WaitingFor) ([]scheduler.Answer, error) {
+func (a *app) answers(f *resumeFlags, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
 	var answers []scheduler.Answer
 	if f.inputFile != "" {
 		text, err := a.readFile(f.inputFile)

@@ -14,8 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -127,7 +128,7 @@ func isFile(path string) bool {
 }
 
 // check holds the step of --explain to the flow.
-func (f *showFlags) check(flow *scheduler.Flow) error {
+func (f *showFlags) check(flow *flow.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 
 // readInputs puts the inputs together from --input, -i and --question, applies
 // defaults and checks them.
-func (a *app) readInputs(flow *scheduler.Flow, f *runFlags) (value.Value, error) {
+func (a *app) readInputs(flow *flow.Flow, f *runFlags) (value.Value, error) {
 	inputs := value.NewMap(4)
 	if f.inputFile != "" {
 		text, err := a.readFile(f.inputFile)
@@ -232,7 +233,7 @@ func (a *app) readInputs(flow *scheduler.Flow, f *runFlags) (value.Value, error)
 }
 
 // setInput reads one -i key=value.
-func (a *app) setInput(flow *scheduler.Flow, inputs *value.Map, pair string) error {
+func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	key, text, ok := strings.Cut(pair, "=")
 	if !ok || key == "" {
 		return fmt.Errorf("-i %s: want key=value or key=@file", pair)
@@ -260,7 +261,7 @@ func (a *app) setInput(flow *scheduler.Flow, inputs *value.Map, pair string) err
 
 // warnUnknownInputs tells of inputs that the flow does not name: JSON Schema lets
 // them pass, but most of them are typing mistakes.
-func (a *app) warnUnknownInputs(flow *scheduler.Flow, inputs *value.Map) {
+func (a *app) warnUnknownInputs(flow *flow.Flow, inputs *value.Map) {
 	properties, _ := flow.Inputs.Doc().Get("properties")
 	if _, said := flow.Inputs.Doc().Get("additionalProperties"); said {
 		return
@@ -272,7 +273,7 @@ func (a *app) warnUnknownInputs(flow *scheduler.Flow, inputs *value.Map) {
 	}
 }
 
-func stepIDs(flow *scheduler.Flow) []string {
+func stepIDs(flow *flow.Flow) []string {
 	ids := make([]string, len(flow.Steps))
 	for i, s := range flow.Steps {
 		ids[i] = s.ID
@@ -305,12 +306,12 @@ func parseTime(text string) (time.Time, error) {
 
 // printer shows the events of a run.
 type printer interface {
-	event(*scheduler.Event) error
+	event(*journal.Event) error
 	close() error
 }
 
 // eventPrinter prints events as JSON lines.
 type eventPrinter struct{ enc *json.Encoder }
 
-func (p eventPrinter) event(e *scheduler.Event) error { return p.enc.Encode(e) }
-func (p eventPrinter) close() error                   { return nil }
+func (p eventPrinter) event(e *journal.Event) error { return p.enc.Encode(e) }
+func (p eventPrinter) close() error                 { return nil }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -42,7 +42,7 @@ the beginning or the end of one that fits no other, or last.`,
 
 // withJournal opens the journal that is there and hands it to do. A state
 // directory without one has no runs.
-func (a *app) withJournal(ctx context.Context, do func(scheduler.Journal) error) error {
+func (a *app) withJournal(ctx context.Context, do func(journal.Journal) error) error {
 	path := filepath.Join(a.config.StateDir, sqlite.FileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := do(sqlite.NewMemory(time.Now)); !errors.Is(err, errNoRuns) {
@@ -92,14 +92,14 @@ func (a *app) makeJournal(ctx context.Context) (*sqlite.SQLite, error) {
 }
 
 // findRun completes what a user wrote for a run's id.
-func findRun(ctx context.Context, j scheduler.RunReader, name string) (string, error) {
+func findRun(ctx context.Context, j journal.RunReader, name string) (string, error) {
 	if info, err := j.Run(ctx, name); err == nil {
 		return info.ID, nil
 	} else if calls.KindOf(err) != calls.NotFound {
 		return "", exitError{exitFailed, err}
 	}
 	var ids, fits []string
-	for info, err := range j.Runs(ctx, scheduler.RunFilter{}) {
+	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
 		if err != nil {
 			return "", exitError{exitFailed, err}
 		}
@@ -141,26 +141,26 @@ func nearestRun(name string, ids []string) string {
 }
 
 // runStates reads the states of --state.
-func runStates(names []string) (states []scheduler.RunStatus, err error) {
+func runStates(names []string) (states []journal.RunStatus, err error) {
 	known := []string{"running", "waiting", "failed", "cancelled", "finished"}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, usageError(fmt.Errorf("--state: there is no state %q%s", name, didYouMean(name, known)))
 		}
-		states = append(states, scheduler.RunStatus(name))
+		states = append(states, journal.RunStatus(name))
 	}
 	return states, nil
 }
 
 // runJSON is a run as --json shows it.
-func runJSON(info *scheduler.RunInfo) value.Value {
+func runJSON(info *journal.RunInfo) value.Value {
 	m := value.Must(info).Map().Clone()
 	m.Set("interrupted", value.OfBool(info.Interrupted()))
 	return value.OfMap(m)
 }
 
 // standing is the state of a run for people.
-func standing(info *scheduler.RunInfo) string {
+func standing(info *journal.RunInfo) string {
 	if info.Interrupted() {
 		return "running (interrupted)"
 	}
@@ -182,12 +182,12 @@ func newRunsList(a *app) *cobra.Command {
 			if limit < 0 {
 				return usageError(errors.New("--limit: want a number from 0"))
 			}
-			filter := scheduler.RunFilter{Limit: limit}
+			filter := journal.RunFilter{Limit: limit}
 			var err error
 			if filter.States, err = runStates(states); err != nil {
 				return err
 			}
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				runs := []value.Value{}
 				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 				for info, err := range j.Runs(cmd.Context(), filter) {
@@ -224,7 +224,7 @@ func newRunsEvents(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				id, err := findRun(cmd.Context(), j, args[0])
 				if err != nil {
 					return err
@@ -258,7 +258,7 @@ second or two. What finished is kept, and resume goes on with a cancelled run to
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				return a.cancelRun(cmd.Context(), j, args[0], asJSON)
 			})
 		},
@@ -267,7 +267,7 @@ second or two. What finished is kept, and resume goes on with a cancelled run to
 	return cmd
 }
 
-func (a *app) cancelRun(ctx context.Context, j scheduler.Journal, name string, asJSON bool) error {
+func (a *app) cancelRun(ctx context.Context, j journal.Journal, name string, asJSON bool) error {
 	id, err := findRun(ctx, j, name)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (a *app) cancelRun(ctx context.Context, j scheduler.Journal, name string, a
 		return exitError{exitFailed, err}
 	case asJSON:
 		return a.printJSON(runJSON(info))
-	case info.State == scheduler.RunCancelled:
+	case info.State == journal.RunCancelled:
 		fmt.Fprintf(a.stderr, "cancelled %s\n", id)
 	default:
 		fmt.Fprintf(a.stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)

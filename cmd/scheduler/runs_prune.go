@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // pruneFlags are the flags of runs prune.
@@ -42,7 +42,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 			if err != nil {
 				return err
 			}
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				for _, name := range args {
 					id, err := findRun(cmd.Context(), j, name)
 					if err != nil {
@@ -67,8 +67,8 @@ unless --force says otherwise; one that a process is at always stays.`,
 }
 
 // prune is what the flags mean.
-func (f *pruneFlags) prune() (prune scheduler.Prune, err error) {
-	prune = scheduler.Prune{Keep: f.keep, Force: f.force}
+func (f *pruneFlags) prune() (prune journal.Prune, err error) {
+	prune = journal.Prune{Keep: f.keep, Force: f.force}
 	if f.keep < 0 {
 		return prune, usageError(errors.New("--keep: want a number from 0"))
 	}
@@ -84,7 +84,7 @@ func (f *pruneFlags) prune() (prune scheduler.Prune, err error) {
 }
 
 // tellPruned says what was deleted, and what was named and stayed.
-func (a *app) tellPruned(ctx context.Context, j scheduler.RunReader, prune scheduler.Prune, pruned *scheduler.Pruned, asJSON bool) error {
+func (a *app) tellPruned(ctx context.Context, j journal.RunReader, prune journal.Prune, pruned *journal.Pruned, asJSON bool) error {
 	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
 	if asJSON {
 		return a.printJSON(value.OfMap(value.Pairs(
@@ -102,11 +102,11 @@ func (a *app) tellPruned(ctx context.Context, j scheduler.RunReader, prune sched
 }
 
 // whyKept says why a run was not deleted that was named.
-func whyKept(info *scheduler.RunInfo, prune scheduler.Prune) string {
+func whyKept(info *journal.RunInfo, prune journal.Prune) string {
 	switch {
 	case info.Holder != nil:
 		return fmt.Sprintf("the process %d on %s is at it", info.Holder.PID, info.Holder.Host)
-	case !prune.Force && (info.State == scheduler.RunRunning || info.State == scheduler.RunWaiting):
+	case !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting):
 		return fmt.Sprintf("it is %s; --force deletes it all the same", standing(info))
 	}
 	return "it does not fit the flags"

@@ -12,6 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 func newRunsShow(a *app) *cobra.Command {
@@ -29,7 +31,7 @@ func newRunsShow(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j scheduler.Journal) error {
+			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				id, err := findRun(cmd.Context(), j, args[0])
 				if err != nil {
 					return err
@@ -43,39 +45,39 @@ func newRunsShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step string, asJSON bool) error {
+func (a *app) showRun(ctx context.Context, j journal.RunReader, id, step string, asJSON bool) error {
 	info, err := j.Run(ctx, id)
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	state, err := scheduler.Fold(j.Events(ctx, id, 1))
+	state, err := journal.Fold(j.Events(ctx, id, 1))
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	var flow *scheduler.Flow
-	var problems scheduler.Problems
+	var f *flow.Flow
+	var problems flow.Problems
 	header, err := j.Header(ctx, id)
 	switch {
 	case err == nil:
-		flow, problems = a.parseShown(header.File, header.Text.Source, header.Text.Files)
+		f, problems = a.parseShown(header.File, header.Text.Source, header.Text.Files)
 	case step != "":
 		return exitError{exitFailed, err}
 	default: // a copy, or another user's journal, comes without the key of its images
 		fmt.Fprintf(a.stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
 	}
-	if flow != nil {
-		state.Complete(scheduler.DeclaredSteps(flow))
-		state.Waiting = inFileOrder(flow, state.Waiting)
+	if f != nil {
+		state.Complete(scheduler.DeclaredSteps(f))
+		state.Waiting = inFileOrder(f, state.Waiting)
 	}
 	if step != "" {
-		if flow == nil {
+		if f == nil {
 			return exitError{exitFailed, fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())}
 		}
 		var options runOptions
 		if err := value.Decode(header.Options, &options); err != nil {
 			return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
 		}
-		return a.explain(flow, state, step, tokens.For(a.modelOf(flow, options.LLM)))
+		return a.explain(f, state, step, tokens.For(a.modelOf(f, options.LLM)))
 	}
 	if asJSON {
 		whole := runJSON(info).Map().Clone()
@@ -88,16 +90,16 @@ func (a *app) showRun(ctx context.Context, j scheduler.RunReader, id, step strin
 }
 
 // parseRecorded reads a flow as the journal kept it.
-func (a *app) parseRecorded(file string, source []byte, files map[string][]byte) (*scheduler.Flow, scheduler.Problems) {
+func (a *app) parseRecorded(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems) {
 	loader, err := a.loader()
 	if err != nil {
-		return nil, scheduler.Problems{{Pos: scheduler.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
+		return nil, flow.Problems{{Pos: flow.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
 	return loader.LoadText(file, source, files)
 }
 
-func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error {
+func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {
 	waiting := state.Waiting
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntokens   %d in, %d out\n\n",
@@ -120,7 +122,7 @@ func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error
 	for _, one := range waiting {
 		fmt.Fprintf(&b, "\n%s", waitingText(one))
 	}
-	if info.State != scheduler.RunFinished && info.Holder == nil {
+	if info.State != journal.RunFinished && info.Holder == nil {
 		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, waiting, nil))
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
@@ -128,7 +130,7 @@ func (a *app) printRun(info *scheduler.RunInfo, state *scheduler.RunState) error
 }
 
 // printStep prints the row of a step; what is to be known beside stands at its end.
-func printStep(w *tabwriter.Writer, s *scheduler.StepState, waiting []scheduler.WaitingFor) {
+func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
 	note := s.Reason
 	if s.Error != nil {
 		note = fmt.Sprintf("%s: %s", s.Error.Kind, firstLine(s.Error.Message))

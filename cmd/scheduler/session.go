@@ -14,6 +14,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // session shows a run to whoever started or resumed it, asks for what it waits
@@ -21,9 +23,9 @@ import (
 type session struct {
 	app      *app
 	executor *scheduler.StepExecutor
-	flow     *scheduler.Flow
+	flow     *flow.Flow
 	show     showFlags
-	state    *scheduler.RunState
+	state    *journal.RunState
 	run      string // its id, once there was an event
 	// ended: there was the event that tells the end of the run.
 	ended bool
@@ -35,12 +37,12 @@ type session struct {
 	heard map[string]string
 }
 
-func (a *app) newSession(e *scheduler.StepExecutor, flow *scheduler.Flow, show showFlags) *session {
-	return &session{app: a, executor: e, flow: flow, show: show, state: scheduler.NewRunState(), fleeting: e.Journal == nil}
+func (a *app) newSession(e *scheduler.StepExecutor, flow *flow.Flow, show showFlags) *session {
+	return &session{app: a, executor: e, flow: flow, show: show, state: journal.NewRunState(), fleeting: e.Journal == nil}
 }
 
 // follow prints the events of a run, and gives the error that ended it.
-func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) {
+func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 	p := newProgress(s.app, s.flow, s.show.outputs)
 	p.speech.heard = s.heard
 	var out printer = p
@@ -59,7 +61,7 @@ func (s *session) follow(events iter.Seq2[*scheduler.Event, error]) (err error) 
 			return runErr
 		}
 		s.state.Add(event)
-		s.run, s.ended = event.Run, s.state.State != scheduler.RunRunning
+		s.run, s.ended = event.Run, s.state.State != journal.RunRunning
 		if err := out.event(event); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -110,12 +112,12 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 }
 
 // waiting is what the run waits for, in the order of the flow.
-func (s *session) waiting() []scheduler.WaitingFor {
+func (s *session) waiting() []journal.WaitingFor {
 	return inFileOrder(s.flow, s.state.Waiting)
 }
 
 // inFileOrder sorts what waits by its place in the flow, items by their index.
-func inFileOrder(flow *scheduler.Flow, waiting []scheduler.WaitingFor) []scheduler.WaitingFor {
+func inFileOrder(flow *flow.Flow, waiting []journal.WaitingFor) []journal.WaitingFor {
 	place := func(id string) (places []int) {
 		for at := flow; at != nil; {
 			segment, rest, inner := strings.Cut(id, "/")
@@ -136,14 +138,14 @@ func inFileOrder(flow *scheduler.Flow, waiting []scheduler.WaitingFor) []schedul
 		return places
 	}
 	sorted := slices.Clone(waiting)
-	slices.SortStableFunc(sorted, func(a, b scheduler.WaitingFor) int { return slices.Compare(place(a.Step), place(b.Step)) })
+	slices.SortStableFunc(sorted, func(a, b journal.WaitingFor) int { return slices.Compare(place(a.Step), place(b.Step)) })
 	return sorted
 }
 
 func (s *session) exit(ctx context.Context, err error) error {
 	var waiting *scheduler.Waiting
 	var said exitError
-	var held *scheduler.HeldError
+	var held *journal.HeldError
 	switch {
 	case err == nil || errors.As(err, &said) && said.err == nil:
 		return err
@@ -162,7 +164,7 @@ func (s *session) exit(ctx context.Context, err error) error {
 				s.app.command("runs", "show", held.Run), s.app.command("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.ended)
-	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, scheduler.ErrSecretLost) {
+	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, journal.ErrSecretLost) {
 		return code
 	}
 	s.app.complain(code)
@@ -192,7 +194,7 @@ func refused(err error) bool {
 
 // tellWaiting prints what a run waits for and the command that goes on with it,
 // with the answers that are there already.
-func (a *app) tellWaiting(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer, fleeting bool) {
+func (a *app) tellWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, fleeting bool) {
 	for _, one := range waiting {
 		fmt.Fprint(a.stderr, waitingText(one))
 	}
@@ -204,7 +206,7 @@ func (a *app) tellWaiting(run string, waiting []scheduler.WaitingFor, typed []sc
 }
 
 // waitingText says what one step waits for, a line for each place.
-func waitingText(w scheduler.WaitingFor) string {
+func waitingText(w journal.WaitingFor) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "step %s waits for:\n", w.Step)
 	properties, _ := w.RemainingSchema.Get("properties")
@@ -230,7 +232,7 @@ func waitingText(w scheduler.WaitingFor) string {
 }
 
 // reasons say why a step has to wait, a line for each.
-func reasons(w scheduler.WaitingFor) string {
+func reasons(w journal.WaitingFor) string {
 	var b strings.Builder
 	for _, reason := range w.Reasons {
 		fmt.Fprintf(&b, "  why: %s\n", visible(strings.Join(strings.Fields(reason), " ")))
@@ -266,7 +268,7 @@ func (a *app) command(words ...string) string {
 }
 
 // resumeCommand is the exact command that goes on with a run, from any directory.
-func (a *app) resumeCommand(run string, waiting []scheduler.WaitingFor, typed []scheduler.Answer) string {
+func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
 	parts := []string{a.command("resume", run)}
 	set := func(step, pointer, text string) {
 		if len(waiting) == 1 {

@@ -20,6 +20,8 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // This file is the only place where all parts meet: the registry of calls, the
@@ -41,7 +43,7 @@ const echoProvider = "echo"
 const cassetteSuffix = ".cassette.yaml"
 
 // loader gives what reads flows.
-func (a *app) loader() (*scheduler.Loader, error) {
+func (a *app) loader() (*flow.Loader, error) {
 	registry, err := a.registry()
 	if err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func (a *app) loader() (*scheduler.Loader, error) {
 			fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
 		}
 	}
-	return &scheduler.Loader{
+	return &flow.Loader{
 		Registry:  registry,
 		Providers: a.config.LLM.names(),
 		Plugins:   h.Names(),
@@ -67,7 +69,7 @@ func (a *app) loader() (*scheduler.Loader, error) {
 
 // load reads a flow; its problems are printed, and errors among them end the
 // command.
-func (a *app) load(path string) (*scheduler.Flow, error) {
+func (a *app) load(path string) (*flow.Flow, error) {
 	loader, err := a.loader()
 	if err != nil {
 		return nil, err
@@ -84,20 +86,20 @@ func (a *app) load(path string) (*scheduler.Flow, error) {
 
 // loadSubFlow reads a sub-flow of a flow whose path is known only when its step
 // runs: it stays inside the flow's folder.
-func (a *app) loadSubFlow(flow *scheduler.Flow) func(context.Context, string) (*scheduler.Flow, error) {
-	return func(_ context.Context, path string) (*scheduler.Flow, error) {
+func (a *app) loadSubFlow(f *flow.Flow) func(context.Context, string) (*flow.Flow, error) {
+	return func(_ context.Context, path string) (*flow.Flow, error) {
 		loader, err := a.loader()
 		if err != nil {
 			return nil, err
 		}
-		loader.Languages.Default = cmp.Or(flow.Language, loader.Languages.Default)
-		return loader.LoadInside(filepath.Dir(flow.File), path)
+		loader.Languages.Default = cmp.Or(f.Language, loader.Languages.Default)
+		return loader.LoadInside(filepath.Dir(f.File), path)
 	}
 }
 
 // executor gives what runs a flow, with a provider by name ("" is the flow's own
 // choice) and a fixed clock unless now is zero.
-func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
+func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
 	registry, err := a.registry()
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	if !now.IsZero() {
 		env.Clock = func() time.Time { return now }
 	}
-	chosen, err := a.choose(flow, provider)
+	chosen, err := a.choose(f, provider)
 	if err != nil {
 		return nil, err
 	}
@@ -120,10 +122,10 @@ func (a *app) executor(flow *scheduler.Flow, provider string, now time.Time) (*s
 	return &scheduler.StepExecutor{
 		Env:         env,
 		Registry:    registry,
-		Load:        a.loadSubFlow(flow),
+		Load:        a.loadSubFlow(f),
 		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
 		Parse:       a.parseRecorded,
-		Durability:  scheduler.Durability(a.config.Journal.Durability),
+		Durability:  journal.Durability(a.config.Journal.Durability),
 		MaxParallel: a.config.Run.MaxParallel,
 		CancelGrace: time.Duration(a.config.Run.CancelGrace),
 		Secrets: func(name string) (string, bool) {
@@ -147,9 +149,9 @@ type choice struct {
 
 // choose finds who answers: by name, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
-func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
-	c := &choice{name: a.providerName(flow, name), all: name != ""}
-	cassette := strings.TrimSuffix(flow.File, filepath.Ext(flow.File)) + cassetteSuffix
+func (a *app) choose(f *flow.Flow, name string) (*choice, error) {
+	c := &choice{name: a.providerName(f, name), all: name != ""}
+	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
 	mode := a.config.LLM.Mode
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
 		fmt.Fprintf(a.stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
@@ -162,7 +164,7 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: a.secretTexts()})
 		return c, err
 	case c.name == "":
-		if step := asking(flow); step != nil {
+		if step := asking(f); step != nil {
 			return nil, usageError(calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
 				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow"))
 		}
@@ -173,7 +175,7 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.model = a.modelOf(flow, name)
+	c.model = a.modelOf(f, name)
 	if mode == "record" {
 		c.recording = true
 		secrets := append(secretsOf(c.llm), a.secretTexts()...)
@@ -184,23 +186,23 @@ func (a *app) choose(flow *scheduler.Flow, name string) (*choice, error) {
 
 // providerName is the provider of a flow: by name, the flow's word, the setting; "" is
 // none.
-func (a *app) providerName(flow *scheduler.Flow, name string) string {
-	return cmp.Or(name, flow.LLM, a.config.LLM.Default)
+func (a *app) providerName(f *flow.Flow, name string) string {
+	return cmp.Or(name, f.LLM, a.config.LLM.Default)
 }
 
 // modelOf is the model by which the tokens of a flow are counted, as [app.choose] has
 // it, whether or not it can be asked now.
-func (a *app) modelOf(flow *scheduler.Flow, name string) string {
+func (a *app) modelOf(f *flow.Flow, name string) string {
 	if a.config.LLM.Mode == "replay" {
 		return ""
 	}
-	return a.config.LLM.modelOf(a.providerName(flow, name))
+	return a.config.LLM.modelOf(a.providerName(f, name))
 }
 
 // asking is the first step that is sure to ask a model of the flow's own provider;
 // nil where there is none.
-func asking(flow *scheduler.Flow) *scheduler.Step {
-	for _, s := range flow.Steps {
+func asking(f *flow.Flow) *flow.Step {
+	for _, s := range f.Steps {
 		switch info := s.Def.Info; {
 		case s.When != nil || s.Continue:
 		case info.UsesLLM && !info.LLMOptional:

@@ -23,6 +23,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 	"github.com/callnode/scheduler/plugins/sdk"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 func newHost(t *testing.T, names ...string) (*host.Host, *calls.Registry) {
@@ -58,7 +59,7 @@ func newHost(t *testing.T, names ...string) (*host.Host, *calls.Registry) {
 // The example flow uses a function of every kind; a step has its parameters filled.
 func TestFlow(t *testing.T) {
 	h, r := newHost(t, "recency", "almanac", "lookup")
-	loader := scheduler.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Load("concierge.yaml")
 	if problems.HasErrors() {
 		t.Fatal(problems)
@@ -87,7 +88,7 @@ func TestFlow(t *testing.T) {
 // change.
 func TestAgent(t *testing.T) {
 	h, r := newHost(t, "lookup")
-	loader := scheduler.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Parse("agent.yaml", []byte(`
 name: desk
 plugins: [lookup]
@@ -118,7 +119,7 @@ outputs: {said: "{{ work.rounds[0].tool_calls[0].result }}", text: "{{ work.text
 // A misspelt parameter or function of a plugin is found before anything starts.
 func TestLint(t *testing.T) {
 	h, r := newHost(t, "recency", "lookup")
-	loader := scheduler.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	_, problems := loader.Parse("flow.yaml", []byte(`
 name: wrong
 plugins: [recency, lookups]
@@ -215,7 +216,7 @@ func TestRequestsOfAStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := scheduler.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Parse("flow.yaml", []byte(`
 name: counted
 steps:

@@ -31,6 +31,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Now is the time of every run.
@@ -43,7 +45,7 @@ const File = "flow.yaml"
 type Result struct {
 	*scheduler.Result
 	// Flow is the flow as it was loaded.
-	Flow *scheduler.Flow
+	Flow *flow.Flow
 	// Err is why the run failed, or nil.
 	Err error
 	// Slept are the waits before further attempts, in order.
@@ -51,7 +53,7 @@ type Result struct {
 
 	setup   *setup
 	slept   func() []time.Duration
-	waiting []scheduler.WaitingFor
+	waiting []journal.WaitingFor
 }
 
 // Option changes how a flow is run.
@@ -62,7 +64,7 @@ type setup struct {
 	inputs value.Value
 	calls  []calls.Definition
 	vars   []variables
-	loader scheduler.Loader
+	loader flow.Loader
 	exec   scheduler.StepExecutor
 	err    error
 }
@@ -137,7 +139,7 @@ func Run(t testing.TB, flow string, options ...Option) *Result {
 	return r
 }
 
-func (r *Result) collect(events iter.Seq2[*scheduler.Event, error]) {
+func (r *Result) collect(events iter.Seq2[*journal.Event, error]) {
 	before := len(r.slept())
 	r.Result, r.Err = scheduler.Collect(events)
 	r.Slept = r.slept()[before:]
@@ -168,7 +170,7 @@ func (r *Result) Resume(with scheduler.Resumption, answers ...string) *Result {
 }
 
 // Load loads a flow with the fakes; one that does not load ends the test.
-func Load(t testing.TB, flow string, options ...Option) *scheduler.Flow {
+func Load(t testing.TB, flow string, options ...Option) *flow.Flow {
 	t.Helper()
 	s := newSetup(t)
 	for _, option := range options {
@@ -179,7 +181,7 @@ func Load(t testing.TB, flow string, options ...Option) *scheduler.Flow {
 }
 
 // Loader is what [Load] loads with.
-func Loader(t testing.TB, options ...Option) *scheduler.Loader {
+func Loader(t testing.TB, options ...Option) *flow.Loader {
 	t.Helper()
 	s := newSetup(t)
 	for _, option := range options {
@@ -237,7 +239,7 @@ func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
 	return func() []time.Duration { return waits }
 }
 
-func (s *setup) load(t testing.TB, src []byte) *scheduler.Flow {
+func (s *setup) load(t testing.TB, src []byte) *flow.Flow {
 	t.Helper()
 	flow, problems := s.loader.Parse(File, src)
 	if flow == nil {
@@ -275,7 +277,7 @@ func (r *Result) Log() string {
 }
 
 // Line is an event as a line of text.
-func Line(ev *scheduler.Event) string {
+func Line(ev *journal.Event) string {
 	parts := []string{string(ev.Type)}
 	if ev.Step != "" {
 		step := ev.Step
@@ -324,8 +326,8 @@ func Line(ev *scheduler.Event) string {
 }
 
 // State returns the run rebuilt from its events.
-func (r *Result) State() *scheduler.RunState {
-	state := scheduler.NewRunState()
+func (r *Result) State() *journal.RunState {
+	state := journal.NewRunState()
 	for _, ev := range r.Events {
 		state.Add(ev)
 	}

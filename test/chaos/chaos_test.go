@@ -18,10 +18,12 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/flow"
+	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -200,11 +202,11 @@ func child(ctx context.Context, dir string) error {
 		}
 		return params, nil
 	})
-	registry, err := calls.NewRegistry(work, pieces, flow.Definition())
+	registry, err := calls.NewRegistry(work, pieces, flowcall.Definition())
 	if err != nil {
 		return err
 	}
-	loader := &scheduler.Loader{Registry: registry}
+	loader := &flow.Loader{Registry: registry}
 	exec := &scheduler.StepExecutor{
 		Registry: registry, Journal: j, Parse: loader.LoadText, NewRunID: func() string { return runID },
 	}
@@ -217,7 +219,7 @@ func child(ctx context.Context, dir string) error {
 		}
 		_, err = scheduler.Collect(exec.Run(ctx, f, value.Value{}))
 	}
-	if info, infoErr := j.Run(ctx, runID); infoErr == nil && info.State == scheduler.RunFinished {
+	if info, infoErr := j.Run(ctx, runID); infoErr == nil && info.State == journal.RunFinished {
 		err = nil // it was killed after its last event
 	}
 	return errors.Join(err, j.Close())
@@ -239,7 +241,7 @@ func finished(t *testing.T, dir string) map[string]bool {
 			if seq++; ev.Seq != seq {
 				t.Fatalf("event %d has seq %d", seq, ev.Seq)
 			}
-			if ev.Type != scheduler.StepFinished {
+			if ev.Type != journal.StepFinished {
 				continue
 			}
 			id := ev.Step
@@ -303,11 +305,11 @@ func checkLists(t *testing.T, began []string, done map[string]bool) {
 func outputs(t *testing.T, dir string) (text string) {
 	t.Helper()
 	read(t, dir, func(j *sqlite.SQLite) {
-		state, err := scheduler.Fold(j.Events(t.Context(), runID, 1))
+		state, err := journal.Fold(j.Events(t.Context(), runID, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state.State != scheduler.RunFinished {
+		if state.State != journal.RunFinished {
 			t.Errorf("the run is %s", state.State)
 		}
 		text = state.Outputs.JSON()

@@ -11,27 +11,27 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 func testStates(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
 	for _, step := range []struct {
-		event scheduler.EventType
-		want  scheduler.RunStatus
+		event journal.EventType
+		want  journal.RunStatus
 	}{
-		{scheduler.FlowStarted, scheduler.RunRunning},
-		{scheduler.StepStarted, scheduler.RunRunning},
-		{scheduler.StepWaiting, scheduler.RunRunning},
-		{scheduler.FlowWaiting, scheduler.RunWaiting},
-		{scheduler.StepAnswered, scheduler.RunWaiting},
-		{scheduler.FlowResumed, scheduler.RunRunning},
-		{scheduler.StepFailed, scheduler.RunRunning},
-		{scheduler.FlowFailed, scheduler.RunFailed},
-		{scheduler.FlowResumed, scheduler.RunRunning},
-		{scheduler.FlowCancelled, scheduler.RunCancelled},
-		{scheduler.StepStarted, scheduler.RunRunning},
-		{scheduler.FlowFinished, scheduler.RunFinished},
+		{journal.FlowStarted, journal.RunRunning},
+		{journal.StepStarted, journal.RunRunning},
+		{journal.StepWaiting, journal.RunRunning},
+		{journal.FlowWaiting, journal.RunWaiting},
+		{journal.StepAnswered, journal.RunWaiting},
+		{journal.FlowResumed, journal.RunRunning},
+		{journal.StepFailed, journal.RunRunning},
+		{journal.FlowFailed, journal.RunFailed},
+		{journal.FlowResumed, journal.RunRunning},
+		{journal.FlowCancelled, journal.RunCancelled},
+		{journal.StepStarted, journal.RunRunning},
+		{journal.FlowFinished, journal.RunFinished},
 	} {
 		b.pass(time.Second)
 		s.add(step.event)
@@ -40,7 +40,7 @@ func testStates(t *testing.T, b *bench) {
 			t.Errorf("after %s the run is %s at event %d of %s, want %s", step.event, info.State, info.LastSeq, info.UpdatedAt, step.want)
 		}
 	}
-	wantKind(t, "an event after the end", s.Append(b.ctx, s.event(scheduler.StepStarted, "one", nil)), calls.Internal)
+	wantKind(t, "an event after the end", s.Append(b.ctx, s.event(journal.StepStarted, "one", nil)), calls.Internal)
 }
 
 func testSeq(t *testing.T, b *bench) {
@@ -53,9 +53,9 @@ func testSeq(t *testing.T, b *bench) {
 	} {
 		id := strings.ReplaceAll(name, " ", "-")
 		s := b.begin(t, id)
-		var events []*scheduler.Event
+		var events []*journal.Event
 		for _, seq := range seqs {
-			ev := s.event(scheduler.StepReady, "one", nil)
+			ev := s.event(journal.StepReady, "one", nil)
 			ev.Seq = seq
 			events = append(events, ev)
 		}
@@ -65,19 +65,19 @@ func testSeq(t *testing.T, b *bench) {
 		}
 	}
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted, scheduler.StepReady)
+	s.add(journal.FlowStarted, journal.StepReady)
 	if err := s.Append(b.ctx); err != nil {
 		t.Errorf("no events: %v", err)
 	}
-	ev := s.event(scheduler.StepStarted, "one", nil)
+	ev := s.event(journal.StepStarted, "one", nil)
 	ev.Run = "r2"
 	wantKind(t, "an event of another run", s.Append(b.ctx, ev), calls.Internal)
 }
 
 func testFailedWrite(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
-	bad := s.event(scheduler.StepReady, "one", nil)
+	s.add(journal.FlowStarted)
+	bad := s.event(journal.StepReady, "one", nil)
 	bad.Seq = 7
 	first := s.Append(b.ctx, bad)
 	bad.Seq = 2
@@ -96,7 +96,7 @@ func testFailedWrite(t *testing.T, b *bench) {
 		t.Error(err)
 	}
 	wantKind(t, "a closed log", log.Append(b.ctx, bad), calls.Internal)
-	wantKind(t, "a closed log", log.Revise(b.ctx, scheduler.FlowText{}), calls.Internal)
+	wantKind(t, "a closed log", log.Revise(b.ctx, journal.FlowText{}), calls.Internal)
 	if err := log.Close(); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}
@@ -106,9 +106,9 @@ func testEventsFrom(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
 	const n = 1200
 	for range n / 100 {
-		events := make([]*scheduler.Event, 100)
+		events := make([]*journal.Event, 100)
 		for i := range events {
-			events[i] = s.event(scheduler.StepDelta, "one", &scheduler.Data{Text: fmt.Sprint(s.seq)})
+			events[i] = s.event(journal.StepDelta, "one", &journal.Data{Text: fmt.Sprint(s.seq)})
 		}
 		s.append(events...)
 	}
@@ -134,7 +134,7 @@ func testEventsFrom(t *testing.T, b *bench) {
 
 func testContexts(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
+	s.add(journal.FlowStarted)
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	wantCanceled := func(what string, err error) {
@@ -151,17 +151,17 @@ func testContexts(t *testing.T, b *bench) {
 	wantCanceled("Run", err)
 	_, err = b.Header(ended, "r1")
 	wantCanceled("Header", err)
-	_, err = b.Prune(ended, scheduler.Prune{})
+	_, err = b.Prune(ended, journal.Prune{})
 	wantCanceled("Prune", err)
 	wantCanceled("Cancel", b.Cancel(ended, "r1"))
-	wantCanceled("Revise", s.Revise(ended, scheduler.FlowText{}))
+	wantCanceled("Revise", s.Revise(ended, journal.FlowText{}))
 	for _, err := range b.Events(ended, "r1", 1) {
 		wantCanceled("Events", err)
 	}
-	for _, err := range b.Runs(ended, scheduler.RunFilter{}) {
+	for _, err := range b.Runs(ended, journal.RunFilter{}) {
 		wantCanceled("Runs", err)
 	}
-	ev := s.event(scheduler.StepReady, "one", nil)
+	ev := s.event(journal.StepReady, "one", nil)
 	wantCanceled("Append", s.Append(ended, ev))
 	s.append(ev) // an append that did not begin is no failed write
 	if n := len(b.events(t, "r1", 1)); n != 2 {
@@ -177,10 +177,10 @@ func testConcurrent(t *testing.T, b *bench) {
 		wg.Go(func() {
 			for k := range batches {
 				payload := value.OfMap(value.Pairs("text", strings.Repeat("shared ", 1000), "k", k))
-				if err := s.Append(b.ctx, s.event(scheduler.StepDelta, "one", nil)); err != nil {
+				if err := s.Append(b.ctx, s.event(journal.StepDelta, "one", nil)); err != nil {
 					t.Error(err)
 				}
-				if err := s.Append(b.ctx, s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &payload})); err != nil {
+				if err := s.Append(b.ctx, s.event(journal.StepFinished, "one", &journal.Data{Output: &payload})); err != nil {
 					t.Error(err)
 				}
 			}

@@ -13,12 +13,12 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Open gives a journal over the same store at every call, as one more process
 // would open it. The suite closes it.
-type Open func(Options) (scheduler.Journal, error)
+type Open func(Options) (journal.Journal, error)
 
 // Options are what the suite wants of a journal.
 type Options struct {
@@ -77,7 +77,7 @@ func RunShared(t *testing.T, newStore func(t *testing.T) Open) {
 
 // bench is a store that is tested, with a clock.
 type bench struct {
-	scheduler.Journal
+	journal.Journal
 	ctx  context.Context
 	open Open
 
@@ -92,12 +92,12 @@ func newBench(t *testing.T, open Open) *bench {
 }
 
 // another opens the store once more.
-func (b *bench) another(t *testing.T) scheduler.Journal {
+func (b *bench) another(t *testing.T) journal.Journal {
 	t.Helper()
 	return b.openWith(t, Options{Clock: b.clock})
 }
 
-func (b *bench) openWith(t *testing.T, o Options) scheduler.Journal {
+func (b *bench) openWith(t *testing.T, o Options) journal.Journal {
 	t.Helper()
 	j, err := b.open(o)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *bench) begin(t *testing.T, id string) *script {
 	return b.beginIn(t, b.Journal, id)
 }
 
-func (b *bench) beginIn(t *testing.T, j scheduler.Journal, id string) *script {
+func (b *bench) beginIn(t *testing.T, j journal.Journal, id string) *script {
 	t.Helper()
 	log, err := j.Begin(b.ctx, b.header(id))
 	if err != nil {
@@ -138,17 +138,17 @@ func (b *bench) beginIn(t *testing.T, j scheduler.Journal, id string) *script {
 	return &script{RunLog: log, t: t, b: b, id: id}
 }
 
-func (b *bench) header(id string) *scheduler.RunHeader {
-	return &scheduler.RunHeader{
+func (b *bench) header(id string) *journal.RunHeader {
+	return &journal.RunHeader{
 		ID: id, Flow: "weather", File: "/flows/weather.yaml", StartedAt: b.clock(),
-		Text:   scheduler.FlowText{Source: []byte("name: weather\n"), Files: map[string][]byte{"a.json": []byte("[1]")}},
+		Text:   journal.FlowText{Source: []byte("name: weather\n"), Files: map[string][]byte{"a.json": []byte("[1]")}},
 		Inputs: value.OfMap(value.Pairs("question", "How is the weather?", "days", 3)),
 	}
 }
 
 // script writes the events of one run.
 type script struct {
-	scheduler.RunLog
+	journal.RunLog
 	t   *testing.T
 	b   *bench
 	id  string
@@ -156,15 +156,15 @@ type script struct {
 }
 
 // event makes the next event of the run.
-func (s *script) event(t scheduler.EventType, step string, data *scheduler.Data) *scheduler.Event {
+func (s *script) event(t journal.EventType, step string, data *journal.Data) *journal.Event {
 	s.seq++
-	return &scheduler.Event{Seq: s.seq, Time: s.b.clock(), Run: s.id, Type: t, Step: step, Data: data}
+	return &journal.Event{Seq: s.seq, Time: s.b.clock(), Run: s.id, Type: t, Step: step, Data: data}
 }
 
 // add appends events of these types.
-func (s *script) add(types ...scheduler.EventType) {
+func (s *script) add(types ...journal.EventType) {
 	s.t.Helper()
-	var events []*scheduler.Event
+	var events []*journal.Event
 	for _, t := range types {
 		step := ""
 		if strings.HasPrefix(string(t), "step.") {
@@ -175,7 +175,7 @@ func (s *script) add(types ...scheduler.EventType) {
 	s.append(events...)
 }
 
-func (s *script) append(events ...*scheduler.Event) {
+func (s *script) append(events ...*journal.Event) {
 	s.t.Helper()
 	if err := s.Append(s.b.ctx, events...); err != nil {
 		s.t.Fatal(err)
@@ -189,7 +189,7 @@ func (s *script) close() {
 	}
 }
 
-func (b *bench) info(t *testing.T, id string) *scheduler.RunInfo {
+func (b *bench) info(t *testing.T, id string) *journal.RunInfo {
 	t.Helper()
 	info, err := b.Run(b.ctx, id)
 	if err != nil {
@@ -198,7 +198,7 @@ func (b *bench) info(t *testing.T, id string) *scheduler.RunInfo {
 	return info
 }
 
-func (b *bench) events(t *testing.T, id string, from int64) (all []*scheduler.Event) {
+func (b *bench) events(t *testing.T, id string, from int64) (all []*journal.Event) {
 	t.Helper()
 	for ev, err := range b.Events(b.ctx, id, from) {
 		if err != nil {
@@ -209,7 +209,7 @@ func (b *bench) events(t *testing.T, id string, from int64) (all []*scheduler.Ev
 	return all
 }
 
-func (b *bench) list(t *testing.T, filter scheduler.RunFilter) (ids []string) {
+func (b *bench) list(t *testing.T, filter journal.RunFilter) (ids []string) {
 	t.Helper()
 	ids = []string{}
 	for info, err := range b.Runs(b.ctx, filter) {
@@ -241,7 +241,7 @@ func testRoundTrip(t *testing.T, b *bench) {
 	h := b.header("r1")
 	h.StartedAt = time.Date(2026, 3, 5, 9, 7, 8, 123456789, zone)
 	h.Options = value.OfMap(value.Pairs("llm", "main", "seed", 7))
-	h.Mode = scheduler.Async
+	h.Mode = journal.Async
 	h.Inputs = value.OfMap(value.Pairs("z", value.Must([]any{1.0, nil, true, "<&>"}), "a", value.OfMap(nil)))
 	log, err := b.Begin(b.ctx, h)
 	if err != nil {
@@ -253,13 +253,13 @@ func testRoundTrip(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	output := value.OfMap(value.Pairs("b", number, "a", "晴"))
-	events := []*scheduler.Event{
-		{Seq: 1, Time: h.StartedAt, Run: "r1", Type: scheduler.FlowStarted, Data: &scheduler.Data{Flow: "weather", Inputs: &h.Inputs}},
-		{Seq: 2, Time: h.StartedAt, Run: "r1", Type: scheduler.StepStarted, Step: "outer/inner", Index: &index, Data: &scheduler.Data{Call: "chat", ToUser: true}},
-		{Seq: 3, Time: h.StartedAt, Run: "r1", Type: scheduler.StepRetrying, Step: "outer/inner", Index: &index, Data: &scheduler.Data{
-			Attempt: 1, DelayMS: 500, Error: &scheduler.ErrorInfo{Kind: calls.Provider, Message: "no", Hint: "wait", Position: "f.yaml:1:2"},
+	events := []*journal.Event{
+		{Seq: 1, Time: h.StartedAt, Run: "r1", Type: journal.FlowStarted, Data: &journal.Data{Flow: "weather", Inputs: &h.Inputs}},
+		{Seq: 2, Time: h.StartedAt, Run: "r1", Type: journal.StepStarted, Step: "outer/inner", Index: &index, Data: &journal.Data{Call: "chat", ToUser: true}},
+		{Seq: 3, Time: h.StartedAt, Run: "r1", Type: journal.StepRetrying, Step: "outer/inner", Index: &index, Data: &journal.Data{
+			Attempt: 1, DelayMS: 500, Error: &journal.ErrorInfo{Kind: calls.Provider, Message: "no", Hint: "wait", Position: "f.yaml:1:2"},
 		}},
-		{Seq: 4, Time: h.StartedAt, Run: "r1", Type: scheduler.StepFinished, Step: "outer/inner", Index: &index, Data: &scheduler.Data{
+		{Seq: 4, Time: h.StartedAt, Run: "r1", Type: journal.StepFinished, Step: "outer/inner", Index: &index, Data: &journal.Data{
 			Output: &output, Usage: &llm.Usage{InputTokens: 3, OutputTokens: 4}, DurationMS: &took,
 		}},
 	}
@@ -289,12 +289,12 @@ func testRoundTrip(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	same(t, "the header to go on with", h, got)
-	state, err := scheduler.Fold(reopened.Events(b.ctx, 1))
+	state, err := journal.Fold(reopened.Events(b.ctx, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	item := state.Step("outer/inner[3]")
-	if item == nil || item.State != scheduler.StepStatusFinished || item.Attempts != 2 || item.Usage.Total() != 7 {
+	if item == nil || item.State != journal.StepStatusFinished || item.Attempts != 2 || item.Usage.Total() != 7 {
 		t.Errorf("the item is %+v", item)
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // dead starts a run in a journal that does not renew its leases.
 func (b *bench) dead(t *testing.T, id string) *script {
 	t.Helper()
 	s := b.beginIn(t, b.openWith(t, Options{Clock: b.clock, Dead: true}), id)
-	s.add(scheduler.FlowStarted)
+	s.add(journal.FlowStarted)
 	return s
 }
 
 // refused wants err to say that somebody else holds the run, or nobody.
 func refused(t *testing.T, what string, err error, held bool) {
 	t.Helper()
-	var e *scheduler.HeldError
+	var e *journal.HeldError
 	if !errors.As(err, &e) || (e.Holder != nil) != held {
 		t.Errorf("%s: %v", what, err)
 	}
@@ -44,18 +44,18 @@ func testDeadHolder(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	second := &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
-	refused(t, "writing without the lease", first.Append(b.ctx, first.event(scheduler.StepReady, "one", nil)), true)
-	refused(t, "revising without the lease", first.Revise(b.ctx, scheduler.FlowText{}), true)
+	refused(t, "writing without the lease", first.Append(b.ctx, first.event(journal.StepReady, "one", nil)), true)
+	refused(t, "revising without the lease", first.Revise(b.ctx, journal.FlowText{}), true)
 	refused(t, "what the first is told", context.Cause(watched), true)
 	first.close()
-	second.add(scheduler.FlowResumed)
+	second.add(journal.FlowResumed)
 }
 
 // A process that was only slow may go on as long as nobody took the run.
 func testLateHolder(t *testing.T, b *bench) {
 	s := b.dead(t, "r1")
 	b.pass(time.Hour)
-	s.add(scheduler.StepReady)
+	s.add(journal.StepReady)
 }
 
 func testCancelLate(t *testing.T, b *bench) {
@@ -64,8 +64,8 @@ func testCancelLate(t *testing.T, b *bench) {
 	if err := b.Cancel(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "going on after the run was cancelled", s.Append(b.ctx, s.event(scheduler.StepReady, "one", nil)), false)
-	if info := b.info(t, "r1"); info.State != scheduler.RunCancelled {
+	refused(t, "going on after the run was cancelled", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), false)
+	if info := b.info(t, "r1"); info.State != journal.RunCancelled {
 		t.Errorf("the run is %+v", info)
 	}
 }

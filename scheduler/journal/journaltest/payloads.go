@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // both compares what a reader and what a resume get.
-func (s *script) both(t *testing.T, from int64) (shown, full *scheduler.Event) {
+func (s *script) both(t *testing.T, from int64) (shown, full *journal.Event) {
 	t.Helper()
 	for ev, err := range s.Events(s.b.ctx, from) {
 		if err != nil {
@@ -27,7 +27,7 @@ func (s *script) both(t *testing.T, from int64) (shown, full *scheduler.Event) {
 
 func testBigPayloads(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
+	s.add(journal.FlowStarted)
 	var messages []any
 	for i := range 300 {
 		messages = append(messages, map[string]any{"role": "user", "content": fmt.Sprintf("message %d", i)})
@@ -35,11 +35,11 @@ func testBigPayloads(t *testing.T, b *bench) {
 	long := strings.Repeat("一段长文 <long> \u0001 ", 3000)
 	input := value.Must(map[string]any{"messages": messages, "long": long, "few": []any{1.0, "x"}})
 	huge := value.OfString(strings.Repeat("0123456789abcdef", 1<<17)) // 2 MiB
-	events := []*scheduler.Event{
-		s.event(scheduler.StepInput, "one", &scheduler.Data{Params: &input, Input: &input}),
-		s.event(scheduler.StepDelta, "one", &scheduler.Data{Text: long}),
-		s.event(scheduler.StepFailed, "one", &scheduler.Data{Error: &scheduler.ErrorInfo{Kind: "invalid", Message: long}}),
-		s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &huge}),
+	events := []*journal.Event{
+		s.event(journal.StepInput, "one", &journal.Data{Params: &input, Input: &input}),
+		s.event(journal.StepDelta, "one", &journal.Data{Text: long}),
+		s.event(journal.StepFailed, "one", &journal.Data{Error: &journal.ErrorInfo{Kind: "invalid", Message: long}}),
+		s.event(journal.StepFinished, "one", &journal.Data{Output: &huge}),
 	}
 	s.append(events...)
 	same(t, "the events", events, b.events(t, "r1", 2))
@@ -58,9 +58,9 @@ func testLookalikes(t *testing.T, b *bench) {
 			value.OfMap(value.Pairs(key, 1, "more", 2)))
 	}
 	tricky := value.OfMap(value.Pairs("$blob", value.Must(lists)))
-	events := []*scheduler.Event{
-		s.event(scheduler.FlowStarted, "", &scheduler.Data{Inputs: &tricky}),
-		s.event(scheduler.StepInput, "one", &scheduler.Data{Params: &tricky, Input: &tricky}),
+	events := []*journal.Event{
+		s.event(journal.FlowStarted, "", &journal.Data{Inputs: &tricky}),
+		s.event(journal.StepInput, "one", &journal.Data{Params: &tricky, Input: &tricky}),
 	}
 	s.append(events...)
 	same(t, "the events", events, b.events(t, "r1", 1))
@@ -85,12 +85,12 @@ func encoded64(magic string, data []byte) string {
 // What is nested as deep as JSON may be is wrapped into events, and read again.
 func testDeep(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
+	s.add(journal.FlowStarted)
 	deep := value.Must([]string{"x", "data:image/png;base64,AAAA"})
 	for range 990 {
 		deep = value.OfMap(value.Pairs("a", []value.Value{deep}))
 	}
-	event := s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &deep})
+	event := s.event(journal.StepFinished, "one", &journal.Data{Output: &deep})
 	s.append(event)
 	_, full := s.both(t, 2)
 	same(t, "what a resume gets", event, full)
@@ -126,13 +126,13 @@ func testImages(t *testing.T, b *bench) {
 
 	h := b.header("r1")
 	h.Inputs = content
-	h.Text = scheduler.FlowText{Source: []byte("icon: data:image/png;base64," + encoded), Files: map[string][]byte{"a.txt": []byte("a"), "b.txt": []byte("data:image/png;base64," + encoded)}}
+	h.Text = journal.FlowText{Source: []byte("icon: data:image/png;base64," + encoded), Files: map[string][]byte{"a.txt": []byte("a"), "b.txt": []byte("data:image/png;base64," + encoded)}}
 	log, err := b.Begin(b.ctx, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &script{RunLog: log, t: t, b: b, id: "r1"}
-	s.append(s.event(scheduler.StepFinished, "one", &scheduler.Data{Output: &content, Text: "data:image/png;base64," + encoded}))
+	s.append(s.event(journal.StepFinished, "one", &journal.Data{Output: &content, Text: "data:image/png;base64," + encoded}))
 	shown, full := s.both(t, 1)
 	same(t, "what a resume gets", content, full.Data.Output)
 	same(t, "what is shown", want, shown.Data.Output)
@@ -140,11 +140,11 @@ func testImages(t *testing.T, b *bench) {
 		t.Errorf("text is shown as %.100s", shown.Data.Text)
 	}
 	for _, read := range []struct {
-		header func() (*scheduler.RunHeader, error)
+		header func() (*journal.RunHeader, error)
 		want   value.Value
 	}{
-		{func() (*scheduler.RunHeader, error) { return s.Header(b.ctx) }, content},
-		{func() (*scheduler.RunHeader, error) { return b.Header(b.ctx, "r1") }, want},
+		{func() (*journal.RunHeader, error) { return s.Header(b.ctx) }, content},
+		{func() (*journal.RunHeader, error) { return b.Header(b.ctx, "r1") }, want},
 	} {
 		h, err := read.header()
 		if err != nil {

@@ -13,14 +13,14 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 func testRuns(t *testing.T, b *bench) {
-	if got := b.list(t, scheduler.RunFilter{}); len(got) != 0 {
+	if got := b.list(t, journal.RunFilter{}); len(got) != 0 {
 		t.Errorf("an empty journal lists %v", got)
 	}
-	for i, end := range []scheduler.EventType{scheduler.FlowFinished, scheduler.FlowWaiting, scheduler.FlowFailed, ""} {
+	for i, end := range []journal.EventType{journal.FlowFinished, journal.FlowWaiting, journal.FlowFailed, ""} {
 		id := fmt.Sprintf("r%d", i+1)
 		h := b.header(id)
 		h.StartedAt = h.StartedAt.Add(time.Duration(1-i) * time.Second) // clocks may be set
@@ -29,27 +29,27 @@ func testRuns(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 		s := &script{RunLog: log, t: t, b: b, id: id}
-		s.add(scheduler.FlowStarted)
+		s.add(journal.FlowStarted)
 		if end != "" {
 			s.add(end)
 			s.close()
 		}
 	}
 	for _, test := range []struct {
-		filter scheduler.RunFilter
+		filter journal.RunFilter
 		want   []string
 	}{
-		{scheduler.RunFilter{}, []string{"r4", "r3", "r2", "r1"}},
-		{scheduler.RunFilter{Limit: 2}, []string{"r4", "r3"}},
-		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunFinished, scheduler.RunRunning}}, []string{"r4", "r1"}},
-		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunFailed, scheduler.RunWaiting}, Limit: 1}, []string{"r3"}},
-		{scheduler.RunFilter{States: []scheduler.RunStatus{scheduler.RunCancelled}}, []string{}},
+		{journal.RunFilter{}, []string{"r4", "r3", "r2", "r1"}},
+		{journal.RunFilter{Limit: 2}, []string{"r4", "r3"}},
+		{journal.RunFilter{States: []journal.RunStatus{journal.RunFinished, journal.RunRunning}}, []string{"r4", "r1"}},
+		{journal.RunFilter{States: []journal.RunStatus{journal.RunFailed, journal.RunWaiting}, Limit: 1}, []string{"r3"}},
+		{journal.RunFilter{States: []journal.RunStatus{journal.RunCancelled}}, []string{}},
 	} {
 		if diff := cmp.Diff(test.want, b.list(t, test.filter)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
 		}
 	}
-	for info, err := range b.Runs(b.ctx, scheduler.RunFilter{}) {
+	for info, err := range b.Runs(b.ctx, journal.RunFilter{}) {
 		if err != nil || info.ID != "r4" || info.Holder == nil || info.Holder.PID != os.Getpid() || info.Interrupted() {
 			t.Errorf("the first run is %+v, %v", info, err)
 		}
@@ -85,10 +85,10 @@ func testUnknown(t *testing.T, b *bench) {
 
 func testHeld(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
-	for _, j := range []scheduler.Journal{b, b.another(t)} {
+	s.add(journal.FlowStarted)
+	for _, j := range []journal.Journal{b, b.another(t)} {
 		_, err := j.Reopen(b.ctx, "r1")
-		var held *scheduler.HeldError
+		var held *journal.HeldError
 		if !errors.As(err, &held) || held.Holder == nil || held.Holder.PID != os.Getpid() || held.Run != "r1" {
 			t.Fatalf("reopening a run that is held: %v", err)
 		}
@@ -107,7 +107,7 @@ func testHeld(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, "the log before", s.Append(b.ctx, s.event(scheduler.StepReady, "one", nil)), calls.Internal)
+	wantKind(t, "the log before", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), calls.Internal)
 	s.close() // does not take the run from the other
 	if info := b.info(t, "r1"); info.Holder == nil {
 		t.Errorf("the run is %+v", info)
@@ -119,7 +119,7 @@ func testHeld(t *testing.T, b *bench) {
 
 func testReopen(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted, scheduler.StepStarted, scheduler.StepWaiting, scheduler.FlowWaiting)
+	s.add(journal.FlowStarted, journal.StepStarted, journal.StepWaiting, journal.FlowWaiting)
 	s.close()
 	j := b.another(t)
 	log, err := j.Reopen(b.ctx, "r1")
@@ -127,25 +127,25 @@ func testReopen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	s = &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
-	if s.seq != 4 || log.Info().State != scheduler.RunWaiting {
+	if s.seq != 4 || log.Info().State != journal.RunWaiting {
 		t.Errorf("the run was %+v", log.Info())
 	}
 	answers := value.OfMap(value.Pairs("/city", "杭州"))
-	s.append(s.event(scheduler.StepAnswered, "one", &scheduler.Data{Answers: &answers}))
-	s.add(scheduler.FlowResumed, scheduler.StepStarted, scheduler.StepFinished, scheduler.FlowFinished)
-	state, err := scheduler.Fold(b.Events(b.ctx, "r1", 1))
+	s.append(s.event(journal.StepAnswered, "one", &journal.Data{Answers: &answers}))
+	s.add(journal.FlowResumed, journal.StepStarted, journal.StepFinished, journal.FlowFinished)
+	state, err := journal.Fold(b.Events(b.ctx, "r1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "the answers", answers, state.Step("one").Answers)
-	if state.State != scheduler.RunFinished || len(state.Waiting) != 0 || state.Step("one").Attempts != 2 {
+	if state.State != journal.RunFinished || len(state.Waiting) != 0 || state.Step("one").Attempts != 2 {
 		t.Errorf("the run is %+v", state)
 	}
 }
 
 func testRevise(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	text := scheduler.FlowText{Source: []byte("name: other\n"), Files: map[string][]byte{"b.json": []byte("{}"), "empty": {}}}
+	text := journal.FlowText{Source: []byte("name: other\n"), Files: map[string][]byte{"b.json": []byte("{}"), "empty": {}}}
 	if err := s.Revise(b.ctx, text); err != nil {
 		t.Fatal(err)
 	}
@@ -158,25 +158,25 @@ func testRevise(t *testing.T, b *bench) {
 
 func testCancelHeld(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
-	s.add(scheduler.FlowStarted)
+	s.add(journal.FlowStarted)
 	ctx, stop := s.Watch(b.ctx)
 	defer stop()
 	if err := b.another(t).Cancel(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
 	}
-	if info := b.info(t, "r1"); !info.CancelRequested || info.State != scheduler.RunRunning {
+	if info := b.info(t, "r1"); !info.CancelRequested || info.State != journal.RunRunning {
 		t.Errorf("the run is %+v", info)
 	}
 	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, scheduler.ErrCancelRequested) {
+	if cause := context.Cause(ctx); !errors.Is(cause, journal.ErrCancelRequested) {
 		t.Errorf("the cause is %v", cause)
 	}
 	late, stopLate := s.Watch(b.ctx)
 	defer stopLate()
-	if !errors.Is(context.Cause(late), scheduler.ErrCancelRequested) {
+	if !errors.Is(context.Cause(late), journal.ErrCancelRequested) {
 		t.Error("whoever watches later is not told")
 	}
-	s.add(scheduler.FlowCancelled) // the run may still say how it ends
+	s.add(journal.FlowCancelled) // the run may still say how it ends
 	s.close()
 	log, err := b.Reopen(b.ctx, "r1")
 	if err != nil {
@@ -191,19 +191,19 @@ func testCancelHeld(t *testing.T, b *bench) {
 }
 
 func testCancelFree(t *testing.T, b *bench) {
-	for id, end := range map[string]scheduler.EventType{"waiting": scheduler.FlowWaiting, "dead": scheduler.StepStarted} {
+	for id, end := range map[string]journal.EventType{"waiting": journal.FlowWaiting, "dead": journal.StepStarted} {
 		s := b.begin(t, id)
-		s.add(scheduler.FlowStarted, end)
+		s.add(journal.FlowStarted, end)
 		s.close()
 		b.pass(time.Minute)
 		if err := b.Cancel(b.ctx, id); err != nil {
 			t.Fatal(err)
 		}
 		all := b.events(t, id, 1)
-		if last := all[len(all)-1]; last.Seq != 3 || last.Type != scheduler.FlowCancelled || last.Run != id || !last.Time.Equal(b.clock()) {
+		if last := all[len(all)-1]; last.Seq != 3 || last.Type != journal.FlowCancelled || last.Run != id || !last.Time.Equal(b.clock()) {
 			t.Errorf("the last event is %+v", last)
 		}
-		if info := b.info(t, id); info.State != scheduler.RunCancelled || info.LastSeq != 3 {
+		if info := b.info(t, id); info.State != journal.RunCancelled || info.LastSeq != 3 {
 			t.Errorf("the run is %+v", info)
 		}
 		wantKind(t, "cancelling it again", b.Cancel(b.ctx, id), calls.Invalid)
@@ -212,17 +212,17 @@ func testCancelFree(t *testing.T, b *bench) {
 
 func testPrune(t *testing.T, b *bench) {
 	big := value.OfString(strings.Repeat("a payload that runs share ", 10_000))
-	for i, end := range []scheduler.EventType{
-		scheduler.FlowFinished, scheduler.FlowFailed, scheduler.FlowCancelled, scheduler.FlowFinished, scheduler.FlowWaiting, scheduler.StepReady,
+	for i, end := range []journal.EventType{
+		journal.FlowFinished, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished, journal.FlowWaiting, journal.StepReady,
 	} {
 		b.pass(time.Hour)
 		s := b.begin(t, fmt.Sprintf("r%d", i))
 		own := value.OfString(fmt.Sprintf("%d %s", i, strings.Repeat("own", 10_000)))
-		s.append(s.event(scheduler.FlowStarted, "", &scheduler.Data{Inputs: &big, Outputs: &own}))
+		s.append(s.event(journal.FlowStarted, "", &journal.Data{Inputs: &big, Outputs: &own}))
 		s.add(end)
 		s.close()
 	}
-	prune := func(p scheduler.Prune, want ...string) {
+	prune := func(p journal.Prune, want ...string) {
 		t.Helper()
 		done, err := b.Prune(b.ctx, p)
 		if err != nil {
@@ -239,11 +239,11 @@ func testPrune(t *testing.T, b *bench) {
 			wantKind(t, "a run that was deleted", err, calls.NotFound)
 		}
 	}
-	prune(scheduler.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(journal.Prune{Before: b.clock().Add(-24 * time.Hour)})
 	// The clock of a run does not make it older.
 	old := b.begin(t, "old")
-	for _, ev := range []*scheduler.Event{
-		old.event(scheduler.FlowStarted, "", &scheduler.Data{Text: strings.Repeat("old", 10_000)}), old.event(scheduler.FlowFinished, "", nil),
+	for _, ev := range []*journal.Event{
+		old.event(journal.FlowStarted, "", &journal.Data{Text: strings.Repeat("old", 10_000)}), old.event(journal.FlowFinished, "", nil),
 	} {
 		ev.Time = time.Unix(0, 0)
 		old.append(ev)
@@ -252,18 +252,18 @@ func testPrune(t *testing.T, b *bench) {
 	if info := b.info(t, "old"); !info.UpdatedAt.Equal(time.Unix(0, 0)) || b.clock().Sub(info.TouchedAt).Abs() > time.Minute {
 		t.Errorf("the run was updated at %s and touched at %s", info.UpdatedAt, info.TouchedAt)
 	}
-	prune(scheduler.Prune{Before: b.clock().Add(-24 * time.Hour)})
-	prune(scheduler.Prune{Runs: []string{"old"}}, "old")
-	prune(scheduler.Prune{Keep: 4})
-	prune(scheduler.Prune{Runs: []string{"r4", "r5", "r9"}})
-	prune(scheduler.Prune{States: []scheduler.RunStatus{scheduler.RunWaiting}})
-	prune(scheduler.Prune{Before: b.clock().Add(-4 * time.Hour), States: []scheduler.RunStatus{scheduler.RunFinished}}, "r0")
-	prune(scheduler.Prune{Runs: []string{"r1"}}, "r1")
+	prune(journal.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(journal.Prune{Runs: []string{"old"}}, "old")
+	prune(journal.Prune{Keep: 4})
+	prune(journal.Prune{Runs: []string{"r4", "r5", "r9"}})
+	prune(journal.Prune{States: []journal.RunStatus{journal.RunWaiting}})
+	prune(journal.Prune{Before: b.clock().Add(-4 * time.Hour), States: []journal.RunStatus{journal.RunFinished}}, "r0")
+	prune(journal.Prune{Runs: []string{"r1"}}, "r1")
 	if all := b.events(t, "r2", 1); len(all) != 2 || !value.Equal(*all[0].Data.Inputs, big) {
 		t.Error("a payload that is still needed was deleted")
 	}
-	prune(scheduler.Prune{Keep: 1}, "r2")
-	if diff := cmp.Diff([]string{"r5", "r4", "r3"}, b.list(t, scheduler.RunFilter{})); diff != "" {
+	prune(journal.Prune{Keep: 1}, "r2")
+	if diff := cmp.Diff([]string{"r5", "r4", "r3"}, b.list(t, journal.RunFilter{})); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 	b.begin(t, "r0").close() // the id is free again
@@ -274,16 +274,16 @@ func testPrune(t *testing.T, b *bench) {
 
 func testPruneForce(t *testing.T, b *bench) {
 	s := b.begin(t, "held")
-	s.add(scheduler.FlowStarted, scheduler.FlowFailed)
+	s.add(journal.FlowStarted, journal.FlowFailed)
 	w := b.begin(t, "waiting")
-	w.add(scheduler.FlowStarted, scheduler.FlowWaiting)
+	w.add(journal.FlowStarted, journal.FlowWaiting)
 	w.close()
-	done, err := b.Prune(b.ctx, scheduler.Prune{Force: true})
+	done, err := b.Prune(b.ctx, journal.Prune{Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"waiting"}, done.Runs); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
-	s.add(scheduler.FlowResumed)
+	s.add(journal.FlowResumed)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // BenchmarkAppend measures steps per second beside appending to a plain file with
@@ -23,9 +23,9 @@ func BenchmarkAppend(b *testing.B) {
 	for b.Loop() {
 		for range 3 { // in turns: what disturbs one disturbs all
 			best.raw = max(best.raw, perSecond(steps, func() { rawAppends(b, steps) }))
-			best.chain = max(best.chain, perSecond(steps, func() { appendSteps(b, 1, steps, scheduler.Sync) }))
-			best.fan = max(best.fan, perSecond(steps*4, func() { appendSteps(b, parallel, steps*4/parallel, scheduler.Sync) }))
-			best.async = max(best.async, perSecond(steps*4, func() { appendSteps(b, 1, steps*4, scheduler.Async) }))
+			best.chain = max(best.chain, perSecond(steps, func() { appendSteps(b, 1, steps, journal.Sync) }))
+			best.fan = max(best.fan, perSecond(steps*4, func() { appendSteps(b, parallel, steps*4/parallel, journal.Sync) }))
+			best.async = max(best.async, perSecond(steps*4, func() { appendSteps(b, 1, steps*4, journal.Async) }))
 		}
 	}
 	b.ReportMetric(0, "ns/op")
@@ -59,7 +59,7 @@ func rawAppends(b *testing.B, n int) {
 	}
 }
 
-func appendSteps(b *testing.B, parallel, steps int, mode scheduler.Durability) {
+func appendSteps(b *testing.B, parallel, steps int, mode journal.Durability) {
 	j, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -70,20 +70,20 @@ func appendSteps(b *testing.B, parallel, steps int, mode scheduler.Durability) {
 	took := 1.5
 	var wg sync.WaitGroup
 	for i := range parallel {
-		log, err := j.Begin(b.Context(), &scheduler.RunHeader{ID: fmt.Sprint(i), StartedAt: time.Now(), Mode: mode})
+		log, err := j.Begin(b.Context(), &journal.RunHeader{ID: fmt.Sprint(i), StartedAt: time.Now(), Mode: mode})
 		if err != nil {
 			b.Fatal(err)
 		}
 		wg.Go(func() {
 			defer log.Close()
 			for n := range steps {
-				events := make([]*scheduler.Event, 4)
-				for k, t := range []scheduler.EventType{scheduler.StepReady, scheduler.StepStarted, scheduler.StepInput, scheduler.StepFinished} {
-					events[k] = &scheduler.Event{Seq: int64(4*n + k + 1), Time: time.Now(), Run: fmt.Sprint(i), Type: t, Step: fmt.Sprint("step", n)}
+				events := make([]*journal.Event, 4)
+				for k, t := range []journal.EventType{journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepFinished} {
+					events[k] = &journal.Event{Seq: int64(4*n + k + 1), Time: time.Now(), Run: fmt.Sprint(i), Type: t, Step: fmt.Sprint("step", n)}
 				}
-				events[1].Data = &scheduler.Data{Call: "template"}
-				events[2].Data = &scheduler.Data{Params: &params, Input: &params}
-				events[3].Data = &scheduler.Data{Output: &output, DurationMS: &took}
+				events[1].Data = &journal.Data{Call: "template"}
+				events[2].Data = &journal.Data{Params: &params, Input: &params}
+				events[3].Data = &journal.Data{Output: &output, DurationMS: &took}
 				if err := log.Append(b.Context(), events...); err != nil {
 					b.Error(err)
 					return

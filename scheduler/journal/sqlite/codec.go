@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // An event is stored as its JSON, in which what is big or an image has been
@@ -101,7 +101,7 @@ func (b blobs) encode(v value.Value) []byte {
 }
 
 // encodeEvent gives the stored form of an event.
-func (b blobs) encodeEvent(ev *scheduler.Event) ([]byte, error) {
+func (b blobs) encodeEvent(ev *journal.Event) ([]byte, error) {
 	v, err := value.Of(ev)
 	if err != nil {
 		return nil, fmt.Errorf("encoding event %d: %w", ev.Seq, err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // decoder turns stored forms into values again.
@@ -33,12 +33,12 @@ func (d *decoder) decode(stored []byte) (value.Value, error) {
 	return d.unpack(v)
 }
 
-func (d *decoder) decodeEvent(stored []byte) (*scheduler.Event, error) {
+func (d *decoder) decodeEvent(stored []byte) (*journal.Event, error) {
 	v, err := d.decode(stored)
 	if err != nil {
 		return nil, err
 	}
-	ev := &scheduler.Event{}
+	ev := &journal.Event{}
 	return ev, value.Decode(v, ev)
 }
 
@@ -171,7 +171,7 @@ func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 }
 
 // text puts the text of a flow together.
-func (d *decoder) text(source, files []byte) (text scheduler.FlowText, err error) {
+func (d *decoder) text(source, files []byte) (text journal.FlowText, err error) {
 	var sum digest
 	if copy(sum[:], source) != len(sum) {
 		return text, errors.New("the text of the flow is lost")

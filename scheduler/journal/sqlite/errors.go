@@ -9,7 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 var errJournalClosed = errors.New("the journal is closed")
@@ -18,7 +18,7 @@ var errJournalClosed = errors.New("the journal is closed")
 // what to do. Errors that say so already stay as they are.
 func explain(file, doing string, err error) error {
 	var known *calls.Error
-	var held *scheduler.HeldError
+	var held *journal.HeldError
 	if err == nil || errors.As(err, &known) || errors.As(err, &held) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // A run is recorded, its process ends, and another one finds out what is left to
@@ -26,15 +26,15 @@ func Example() {
 	}
 	defer j.Close()
 
-	log, err := j.Begin(ctx, &scheduler.RunHeader{ID: "r1", Flow: "weather", StartedAt: time.Now()})
+	log, err := j.Begin(ctx, &journal.RunHeader{ID: "r1", Flow: "weather", StartedAt: time.Now()})
 	if err != nil {
 		panic(err)
 	}
 	output := value.OfMap(value.Pairs("text", "It rains."))
 	err = log.Append(ctx,
-		&scheduler.Event{Seq: 1, Run: "r1", Type: scheduler.FlowStarted},
-		&scheduler.Event{Seq: 2, Run: "r1", Type: scheduler.StepFinished, Step: "recall", Data: &scheduler.Data{Output: &output}},
-		&scheduler.Event{Seq: 3, Run: "r1", Type: scheduler.StepStarted, Step: "answer", Data: &scheduler.Data{Call: "chat"}},
+		&journal.Event{Seq: 1, Run: "r1", Type: journal.FlowStarted},
+		&journal.Event{Seq: 2, Run: "r1", Type: journal.StepFinished, Step: "recall", Data: &journal.Data{Output: &output}},
+		&journal.Event{Seq: 3, Run: "r1", Type: journal.StepStarted, Step: "answer", Data: &journal.Data{Call: "chat"}},
 	)
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func Example() {
 		panic(err)
 	}
 	defer log.Close()
-	state, err := scheduler.Fold(log.Events(ctx, 1))
+	state, err := journal.Fold(log.Events(ctx, 1))
 	if err != nil {
 		panic(err)
 	}

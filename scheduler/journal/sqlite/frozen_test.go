@@ -12,8 +12,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // frozenEnv makes TestFrozenChild look at a journal that it may not write.
@@ -30,7 +30,7 @@ func TestFrozenChild(t *testing.T) {
 		fmt.Printf("opening: %v. Hint: %s\n", err, calls.HintOf(err))
 		return
 	}
-	for info, err := range j.Runs(ctx, scheduler.RunFilter{}) {
+	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,9 +49,9 @@ func TestFrozenChild(t *testing.T) {
 	if err := j.Check(ctx); err != nil {
 		t.Error(err)
 	}
-	_, begin := j.Begin(ctx, &scheduler.RunHeader{ID: "q"})
+	_, begin := j.Begin(ctx, &journal.RunHeader{ID: "q"})
 	_, reopen := j.Reopen(ctx, "r")
-	_, prune := j.Prune(ctx, scheduler.Prune{Force: true})
+	_, prune := j.Prune(ctx, journal.Prune{Force: true})
 	for what, err := range map[string]error{"Begin": begin, "Reopen": reopen, "Cancel": j.Cancel(ctx, "r"), "Prune": prune, "Writable": j.Writable()} {
 		if err == nil || !strings.Contains(err.Error(), j.File()+": it can only be read: ") || !strings.Contains(calls.HintOf(err), "--state-dir") {
 			t.Errorf("%s: %v. Hint: %s", what, err, calls.HintOf(err))
@@ -134,7 +134,7 @@ func TestFrozenChanged(t *testing.T) {
 		_, runErr := frozen.Run(t.Context(), "r")
 		_, headerErr := frozen.Header(t.Context(), "r")
 		var listErr, eventsErr error
-		for _, listErr = range frozen.Runs(t.Context(), scheduler.RunFilter{}) {
+		for _, listErr = range frozen.Runs(t.Context(), journal.RunFilter{}) {
 		}
 		for _, eventsErr = range frozen.Events(t.Context(), "r", 1) {
 		}

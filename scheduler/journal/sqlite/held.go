@@ -6,17 +6,17 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // held is what every RunLog does, wherever it stores: it keeps count of the
 // events, remembers the first failure, and tells those who watch.
 type held struct {
-	opened scheduler.RunInfo
+	opened journal.RunInfo
 
 	mu   sync.Mutex
 	next int64
-	last scheduler.EventType
+	last journal.EventType
 	// err is why nothing can be written any more.
 	err error
 	// cause is why the run should stop.
@@ -24,19 +24,19 @@ type held struct {
 	watchers map[*context.CancelCauseFunc]struct{}
 }
 
-func newHeld(info *scheduler.RunInfo) *held {
+func newHeld(info *journal.RunInfo) *held {
 	h := &held{opened: *info, next: info.LastSeq + 1, watchers: map[*context.CancelCauseFunc]struct{}{}}
-	if info.State == scheduler.RunFinished {
-		h.last = scheduler.FlowFinished
+	if info.State == journal.RunFinished {
+		h.last = journal.FlowFinished
 	}
 	return h
 }
 
 // Info is how the run stood when it was opened.
-func (h *held) Info() scheduler.RunInfo { return h.opened }
+func (h *held) Info() journal.RunInfo { return h.opened }
 
 // check says whether the events go on where the last ended. The lock is held.
-func (h *held) check(events []*scheduler.Event) error {
+func (h *held) check(events []*journal.Event) error {
 	if h.err != nil {
 		return h.err
 	}
@@ -47,7 +47,7 @@ func (h *held) check(events []*scheduler.Event) error {
 			return calls.Errorf(calls.Internal, "an event of the run %s was given to the journal of %s", ev.Run, h.opened.ID)
 		case ev.Seq != next:
 			return calls.Errorf(calls.Internal, "event %d of the run %s was given to the journal where %d comes next", ev.Seq, ev.Run, next)
-		case last == scheduler.FlowFinished:
+		case last == journal.FlowFinished:
 			return calls.Errorf(calls.Internal, "event %d (%s) comes after the end of the run %s", ev.Seq, ev.Type, ev.Run)
 		}
 		next++
@@ -57,7 +57,7 @@ func (h *held) check(events []*scheduler.Event) error {
 }
 
 // accept counts events that were checked. The lock is held.
-func (h *held) accept(events []*scheduler.Event) {
+func (h *held) accept(events []*journal.Event) {
 	if n := len(events); n > 0 {
 		h.next = events[n-1].Seq + 1
 		h.last = events[n-1].Type
@@ -124,29 +124,29 @@ func errExists(run string) error {
 	return calls.Errorf(calls.Invalid, "a run %s is in the journal already", run)
 }
 
-func errOver(run string, state scheduler.RunStatus) error {
+func errOver(run string, state journal.RunStatus) error {
 	return calls.Errorf(calls.Invalid, "the run %s is %s already: there is nothing to cancel", run, state)
 }
 
 // checkHeader refuses what cannot begin.
-func checkHeader(run *scheduler.RunHeader) error {
+func checkHeader(run *journal.RunHeader) error {
 	switch {
 	case run.ID == "":
 		return calls.Errorf(calls.Internal, "a run needs an id to be recorded")
-	case run.Mode != "" && run.Mode != scheduler.Sync && run.Mode != scheduler.Async:
+	case run.Mode != "" && run.Mode != journal.Sync && run.Mode != journal.Async:
 		return calls.Errorf(calls.Invalid, "the durability %q is not known", run.Mode).
-			WithHint("write %s or %s", scheduler.Sync, scheduler.Async)
+			WithHint("write %s or %s", journal.Sync, journal.Async)
 	}
 	return nil
 }
 
 // cancelled is the event of a run that is cancelled while nobody holds it.
-func cancelled(info *scheduler.RunInfo) *scheduler.Event {
-	return &scheduler.Event{Seq: info.LastSeq + 1, Run: info.ID, Type: scheduler.FlowCancelled}
+func cancelled(info *journal.RunInfo) *journal.Event {
+	return &journal.Event{Seq: info.LastSeq + 1, Run: info.ID, Type: journal.FlowCancelled}
 }
 
-func canCancel(info *scheduler.RunInfo) error {
-	if info.State == scheduler.RunRunning || info.State == scheduler.RunWaiting {
+func canCancel(info *journal.RunInfo) error {
+	if info.State == journal.RunRunning || info.State == journal.RunWaiting {
 		return nil
 	}
 	return errOver(info.ID, info.State)

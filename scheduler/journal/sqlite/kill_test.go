@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // childEnv names the directory of the journal that a child process fills, and
@@ -52,7 +52,7 @@ func share(dir, id string) error {
 	if err != nil {
 		return err
 	}
-	log, err := j.Begin(ctx, &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
+	log, err := j.Begin(ctx, &journal.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func fill(dir string) error {
 	for i := range victims {
 		id := "r" + strconv.Itoa(i)
 		log, err := j.Reopen(ctx, id)
-		for held := (*scheduler.HeldError)(nil); errors.As(err, &held); log, err = j.Reopen(ctx, id) {
+		for held := (*journal.HeldError)(nil); errors.As(err, &held); log, err = j.Reopen(ctx, id) {
 			time.Sleep(50 * time.Millisecond) // until the lease of the one before runs out
 		}
 		if err != nil {
@@ -118,10 +118,10 @@ func fill(dir string) error {
 	return <-errs
 }
 
-func fillRun(ctx context.Context, log scheduler.RunLog, id string, stdout *sync.Mutex) error {
+func fillRun(ctx context.Context, log journal.RunLog, id string, stdout *sync.Mutex) error {
 	seq := log.Info().LastSeq
 	for {
-		var batch []*scheduler.Event
+		var batch []*journal.Event
 		for range 1 + rand.IntN(4) {
 			seq++
 			batch = append(batch, victimEvent(id, seq))
@@ -136,7 +136,7 @@ func fillRun(ctx context.Context, log scheduler.RunLog, id string, stdout *sync.
 }
 
 // victimEvent is the event of that number: sometimes with a payload, new or known.
-func victimEvent(id string, seq int64) *scheduler.Event {
+func victimEvent(id string, seq int64) *journal.Event {
 	ev := event(id, seq)
 	ev.Data.Text = fmt.Sprint(id, " ", seq)
 	if seq%7 == 0 {
@@ -161,7 +161,7 @@ func TestKill(t *testing.T) {
 	j := open(t, dir, sqlite.Options{})
 	for i := range victims {
 		id := "r" + strconv.Itoa(i)
-		log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
+		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestKill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if info.LastSeq < seq || info.State != scheduler.RunRunning {
+			if info.LastSeq < seq || info.State != journal.RunRunning {
 				t.Fatalf("round %d: event %d was acknowledged, the run is %+v", round, seq, info)
 			}
 			compare(t, j, id, checked[id]+1)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // clock is a time that tests move.
@@ -36,19 +36,19 @@ func open(t *testing.T, dir string, options sqlite.Options) *sqlite.SQLite {
 }
 
 // begin starts a run of one event.
-func begin(t *testing.T, j scheduler.Journal, id string) scheduler.RunLog {
+func begin(t *testing.T, j journal.Journal, id string) journal.RunLog {
 	t.Helper()
-	return beginIn(t, j, id, scheduler.Sync)
+	return beginIn(t, j, id, journal.Sync)
 }
 
-func beginAsync(t *testing.T, j scheduler.Journal, id string) scheduler.RunLog {
+func beginAsync(t *testing.T, j journal.Journal, id string) journal.RunLog {
 	t.Helper()
-	return beginIn(t, j, id, scheduler.Async)
+	return beginIn(t, j, id, journal.Async)
 }
 
-func beginIn(t *testing.T, j scheduler.Journal, id string, mode scheduler.Durability) scheduler.RunLog {
+func beginIn(t *testing.T, j journal.Journal, id string, mode journal.Durability) journal.RunLog {
 	t.Helper()
-	log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(1_770_000_000, 0), Mode: mode})
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(1_770_000_000, 0), Mode: mode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func beginIn(t *testing.T, j scheduler.Journal, id string, mode scheduler.Durabi
 	return log
 }
 
-func event(run string, seq int64) *scheduler.Event {
-	return &scheduler.Event{Seq: seq, Time: time.Unix(1_770_000_000, 0), Run: run, Type: scheduler.StepDelta, Step: "s", Data: &scheduler.Data{Text: "x"}}
+func event(run string, seq int64) *journal.Event {
+	return &journal.Event{Seq: seq, Time: time.Unix(1_770_000_000, 0), Run: run, Type: journal.StepDelta, Step: "s", Data: &journal.Data{Text: "x"}}
 }
 
 func TestLeaseIsRenewed(t *testing.T) {
@@ -95,7 +95,7 @@ func TestHolderIsToldThatItLostTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-ctx.Done()
-			var held *scheduler.HeldError
+			var held *journal.HeldError
 			if cause := context.Cause(ctx); !errors.As(cause, &held) {
 				t.Fatalf("the cause is %v", cause)
 			}

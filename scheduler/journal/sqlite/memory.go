@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Memory is a journal that lasts as long as its process, for tests and for runs
@@ -24,12 +24,12 @@ type Memory struct {
 	blobs blobs
 }
 
-var _ scheduler.Journal = (*Memory)(nil)
+var _ journal.Journal = (*Memory)(nil)
 
 // memoryRun is a run; the lock of its journal guards it.
 type memoryRun struct {
-	info   scheduler.RunInfo
-	header scheduler.RunHeader
+	info   journal.RunInfo
+	header journal.RunHeader
 	inputs []byte // in stored form, as are the events
 	events [][]byte
 	blobs  map[digest]struct{}
@@ -46,7 +46,7 @@ func NewMemory(clock func() time.Time) *Memory {
 }
 
 // Begin records a new run.
-func (m *Memory) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+func (m *Memory) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
 	if err := checkHeader(h); err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func (m *Memory) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.R
 	}
 	r := &memoryRun{header: *h, blobs: map[digest]struct{}{}}
 	if r.header.Mode == "" {
-		r.header.Mode = scheduler.Sync
+		r.header.Mode = journal.Sync
 	}
-	r.info = scheduler.RunInfo{
-		ID: h.ID, Flow: h.Flow, State: scheduler.RunRunning,
+	r.info = journal.RunInfo{
+		ID: h.ID, Flow: h.Flow, State: journal.RunRunning,
 		StartedAt: h.StartedAt, UpdatedAt: h.StartedAt,
 	}
 	found := blobs{}
@@ -76,7 +76,7 @@ func (m *Memory) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.R
 }
 
 // Reopen holds a run that exists.
-func (m *Memory) Reopen(ctx context.Context, id string) (scheduler.RunLog, error) {
+func (m *Memory) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(ctx, id)
@@ -84,7 +84,7 @@ func (m *Memory) Reopen(ctx context.Context, id string) (scheduler.RunLog, error
 		return nil, err
 	}
 	if r.holder != nil {
-		return nil, &scheduler.HeldError{Run: id, Holder: r.stands().Holder}
+		return nil, &journal.HeldError{Run: id, Holder: r.stands().Holder}
 	}
 	r.info.CancelRequested = false
 	return m.hold(r), nil
@@ -119,7 +119,7 @@ func (m *Memory) keep(r *memoryRun, found blobs) {
 }
 
 // append adds events that were checked. The journal is locked.
-func (m *Memory) append(r *memoryRun, events []*scheduler.Event) error {
+func (m *Memory) append(r *memoryRun, events []*journal.Event) error {
 	found := blobs{}
 	stored := make([][]byte, len(events))
 	for i, ev := range events {
@@ -138,17 +138,17 @@ func (m *Memory) append(r *memoryRun, events []*scheduler.Event) error {
 }
 
 // stands is how the run stands. The journal is locked.
-func (r *memoryRun) stands() scheduler.RunInfo {
+func (r *memoryRun) stands() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
 		self := &r.holder.journal.self
-		info.Holder = &scheduler.Holder{PID: self.pid, Host: self.host}
+		info.Holder = &journal.Holder{PID: self.pid, Host: self.host}
 	}
 	return info
 }
 
 // Run is how a run stands.
-func (m *Memory) Run(ctx context.Context, id string) (*scheduler.RunInfo, error) {
+func (m *Memory) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(ctx, id)
@@ -160,11 +160,11 @@ func (m *Memory) Run(ctx context.Context, id string) (*scheduler.RunInfo, error)
 }
 
 // Header is what a run began with.
-func (m *Memory) Header(ctx context.Context, id string) (*scheduler.RunHeader, error) {
+func (m *Memory) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	return m.header(ctx, id, false)
 }
 
-func (m *Memory) header(ctx context.Context, id string, clear bool) (*scheduler.RunHeader, error) {
+func (m *Memory) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
 	m.mu.Lock()
 	r, err := m.find(ctx, id)
 	if err != nil {
@@ -186,8 +186,8 @@ func (m *Memory) decoder(clear bool) *decoder {
 }
 
 // Runs lists runs.
-func (m *Memory) Runs(ctx context.Context, filter scheduler.RunFilter) iter.Seq2[*scheduler.RunInfo, error] {
-	return func(yield func(*scheduler.RunInfo, error) bool) {
+func (m *Memory) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+	return func(yield func(*journal.RunInfo, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return
@@ -200,7 +200,7 @@ func (m *Memory) Runs(ctx context.Context, filter scheduler.RunFilter) iter.Seq2
 	}
 }
 
-func (m *Memory) list(filter scheduler.RunFilter) (found []scheduler.RunInfo) {
+func (m *Memory) list(filter journal.RunFilter) (found []journal.RunInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.newestFirst() {
@@ -221,12 +221,12 @@ func (m *Memory) newestFirst() []*memoryRun {
 }
 
 // Events are those of a run.
-func (m *Memory) Events(ctx context.Context, id string, from int64) iter.Seq2[*scheduler.Event, error] {
+func (m *Memory) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return m.events(ctx, id, from, false)
 }
 
-func (m *Memory) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*scheduler.Event, error] {
-	return func(yield func(*scheduler.Event, error) bool) {
+func (m *Memory) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
 		m.mu.Lock()
 		r, err := m.find(ctx, id)
 		var stored [][]byte
@@ -262,7 +262,7 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 	}
 	if r.holder != nil {
 		r.info.CancelRequested = true
-		r.holder.stop(scheduler.ErrCancelRequested)
+		r.holder.stop(journal.ErrCancelRequested)
 		return nil
 	}
 	if err := canCancel(&r.info); err != nil {
@@ -270,17 +270,17 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 	}
 	ev := cancelled(&r.info)
 	ev.Time = m.clock()
-	return m.append(r, []*scheduler.Event{ev})
+	return m.append(r, []*journal.Event{ev})
 }
 
 // Prune deletes runs.
-func (m *Memory) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Pruned, error) {
+func (m *Memory) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	done := &scheduler.Pruned{Runs: []string{}}
+	done := &journal.Pruned{Runs: []string{}}
 	before := m.size()
 	fit := 0
 	for _, r := range m.newestFirst() {
@@ -332,7 +332,7 @@ type memoryLog struct {
 }
 
 // Append adds events.
-func (l *memoryLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+func (l *memoryLog) Append(ctx context.Context, events ...*journal.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (l *memoryLog) Append(ctx context.Context, events ...*scheduler.Event) erro
 }
 
 // Revise replaces the text of the flow.
-func (l *memoryLog) Revise(ctx context.Context, text scheduler.FlowText) error {
+func (l *memoryLog) Revise(ctx context.Context, text journal.FlowText) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -367,12 +367,12 @@ func (l *memoryLog) Revise(ctx context.Context, text scheduler.FlowText) error {
 }
 
 // Header is what the run began with.
-func (l *memoryLog) Header(ctx context.Context) (*scheduler.RunHeader, error) {
+func (l *memoryLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	return l.journal.header(ctx, l.opened.ID, true)
 }
 
 // Events are those of the run.
-func (l *memoryLog) Events(ctx context.Context, from int64) iter.Seq2[*scheduler.Event, error] {
+func (l *memoryLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.events(ctx, l.opened.ID, from, true)
 }
 

@@ -6,19 +6,19 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // fits says whether a run may be deleted, and should.
-func fits(p *scheduler.Prune, run *scheduler.RunInfo) bool {
+func fits(p *journal.Prune, run *journal.RunInfo) bool {
 	states := p.States
 	if len(states) == 0 {
-		states = []scheduler.RunStatus{scheduler.RunFinished, scheduler.RunFailed, scheduler.RunCancelled}
+		states = []journal.RunStatus{journal.RunFinished, journal.RunFailed, journal.RunCancelled}
 		if p.Force {
-			states = append(states, scheduler.RunRunning, scheduler.RunWaiting)
+			states = append(states, journal.RunRunning, journal.RunWaiting)
 		}
 	}
-	over := run.State != scheduler.RunRunning && run.State != scheduler.RunWaiting
+	over := run.State != journal.RunRunning && run.State != journal.RunWaiting
 	return run.Holder == nil && (over || p.Force) &&
 		slices.Contains(states, run.State) &&
 		(len(p.Runs) == 0 || slices.Contains(p.Runs, run.ID)) &&
@@ -27,15 +27,15 @@ func fits(p *scheduler.Prune, run *scheduler.RunInfo) bool {
 
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
-func (j *SQLite) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Pruned, error) {
+func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
 	if err := j.Writable(); err != nil {
 		return nil, err
 	}
-	all, err := j.list(ctx, scheduler.RunFilter{})
+	all, err := j.list(ctx, journal.RunFilter{})
 	if err != nil {
 		return nil, explain(j.file, "reading", err)
 	}
-	done := &scheduler.Pruned{Runs: []string{}}
+	done := &journal.Pruned{Runs: []string{}}
 	var before, after int64
 	if before, err = j.size(ctx); err != nil {
 		return nil, explain(j.file, "reading", err)
@@ -68,7 +68,7 @@ func (j *SQLite) Prune(ctx context.Context, p scheduler.Prune) (*scheduler.Prune
 }
 
 // delete deletes a run and the payloads that no other run has, if it still fits.
-func (j *SQLite) delete(ctx context.Context, p *scheduler.Prune, id string) (deleted bool, err error) {
+func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (deleted bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // FileName is the name of the database in its directory.
@@ -64,7 +64,7 @@ type SQLite struct {
 	closed bool
 }
 
-var _ scheduler.Journal = (*SQLite)(nil)
+var _ journal.Journal = (*SQLite)(nil)
 
 // Open opens the journal in a directory, or makes both: the directory for nobody
 // but the user. A journal that is there and cannot be written is opened all the same,

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // renewLeases renews all leases of this process until it ends, and looks whether
@@ -53,7 +53,7 @@ func (j *SQLite) renew() {
 		if verdict == nil || !j.holds(l) {
 			continue
 		}
-		var lost *scheduler.HeldError
+		var lost *journal.HeldError
 		if errors.As(verdict, &lost) {
 			l.fail(verdict)
 		}
@@ -68,13 +68,13 @@ func (l *sqliteLog) renew(tx *tx) (verdict, err error) {
 		l.journal.leaseEnd(), l.key, l.lease).Scan(&cancel)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		var lost *scheduler.HeldError
+		var lost *journal.HeldError
 		if verdict = l.lost(tx); errors.As(verdict, &lost) {
 			return verdict, nil
 		}
 		return nil, verdict
 	case err == nil && cancel:
-		return scheduler.ErrCancelRequested, nil
+		return journal.ErrCancelRequested, nil
 	}
 	return nil, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // sqliteLog is a run that is held.
@@ -24,13 +24,13 @@ type sqliteLog struct {
 
 	// The lock of held guards these. known are the payloads that the run has for
 	// sure, unseen is a failure that nobody was told.
-	state  scheduler.RunStatus
+	state  journal.RunStatus
 	known  map[digest]struct{}
 	unseen error
 	closed bool
 }
 
-var _ scheduler.RunLog = (*sqliteLog)(nil)
+var _ journal.RunLog = (*sqliteLog)(nil)
 
 // newLease gives a number that nobody else has.
 func newLease() []byte {
@@ -40,27 +40,27 @@ func newLease() []byte {
 }
 
 // Begin records a new run.
-func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.RunLog, error) {
+func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := checkHeader(h); err != nil {
 		return nil, err
 	}
-	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == scheduler.Async, known: map[digest]struct{}{}}
+	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == journal.Async, known: map[digest]struct{}{}}
 	found := blobs{}
 	inputs, options := found.encode(h.Inputs), found.encode(h.Options)
 	source, files := found.encodeText(h.Text)
 	mode := h.Mode
 	if mode == "" {
-		mode = scheduler.Sync
+		mode = journal.Sync
 	}
 	started := h.StartedAt.Format(time.RFC3339Nano)
-	var info *scheduler.RunInfo
+	var info *journal.RunInfo
 	err := j.change(func(tx *tx) error {
 		err := tx.row(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT(id) DO NOTHING RETURNING key`,
-			h.ID, h.Flow, string(scheduler.RunRunning), started, started).Scan(&l.key)
+			h.ID, h.Flow, string(journal.RunRunning), started, started).Scan(&l.key)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errExists(h.ID)
 		}
@@ -80,12 +80,12 @@ func (j *SQLite) Begin(ctx context.Context, h *scheduler.RunHeader) (scheduler.R
 }
 
 // Reopen holds a run that exists.
-func (j *SQLite) Reopen(ctx context.Context, id string) (scheduler.RunLog, error) {
+func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l := &sqliteLog{journal: j, lease: newLease(), known: map[digest]struct{}{}}
-	var info *scheduler.RunInfo
+	var info *journal.RunInfo
 	err := j.change(func(tx *tx) error {
 		r, err := j.findIn(tx, id)
 		if err != nil {
@@ -94,11 +94,11 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (scheduler.RunLog, error
 		if r.Holder != nil {
 			return r.held()
 		}
-		var mode scheduler.Durability
+		var mode journal.Durability
 		if err := tx.row("SELECT mode FROM header WHERE run = ?", r.key).Scan(&mode); err != nil {
 			return err
 		}
-		l.key, l.async = r.key, mode == scheduler.Async
+		l.key, l.async = r.key, mode == journal.Async
 		info, err = l.take(tx, id)
 		return err
 	})
@@ -106,7 +106,7 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (scheduler.RunLog, error
 }
 
 // take makes this process the holder.
-func (l *sqliteLog) take(tx *tx, id string) (*scheduler.RunInfo, error) {
+func (l *sqliteLog) take(tx *tx, id string) (*journal.RunInfo, error) {
 	j := l.journal
 	_, err := tx.exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
 		l.lease, j.self.pid, j.self.host, j.self.identity, j.leaseEnd(), l.key)
@@ -123,7 +123,7 @@ func (l *sqliteLog) take(tx *tx, id string) (*scheduler.RunInfo, error) {
 func (j *SQLite) leaseEnd() int64 { return j.clock().Add(j.lease).UnixMilli() }
 
 // hold begins to renew the lease of a run that was taken.
-func (j *SQLite) hold(l *sqliteLog, info *scheduler.RunInfo, err error) (scheduler.RunLog, error) {
+func (j *SQLite) hold(l *sqliteLog, info *journal.RunInfo, err error) (journal.RunLog, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (j *SQLite) holds(l *sqliteLog) bool {
 }
 
 // Append adds events. In mode async it does not wait, unless the disk cannot keep up.
-func (l *sqliteLog) Append(ctx context.Context, events ...*scheduler.Event) error {
+func (l *sqliteLog) Append(ctx context.Context, events ...*journal.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (l *sqliteLog) Append(ctx context.Context, events ...*scheduler.Event) erro
 }
 
 // submit queues events that go on where the last ended.
-func (l *sqliteLog) submit(events []*scheduler.Event, wait bool, done chan<- error) error {
+func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change, err := l.encode(events)
@@ -195,7 +195,7 @@ func (l *sqliteLog) settle(err error, told bool) {
 	}
 	l.mu.Unlock()
 	l.fail(err)
-	var lost *scheduler.HeldError
+	var lost *journal.HeldError
 	if errors.As(err, &lost) {
 		l.stop(err)
 	}
@@ -205,14 +205,14 @@ func (l *sqliteLog) settle(err error, told bool) {
 type change struct {
 	log         *sqliteLog
 	first, last int64
-	state       scheduler.RunStatus
+	state       journal.RunStatus
 	updated     string
 	bodies      [][]byte
 	blobs       blobs
 }
 
 // encode checks events and gives their stored form. The lock is held.
-func (l *sqliteLog) encode(events []*scheduler.Event) (*change, error) {
+func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
 	if err := l.check(events); err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (l *sqliteLog) lost(tx *tx) error {
 	r, err := l.journal.findIn(tx, l.opened.ID)
 	if err != nil {
 		if calls.KindOf(err) == calls.NotFound {
-			return &scheduler.HeldError{Run: l.opened.ID}
+			return &journal.HeldError{Run: l.opened.ID}
 		}
 		return err
 	}
@@ -295,7 +295,7 @@ func (l *sqliteLog) keep(tx *tx, found blobs) error {
 }
 
 // encodeText stores the text of a flow apart.
-func (b blobs) encodeText(text scheduler.FlowText) (source digest, files []byte) {
+func (b blobs) encodeText(text journal.FlowText) (source digest, files []byte) {
 	if text.Files == nil {
 		return b.addFile(text.Source), []byte("null")
 	}
@@ -314,7 +314,7 @@ func (b blobs) addFile(content []byte) digest {
 }
 
 // Revise replaces the text of the flow.
-func (l *sqliteLog) Revise(ctx context.Context, text scheduler.FlowText) error {
+func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -338,13 +338,13 @@ func (l *sqliteLog) Revise(ctx context.Context, text scheduler.FlowText) error {
 }
 
 // Header is what the run began with.
-func (l *sqliteLog) Header(ctx context.Context) (*scheduler.RunHeader, error) {
+func (l *sqliteLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	h, err := l.journal.header(ctx, l.opened.ID, true)
 	return h, explain(l.journal.file, "reading", err)
 }
 
 // Events are those of the run.
-func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*scheduler.Event, error] {
+func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.events(ctx, l.opened.ID, from, true)
 }
 

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // runRow is a row of the table run.
 type runRow struct {
-	scheduler.RunInfo
+	journal.RunInfo
 	key    int64
 	lease  []byte
 	holder process
@@ -41,13 +41,13 @@ func (j *SQLite) scan(row rowScanner) (*runRow, error) {
 	}
 	r.TouchedAt = time.UnixMilli(r.until).Add(-j.lease) // what was held was renewed until then
 	if r.lease != nil && r.until > j.clock().UnixMilli() && !r.holder.dead() {
-		r.Holder = &scheduler.Holder{PID: r.holder.pid, Host: r.holder.host, Until: time.UnixMilli(r.until)}
+		r.Holder = &journal.Holder{PID: r.holder.pid, Host: r.holder.host, Until: time.UnixMilli(r.until)}
 	}
 	return r, nil
 }
 
 // held is the error of whoever has not got the lease.
-func (r *runRow) held() error { return &scheduler.HeldError{Run: r.ID, Holder: r.Holder} }
+func (r *runRow) held() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
 
 func (j *SQLite) find(ctx context.Context, id string) (*runRow, error) {
 	return j.scanOne(id, j.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM run WHERE id = ?", id))
@@ -67,7 +67,7 @@ func (j *SQLite) findIn(tx *tx, id string) (*runRow, error) {
 }
 
 // Run is how a run stands.
-func (j *SQLite) Run(ctx context.Context, id string) (*scheduler.RunInfo, error) {
+func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	r, err := j.find(ctx, id)
 	if err = j.explained("reading", err); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (j *SQLite) Run(ctx context.Context, id string) (*scheduler.RunInfo, error)
 }
 
 // Runs lists runs.
-func (j *SQLite) Runs(ctx context.Context, filter scheduler.RunFilter) iter.Seq2[*scheduler.RunInfo, error] {
-	return func(yield func(*scheduler.RunInfo, error) bool) {
+func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+	return func(yield func(*journal.RunInfo, error) bool) {
 		found, err := j.list(ctx, filter)
 		if err = j.explained("reading", err); err != nil {
 			yield(nil, err)
@@ -93,7 +93,7 @@ func (j *SQLite) Runs(ctx context.Context, filter scheduler.RunFilter) iter.Seq2
 
 // list reads all at once: whoever reads slowly must not keep the log from being
 // emptied.
-func (j *SQLite) list(ctx context.Context, filter scheduler.RunFilter) (found []*runRow, err error) {
+func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*runRow, err error) {
 	query, args := "SELECT "+runColumns+" FROM run", []any(nil)
 	if len(filter.States) > 0 {
 		query += " WHERE state IN (?" + strings.Repeat(", ?", len(filter.States)-1) + ")"
@@ -121,17 +121,17 @@ func (j *SQLite) list(ctx context.Context, filter scheduler.RunFilter) (found []
 }
 
 // Header is what a run began with.
-func (j *SQLite) Header(ctx context.Context, id string) (*scheduler.RunHeader, error) {
+func (j *SQLite) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	h, err := j.header(ctx, id, false)
 	return h, j.explained("reading", err)
 }
 
-func (j *SQLite) header(ctx context.Context, id string, clear bool) (*scheduler.RunHeader, error) {
+func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
 	r, err := j.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	h := &scheduler.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt}
+	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt}
 	var source, files, inputs, options []byte
 	err = j.read.QueryRowContext(ctx, "SELECT file, mode, source, files, inputs, options FROM header WHERE run = ?", r.key).
 		Scan(&h.File, &h.Mode, &source, &files, &inputs, &options)
@@ -167,12 +167,12 @@ func (j *SQLite) decoder(ctx context.Context, clear bool) *decoder {
 }
 
 // Events are those of a run.
-func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*scheduler.Event, error] {
+func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.events(ctx, id, from, false)
 }
 
-func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*scheduler.Event, error] {
-	return func(yield func(*scheduler.Event, error) bool) {
+func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
 		from := max(from, 1)
 		r, err := j.find(ctx, id)
 		decoder := j.decoder(ctx, clear)

@@ -16,15 +16,15 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // newStore gives what opens a journal in a directory of its own.
 func newStore(t *testing.T) journaltest.Open {
 	dir := t.TempDir()
-	return func(o journaltest.Options) (scheduler.Journal, error) {
+	return func(o journaltest.Options) (journal.Journal, error) {
 		options := sqlite.Options{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
 		if o.Dead {
 			options.Heartbeat = -time.Second
@@ -91,10 +91,10 @@ func TestClosedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	_, beginErr := j.Begin(ctx, &scheduler.RunHeader{ID: "q"})
+	_, beginErr := j.Begin(ctx, &journal.RunHeader{ID: "q"})
 	_, reopenErr := j.Reopen(ctx, "r")
 	_, runErr := j.Run(ctx, "r")
-	_, pruneErr := j.Prune(ctx, scheduler.Prune{})
+	_, pruneErr := j.Prune(ctx, journal.Prune{})
 	for what, err := range map[string]error{
 		"Append": log.Append(ctx, event("r", 3)), "Begin": beginErr, "Reopen": reopenErr, "Run": runErr, "Prune": pruneErr,
 		"Cancel": j.Cancel(ctx, "r"), "Check": j.Check(ctx),
@@ -115,7 +115,7 @@ func TestClosedJournal(t *testing.T) {
 func TestAsyncIsCommittedSoon(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir, sqlite.Options{})
-	log, err := j.Begin(t.Context(), &scheduler.RunHeader{ID: "r", Mode: scheduler.Async})
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "r", Mode: journal.Async})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 		id := fmt.Sprint(i)
 		log := begin(t, j, id)
 		ev := event(id, 2)
-		ev.Data = &scheduler.Data{Output: &prompt, Params: &params, Input: &params}
+		ev.Data = &journal.Data{Output: &prompt, Params: &params, Input: &params}
 		if err := log.Append(t.Context(), ev); err != nil {
 			t.Fatal(err)
 		}
@@ -188,11 +188,11 @@ func TestPruneShrinksTheFile(t *testing.T) {
 		}
 	}
 	end := event("r", 52)
-	end.Type = scheduler.FlowFinished
+	end.Type = journal.FlowFinished
 	if err := errors.Join(log.Append(t.Context(), end), log.Close()); err != nil {
 		t.Fatal(err)
 	}
-	done, err := j.Prune(t.Context(), scheduler.Prune{})
+	done, err := j.Prune(t.Context(), journal.Prune{})
 	if err != nil || done.Bytes < 2_000_000 {
 		t.Errorf("pruning gave back %+v, %v", done, err)
 	}
@@ -266,9 +266,9 @@ func intact(t *testing.T, dir, run string, last int64) {
 
 // A failure that an event of mode async meets shows at the next call, or at Close.
 func TestFailureOfAsync(t *testing.T) {
-	for name, next := range map[string]func(scheduler.RunLog) error{
-		"Append": func(l scheduler.RunLog) error { return l.Append(context.Background(), event("r", 3)) },
-		"Close":  func(l scheduler.RunLog) error { return l.Close() },
+	for name, next := range map[string]func(journal.RunLog) error{
+		"Append": func(l journal.RunLog) error { return l.Append(context.Background(), event("r", 3)) },
+		"Close":  func(l journal.RunLog) error { return l.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := open(t, t.TempDir(), sqlite.Options{})

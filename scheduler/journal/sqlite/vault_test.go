@@ -11,8 +11,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
-	sqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 // photo is the bytes of an image.
@@ -30,15 +30,15 @@ func withImage(t *testing.T, dir, id string, image []byte) value.Value {
 	t.Helper()
 	j := open(t, dir, sqlite.Options{})
 	url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(image)
-	log, err := j.Begin(t.Context(), &scheduler.RunHeader{
+	log, err := j.Begin(t.Context(), &journal.RunHeader{
 		ID: id, StartedAt: time.Now(), Inputs: value.OfMap(value.Pairs("photo", url)),
-		Text: scheduler.FlowText{Source: []byte("# " + url)},
+		Text: journal.FlowText{Source: []byte("# " + url)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	output := value.OfMap(value.Pairs("messages", []any{value.Pairs("content", []any{value.Pairs("image_url", value.Pairs("url", url))})}))
-	ev := &scheduler.Event{Seq: 1, Time: time.Now(), Run: id, Type: scheduler.StepFinished, Step: "one", Data: &scheduler.Data{Output: &output}}
+	ev := &journal.Event{Seq: 1, Time: time.Now(), Run: id, Type: journal.StepFinished, Step: "one", Data: &journal.Data{Output: &output}}
 	if err := log.Append(t.Context(), ev); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestNoPlaceForTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, dir, sqlite.Options{})
-	_, err := j.Begin(t.Context(), &scheduler.RunHeader{
+	_, err := j.Begin(t.Context(), &journal.RunHeader{
 		ID: "r", StartedAt: time.Now(), Inputs: value.OfString("data:image/png;base64," + base64.StdEncoding.EncodeToString(photo(100))),
 	})
 	if err == nil || !strings.Contains(err.Error(), "the key of the images") {

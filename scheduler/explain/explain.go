@@ -1,0 +1,194 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Explanation is a prompt of a step with the source of every piece.
+type Explanation struct {
+	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
+	Step, Call string
+	// Shared is how many of the first messages are those of the prompt before in the
+	// list, where a conversation went on.
+	Shared   int
+	Messages []ExplainedMessage
+	// LeftOut are the pieces that upstream steps offered and did not include.
+	LeftOut []LeftOut
+	// Tokens is what the texts and images of the messages cost, estimated.
+	Tokens int
+}
+
+// ExplainedMessage is one message of the prompt.
+type ExplainedMessage struct {
+	Role string
+	// Tokens is the sum of those of the pieces.
+	Tokens int
+	// Pieces cover the text of the message without gaps.
+	Pieces []Piece
+}
+
+// Piece is a piece of a message and where it comes from.
+type Piece struct {
+	Text string
+	// Tokens is what the piece costs, estimated: as the call said that put it in, or
+	// by the counter.
+	Tokens int
+	// Source is the way of the text from its origin to the prompt, origin first: a
+	// place in the flow ("flow.yaml:12:9"), an input ("inputs.question"), a piece
+	// that a step took from elsewhere ("prompt: file AGENTS.md"), then the steps
+	// that passed it on.
+	Source []string
+}
+
+// LeftOut is a piece that is not in the prompt.
+type LeftOut struct {
+	Step string
+	Part calls.Part
+}
+
+var itemIndex = regexp.MustCompile(`\[\d+\]`)
+
+// Explain tells the prompts of a step, in the order in which they were sent, and where
+// each piece of them comes from; of a step that asks no model, the prompt that it
+// built. It follows the flow's own references: parameters that are one expression
+// to the output they name, templates piece by piece, outputs that say their
+// provenance (parts, trace) part by part, inputs of a sub-flow to the step that
+// gave them. It reads only what the run recorded, so that a run of last week is
+// explained like one of now. Of a flow whose path was only known in the run it
+// tells the prompts, and no more of where they come from than the step.
+//
+// The error is of kind NotFound where neither the flow nor the run has the step, and
+// of kind Missing where it has no prompt, or has none yet.
+func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, step string, counter llm.Counter) ([]*Explanation, error) {
+	got := record.Step(step)
+	if got == nil || got.Attempts == 0 {
+		return nil, notRun(flow, record, step)
+	}
+	x := &explainer{ctx: ctx, record: record, counter: counter, seen: map[string]bool{}}
+	at, s := x.locate(flow, step)
+	var all []*Explanation
+	inside := record.StepsInside(got)
+	for _, in := range inside {
+		all = append(all, x.sent(at, s, in)...)
+	}
+	if input, ok := x.built(at, s, got, inside); ok {
+		all = append(all, input)
+	}
+	all = append(all, x.sent(at, s, got)...)
+	for i, e := range all {
+		if i == 0 || e.Shared > len(all[i-1].Messages) {
+			e.Shared = 0
+		}
+	}
+	if len(all) > 0 {
+		all[len(all)-1].LeftOut = x.leftOut
+		return all, nil
+	}
+	err := calls.Errorf(calls.Missing, "the step %s (%s) asked no model and built no prompt", step, got.Call)
+	if len(got.Items) > 0 {
+		return nil, err.WithHint("it ran for several items: name one, as in %s", got.Items[0].ID)
+	}
+	for _, other := range record.Steps {
+		if strings.HasPrefix(other.ID, step+"/") {
+			return nil, err.WithHint("it ran steps of its own: name one, as in %s", other.ID)
+		}
+	}
+	return nil, err
+}
+
+// notRun says why nothing is known of a step.
+func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
+	_, exists := flow.FindStep(id)
+	ids := make([]string, 0, len(flow.Steps)+len(record.Steps))
+	for _, s := range record.Steps {
+		if s.Attempts > 0 && itemIndex.ReplaceAllString(s.ID, "") == id {
+			return calls.Errorf(calls.NotFound, "there is no single step %s", id).
+				WithHint("it ran for several items: name one, as in %s", s.ID)
+		}
+		ids = append(ids, s.ID)
+	}
+	st := record.Step(id)
+	switch {
+	case st != nil && st.State == journal.StepStatusSkipped:
+		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, st.Reason)
+	case exists:
+		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)
+	}
+	for _, s := range flow.Steps {
+		ids = append(ids, s.ID)
+	}
+	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
+	if near := value.Nearest(id, ids); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err
+}
+
+// LastPrompt is the step whose prompt people want to see when they name none: the
+// last one that asked the model, in the order of the flow and of the flows in it,
+// else the last that put a prompt out; "" where there is none.
+func LastPrompt(flow *flow.Flow, record *journal.RunState) string {
+	asked, built := lastPrompt(flow, record, "")
+	if asked != "" {
+		return asked
+	}
+	return built
+}
+
+// lastPrompt looks in the flow whose steps have the prefix in the record.
+func lastPrompt(flow *flow.Flow, record *journal.RunState, prefix string) (asked, built string) {
+	for _, s := range slices.Backward(flow.Steps) {
+		got := record.Step(prefix + s.ID)
+		if got == nil {
+			continue
+		}
+		runs := []*journal.StepState{got}
+		if s.ForEach != nil {
+			runs = got.Items
+		}
+		for _, run := range slices.Backward(runs) {
+			inAsked, inBuilt := lastInside(s, run, record)
+			if built == "" {
+				built = inBuilt
+			}
+			if inAsked != "" {
+				return inAsked, built
+			}
+		}
+	}
+	return "", built
+}
+
+// lastInside looks in a step, or in an item of one, and in what it ran.
+func lastInside(s *flow.Step, got *journal.StepState, record *journal.RunState) (asked, built string) {
+	builds := len(finalPrompt(s, got)) > 0 || len(got.Prompts) > 0
+	switch info := s.Def.Info; {
+	case info.UsesLLM && !info.LLMOptional && builds:
+		return got.ID, ""
+	case s.Sub != nil:
+		asked, built = lastPrompt(s.Sub, record, got.ID+"/")
+	default: // a flow that is only known when it runs
+		for _, inner := range slices.Backward(record.Steps) {
+			if strings.HasPrefix(inner.ID, got.ID+"/") && inner.Input.Map().Len() > 0 && len(finalPrompt(nil, inner)) > 0 {
+				if inner.Usage.Total() > 0 {
+					return inner.ID, ""
+				}
+				built = cmp.Or(built, inner.ID)
+			}
+		}
+	}
+	if built == "" && builds {
+		built = got.ID
+	}
+	return asked, built
+}

@@ -1,0 +1,167 @@
+package explain_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+const explainedFlow = `
+name: outer
+inputs: {type: object, properties: {question: {type: string}, town: {type: string}}}
+steps:
+  - id: greeting
+    call: template
+    with: {template: "Good day to {{ name }}", values: {name: "{{ inputs.town }}"}}
+  - id: talk
+    call: flow
+    for_each: [1, 2]
+    with:
+      path: sub/inner.yaml
+      inputs: {question: "{{ greeting.text }}", note: "Written {{ inputs.town }} note"}
+outputs: {text: "{{ talk[1].reply }}"}
+-- sub/inner.yaml --
+name: inner
+inputs: {type: object, properties: {question: {type: string}, note: {type: string}, tone: {type: string, default: gently and slowly}}}
+steps:
+  - id: greeting
+    call: template
+    with: {template: "The inner greeting, {{ tone }}", values: {tone: "{{ inputs.tone }}"}}
+  - id: answer
+    call: chat
+    with:
+      messages:
+        - {role: system, content: "{{ greeting.text }}"}
+        - {role: user, content: "Asked: {{ question }} / {{ inputs.note }}{% for greeting in ['looped'] %}{{ greeting }}{% endfor %}"}
+outputs: {reply: "{{ answer.text }}"}
+`
+
+// bytesCounter counts bytes.
+type bytesCounter struct{}
+
+func (bytesCounter) Count(text string) int { return len(text) }
+
+var _ llm.Counter = bytesCounter{}
+
+func explained(t *testing.T, r *schedulertest.Result, step string) (lines []string) {
+	t.Helper()
+	record := r.State()
+	if step == "" {
+		step = explain.LastPrompt(r.Flow, record)
+	}
+	all, err := explain.Explain(context.Background(), r.Flow, record, step, bytesCounter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		lines = append(lines, e.Step+" "+e.Call)
+		for _, m := range e.Messages[e.Shared:] {
+			for _, p := range m.Pieces {
+				lines = append(lines, m.Role+" "+p.Text+" < "+strings.Join(p.Source, " > "))
+			}
+		}
+	}
+	return lines
+}
+
+// What a step of a sub-flow says is followed through the sub-flow's own file, and
+// from its inputs to what the step around gave it.
+func TestExplainSubFlow(t *testing.T) {
+	r := schedulertest.Run(t, explainedFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"town": "Lyon on the Rhone"}`),
+		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"talk[1]/answer chat",
+		"system The inner greeting,  < talk[1]/greeting (template) > talk[1]/answer",
+		"system gently and slowly < inputs.tone (sub/inner.yaml:6:71) > talk[1]/greeting (template) > talk[1]/answer",
+		"user Asked:  < sub/inner.yaml:12:33",
+		"user Good day to  < greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
+		"user Lyon on the Rhone < inputs.town (flow.yaml:7:63) > greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
+		"user  /  < sub/inner.yaml:12:33",
+		"user Written  < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
+		"user Lyon on the Rhone < inputs.town (flow.yaml:13:55) > inputs.note (sub/inner.yaml:12:33)",
+		"user  note < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
+		"user looped < sub/inner.yaml:12:33 {{ greeting }}",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
+		t.Error(diff)
+	}
+	if got := explained(t, r, "talk[0]/greeting"); !slices.Contains(got, "text gently and slowly < inputs.tone (sub/inner.yaml:6:71) > talk[0]/greeting (template)") {
+		t.Errorf("got %q", got)
+	}
+	// The output of a sub-flow comes from the steps in it.
+	if s, ok := r.Flow.FindStep("talk[1]/answer"); !ok || s.Call != "chat" {
+		t.Errorf("found %v", s)
+	}
+	_, err := explain.Explain(context.Background(), r.Flow, r.State(), "talk/answer", bytesCounter{})
+	if hint := calls.HintOf(err); !strings.HasPrefix(hint, "it ran for several items: name one, as in talk[") {
+		t.Errorf("got %v (%s)", err, hint)
+	}
+	for _, id := range []string{"nobody", "talk/nobody", "greeting/answer", "nobody/answer"} {
+		if _, ok := r.Flow.FindStep(id); ok {
+			t.Errorf("there is no step %s", id)
+		}
+	}
+}
+
+// What a sub-flow gives back is followed into it.
+func TestExplainOutputOfSubFlow(t *testing.T) {
+	r := schedulertest.Run(t, `
+steps:
+  - {id: inner, call: flow, with: {path: inner.yaml, inputs: {}}}
+  - {id: ask, call: chat, with: {user: "So: {{ inner.reply }}"}}
+-- inner.yaml --
+steps: [{id: made, call: template, with: {template: Some words}}]
+outputs: {reply: "Made: {{ made.text }}"}
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"ask chat",
+		"user So:  < flow.yaml:4:40",
+		"user Made:  < inner.yaml:2:18 > inner (flow) > ask",
+		"user Some words < inner.yaml:1:42 > inner (flow) > ask",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of a flow whose path only the run knew, the prompts are there, and the steps.
+func TestExplainDynamicFlow(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object, properties: {path: {type: string}}}
+steps: [{id: inner, call: flow, with: {path: "{{ inputs.path }}"}}]
+-- inner.yaml --
+steps: [{id: ask, call: chat, with: {user: Hello there}}]
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"})),
+		schedulertest.Inputs(`{"path": "inner.yaml"}`),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) {
+			e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
+				flow, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
+				return flow, problems.Err()
+			}
+		}))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{"inner/ask chat", "user Hello there < inner/ask (chat)"}
+	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,88 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// promptMessage is one message with its texts: one, or several text parts.
+type promptMessage struct {
+	role  string
+	texts []located
+}
+
+// located is a text at a pointer of a step's input or output.
+type located struct {
+	text, pointer string
+	of            side
+	// media is the image, or the like, that text stands for.
+	media value.Value
+}
+
+type side bool
+
+const (
+	ofInput  side = false
+	ofOutput side = true
+)
+
+// finalPrompt finds the messages in what a step got (a chat) or gave (input,
+// context, in-chat, template). s is nil where the flow of the step is not known.
+func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
+	asks := s != nil && s.Def.Info.UsesLLM
+	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
+		if _, builds := got.Output.Get("messages"); asks || !builds {
+			return messages(list, ofInput)
+		}
+	}
+	if asks || len(got.Prompts) > 0 {
+		return nil // what it gave are the model's words
+	}
+	if list, ok := got.Output.Get("messages"); ok {
+		return messages(list, ofOutput)
+	}
+	for _, name := range []string{"prompt", "system", "text"} {
+		v, _ := got.Output.Get(name)
+		if text, ok := v.Str(); ok {
+			return []promptMessage{{role: name, texts: []located{{text: text, pointer: "/" + name, of: ofOutput}}}}
+		}
+	}
+	return nil
+}
+
+// mark stands for a part of a message that is no text.
+func mark(part value.Value) string {
+	kind, _ := part.Get("type")
+	name, _ := kind.Str()
+	return "[" + name + "]"
+}
+
+func messages(list value.Value, of side) []promptMessage {
+	out := make([]promptMessage, 0, len(list.List()))
+	for i, m := range list.List() {
+		roleValue, _ := m.Get("role")
+		role, _ := roleValue.Str()
+		message := promptMessage{role: role}
+		at := fmt.Sprintf("/messages/%d/content", i)
+		content, _ := m.Get("content")
+		if text, ok := content.Str(); ok {
+			message.texts = append(message.texts, located{text: text, pointer: at, of: of})
+		}
+		for j, part := range content.List() {
+			textValue, _ := part.Get("text")
+			if text, ok := textValue.Str(); ok {
+				message.texts = append(message.texts, located{text: text, pointer: fmt.Sprintf("%s/%d/text", at, j), of: of})
+				continue
+			}
+			message.texts = append(message.texts, located{mark(part), fmt.Sprintf("%s/%d", at, j), of, part})
+		}
+		if calls, ok := m.Get("tool_calls"); ok {
+			message.texts = append(message.texts, located{text: calls.JSON(), pointer: fmt.Sprintf("/messages/%d/tool_calls", i), of: of})
+		}
+		out = append(out, message)
+	}
+	return out
+}

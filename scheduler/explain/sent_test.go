@@ -1,0 +1,163 @@
+package explain_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// origins are the pieces of a step's prompts that hold a text, with their sources.
+func origins(t *testing.T, r *schedulertest.Result, step string, texts ...string) (found []string) {
+	t.Helper()
+	lines := explained(t, r, step)
+	for _, text := range texts {
+		hit := ""
+		for _, line := range lines {
+			if piece, source, ok := strings.Cut(line, " < "); ok && strings.Contains(piece, text) {
+				hit = text + " < " + source
+				break
+			}
+		}
+		if hit == "" {
+			hit = text + " is nowhere in\n" + strings.Join(lines, "\n")
+		}
+		found = append(found, hit)
+	}
+	return found
+}
+
+const sentFlow = `
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: notes, call: template, with: {template: Lyon has two rivers}}
+  - id: sum
+    call: summary
+    with: {messages: [{role: user, content: "We talked about rivers at length."}], instructions: Mention the rivers}
+  - {id: known, call: facts, with: {messages: [{role: user, content: "My cat is called Momo."}], known: [The user lives in Lyon.]}}
+  - id: args
+    call: slot
+    on_missing: return
+    with:
+      step_num: 1
+      data: {unit: metric}
+      current_schema: {type: object, required: [city, day], properties: {city: {type: string}, day: {type: string}, unit: {type: string}}}
+  - id: way
+    call: choice
+    with: {values: {town: "Lyon upon Rhone"}, choices: [{branch: a, description: The first way to go}, {branch: b, default: true}]}
+outputs: {x: "{{ way.branch }}"}
+`
+
+// What the calls asked with prompts of their own is told piece by piece.
+func TestExplainSent(t *testing.T) {
+	r := schedulertest.Run(t, sentFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "How is the weather?"}`),
+		schedulertest.LLM(scripted.Texts("All about rivers.", `{"facts": ["The cat is called Momo."], "domain": []}`,
+			`{"/city": "Lyon"}`, "no idea", `{"/day": null}`, `{"reason": "so", "branch": "a"}`)))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got := origins(t, r, "sum", "Write the notes", "We talked about rivers", "Mention the rivers", "How is the weather?")
+	got = append(got, origins(t, r, "known", "Read the conversation", "My cat is called Momo.", "The user lives in Lyon.")...)
+	got = append(got, origins(t, r, "args", "You fill in the arguments", "How is the weather?", "All about rivers.", "The cat is called Momo.",
+		`{"unit":"metric"}`, `"/city"`, "no idea", "That was no JSON object")...)
+	got = append(got, origins(t, r, "way", "Decide which branch", "The first way to go", "Lyon upon Rhone", "How is the weather?", "All about rivers.")...)
+	want := []string{
+		"Write the notes < the text summary summary.txt > sum (summary)",
+		"We talked about rivers < flow.yaml:7:11 > sum (summary): talk",
+		"Mention the rivers < flow.yaml:7:11 > sum (summary): instructions",
+		"How is the weather? < inputs.question (flow.yaml:5:5) > sum (summary): question",
+		"Read the conversation < the text facts facts.txt > known (facts)",
+		"My cat is called Momo. < flow.yaml:8:36 > known (facts): talk",
+		"The user lives in Lyon. < flow.yaml:8:36 > known (facts): known",
+		"You fill in the arguments < the text slot prompt.txt > args/ask-1 (ask)",
+		"How is the weather? < inputs.question (flow.yaml:9:5) > args/ask-1 (ask): question",
+		"All about rivers. < sum (summary) > args/ask-1 (ask): summary",
+		"The cat is called Momo. < known (facts) > args/ask-1 (ask): facts",
+		`{"unit":"metric"} < flow.yaml:13:7 > args/ask-1 (ask): known`,
+		`"/city" < flow.yaml:13:7 > args/ask-1 (ask): schema`,
+		"no idea < the model's answer > args/ask-3 (ask)",
+		"That was no JSON object < the text slot retry.txt > args/ask-3 (ask)",
+		"Decide which branch < the text choice choice.txt > way (choice)",
+		"The first way to go < flow.yaml:18:11 > way (choice): description",
+		"Lyon upon Rhone < flow.yaml:18:11 > way (choice): values",
+		"How is the weather? < inputs.question (flow.yaml:16:5) > way (choice): question",
+		"All about rivers. < sum (summary) > way (choice): summary",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	_, err := explain.Explain(context.Background(), r.Flow, r.State(), "wey", bytesCounter{})
+	if calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != "did you mean way?" {
+		t.Errorf("got %v (%s)", err, calls.HintOf(err))
+	}
+}
+
+const insideFlow = `
+inputs: {type: object, properties: {question: {type: string}, tone: {type: string}}}
+steps:
+  - id: work
+    call: agent
+    enable_filling: true
+    override_input: {prompt: {type: string}}
+    with: {prompt: "{{ question }}", system: "Be {{ inputs.tone }} to all", tools: {calls: [{call: template, name: write, with: {values: {}}}]}}
+  - id: each
+    call: slot
+    for_each: [one, two]
+    on_missing: ask
+    with: {stages: [llm], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}
+  - {id: never, call: chat, with: {user: "{{ each[0].slot_data.n }}"}}
+  - {id: off, call: template, when: "{{ false }}", needs: [], with: {template: x}}
+  - {id: plain, call: choice, needs: [], with: {choices: [{branch: a, default: true, when: "{{ true }}"}]}}
+`
+
+// The rounds of an agent, and what waits, are told as well; what is not there says why.
+func TestExplainInside(t *testing.T) {
+	tool := scripted.Answer{Text: "I write.", ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"template": "written words"}`}}}
+	r := schedulertest.Run(t, insideFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "What now, friend?", "tone": "kind and fair"}`),
+		schedulertest.LLM(scripted.New(tool, scripted.Answer{Text: "Done."}, scripted.Answer{Text: "{}"}, scripted.Answer{Text: `{"/n": "x"}`})))
+	var waiting *scheduler.Waiting
+	if !errors.As(r.Err, &waiting) {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"work/round-1 round",
+		"system Be  < flow.yaml:8:46",
+		"system kind and fair < inputs.tone (flow.yaml:8:46)",
+		"system  to all < flow.yaml:8:46",
+		"user What now, friend? < inputs.question (flow.yaml:8:20)",
+		"work/round-2 round",
+		"assistant I write. < the model's answer > work/round-2 (round)",
+		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"template\": \"written words\"}"}}] < the model's answer > work/round-2 (round)`,
+		`tool written words < the tool write > work/round-2 (round)`,
+	}
+	if diff := cmp.Diff(want, explained(t, r, "work")); diff != "" {
+		t.Error(diff)
+	}
+	if got := origins(t, r, "each[1]", "You fill in", `"/n"`); got[0] != "You fill in < the text slot prompt.txt > each[1]/ask-1 (ask)" {
+		t.Errorf("got %q", got)
+	}
+	for step, want := range map[string]string{
+		"each":         "asked no model and built no prompt|it ran for several items: name one, as in each[",
+		"never":        "the step never has not run yet|",
+		"off":          "the step off was skipped|",
+		"plain":        "the step plain (choice) asked no model|",
+		"nobody":       `the run has no step "nobody"|`,
+		"work/round-9": `the run has no step "work/round-9"|did you mean work/round-`,
+	} {
+		_, err := explain.Explain(context.Background(), r.Flow, r.State(), step, bytesCounter{})
+		message, hint, _ := strings.Cut(want, "|")
+		if err == nil || !strings.Contains(err.Error(), message) || !strings.HasPrefix(calls.HintOf(err), hint) {
+			t.Errorf("%s: got %v (%s)", step, err, calls.HintOf(err))
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package explain
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// maxHops bounds how many steps a text is followed back through.
+const maxHops = 64
+
+// explainer follows texts back through the flows of one run.
+type explainer struct {
+	ctx     context.Context //nolint:containedctx // lives for one Explain
+	record  *journal.RunState
+	counter llm.Counter
+	seen    map[string]bool // steps whose left-out parts are listed
+	leftOut []LeftOut
+}
+
+// frame is one flow of the run: the outermost, or one that a step runs.
+type frame struct {
+	flow   *flow.Flow
+	inputs value.Value
+	prefix string // of its steps in the record: outer[1]/
+	// step runs the flow in the frame around; nil for the outermost.
+	step   *flow.Step
+	got    *journal.StepState
+	around *frame
+}
+
+func (x *explainer) outermost(flow *flow.Flow) *frame {
+	return &frame{flow: flow, inputs: x.record.Inputs}
+}
+
+// inside is the frame of the flow that a step runs, nil where that flow is not
+// known.
+func (at *frame) inside(s *flow.Step, got *journal.StepState) *frame {
+	if s.Sub == nil || got == nil {
+		return nil
+	}
+	inputs, _ := got.Params.Get("inputs")
+	return &frame{
+		flow: s.Sub, inputs: s.Sub.Inputs.ApplyDefaults(inputs), prefix: got.ID + "/",
+		step: s, got: got, around: at,
+	}
+}
+
+var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
+
+// locate finds the step that an id of the record means, or that a pseudo-step ran in;
+// nil where its flow is not known.
+func (x *explainer) locate(flow *flow.Flow, id string) (*frame, *flow.Step) {
+	at := x.outermost(flow)
+	for {
+		segment, rest, inner := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(segment, "[")
+		s, ok := at.flow.Step(name)
+		if !ok || !inner || onlyPseudo.MatchString(rest) {
+			return at, s
+		}
+		if at = at.inside(s, x.record.Step(at.prefix+segment)); at == nil {
+			return nil, nil
+		}
+		id = rest
+	}
+}
+
+// text explains a text that a step has in its input or output at pointer.
+func (x *explainer) text(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, of side, hops int) []Piece {
+	if hops > maxHops || text == "" || s == nil {
+		return one(text, made(got))
+	}
+	if of == ofOutput {
+		x.collect(got)
+		if pieces := x.parts(at, s, got, text, pointer, hops); pieces != nil {
+			return pieces
+		}
+		if s.Def.Info.UsesLLM {
+			return one(text, made(got)) // the model's words, whatever they quote
+		}
+		if sub := at.inside(s, got); sub != nil && sub.flow.Outputs != nil {
+			p, rest := flow.Descend(sub.flow.Outputs, pointer)
+			return tagged(x.param(sub, nil, p, rest, text, hops+1), made(got))
+		}
+	}
+	if p, rest, ok := findParam(s.With, got.Params, text, pointer); ok {
+		return x.param(at, s, p, rest, text, hops)
+	}
+	return tagged(x.quotes(at, s, got, text, hops), made(got))
+}
+
+// made names a step or an item as the maker of a text.
+func made(got *journal.StepState) string { return got.ID + " (" + got.Call + ")" }
+
+func one(text string, source ...string) []Piece {
+	return []Piece{{Text: text, Source: source}}
+}
+
+// tagged adds a hop to the way of every piece.
+func tagged(pieces []Piece, label string) []Piece {
+	for i := range pieces {
+		pieces[i].Source = append(pieces[i].Source, label)
+	}
+	return pieces
+}
+
+// param explains a text that a parameter of a step gave, or an output of the flow
+// where s is nil.
+func (x *explainer) param(at *frame, s *flow.Step, p *flow.Param, rest, text string, hops int) []Piece {
+	place := p.Pos.String()
+	if p.File != "" {
+		return one(text, "file "+p.File+" ("+place+")")
+	}
+	switch {
+	case p.Expr != nil:
+		if path, ok := p.Expr.Path(); ok {
+			return x.reference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
+		}
+		return one(text, place+" (computed)")
+	case p.Text != nil:
+		rendered, pieces, err := p.Text.Trace(x.ctx, x.scope(at))
+		if err != nil || rendered != text {
+			return one(text, place)
+		}
+		var out []Piece
+		for _, piece := range pieces {
+			sub := rendered[piece.Start:piece.End]
+			switch {
+			case sub == "":
+			case piece.Path != nil:
+				out = append(out, x.reference(at, s, piece.Path, sub, place, hops)...)
+			case piece.Expr != "":
+				out = append(out, one(sub, place+" {{ "+piece.Expr+" }}")...)
+			default:
+				out = append(out, one(sub, place)...)
+			}
+		}
+		return out
+	}
+	return one(text, place)
+}
+
+// reference explains a text that a name with members gave.
+func (x *explainer) reference(at *frame, s *flow.Step, path []string, text, place string, hops int) []Piece {
+	if path[0] == "question" {
+		path = []string{"inputs", "question"}
+	}
+	source := strings.Join(path, ".") + " (" + place + ")"
+	if path[0] == "inputs" && at.step != nil {
+		return tagged(x.input(at, path, text, hops), source)
+	}
+	upstream, ok := at.flow.Step(path[0])
+	if !ok {
+		return one(text, source)
+	}
+	id, members := at.prefix+upstream.ID, path[1:]
+	if upstream.ForEach != nil && len(members) > 0 {
+		id, members = id+"["+members[0]+"]", members[1:]
+	}
+	got := x.record.Step(id)
+	if got == nil {
+		return one(text, strings.Join(path, "."))
+	}
+	pieces := x.text(at, upstream, got, text, pointerTo(members), ofOutput, hops+1)
+	if s == nil {
+		return pieces
+	}
+	return tagged(pieces, at.prefix+s.ID)
+}
+
+// input explains the text of an input of a flow that a step runs: by what the step
+// gave, or else it is the default of the flow.
+func (x *explainer) input(at *frame, path []string, text string, hops int) []Piece {
+	pointer := pointerTo(path)
+	if v, ok := at.got.Params.At(pointer); ok && at.step.With != nil && hops < maxHops {
+		if given, isText := v.Str(); isText && given == text {
+			p, rest := flow.Descend(at.step.With, pointer)
+			return x.param(at.around, at.step, p, rest, text, hops+1)
+		}
+	}
+	return one(text)
+}
+
+func pointerTo(members []string) string {
+	pointer := ""
+	for _, m := range members {
+		pointer += "/" + value.Escape(m)
+	}
+	return pointer
+}
+
+// scope holds what the run recorded under the names of a flow's templates.
+func (x *explainer) scope(at *frame) prompt.Scope {
+	names := value.NewMap(len(at.flow.Steps) + 2)
+	names.Set("inputs", at.inputs)
+	if q, ok := at.inputs.Get("question"); ok {
+		names.Set("question", q)
+	}
+	for _, s := range at.flow.Steps {
+		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
+			names.Set(s.ID, got.Output)
+		}
+	}
+	return prompt.Values{Map: names}
+}

@@ -1,0 +1,396 @@
+package flow
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// use is a name that a template mentions, with its place in the file.
+type use struct {
+	prompt.Ref
+	within func(offset int) Position
+	// template is the scalar that it stands in.
+	template *yaml.Node
+	// literal is the parameter that it stands in where the call takes that as it is
+	// written but for a whole {{ expression }}; "" elsewhere.
+	literal string
+}
+
+func (u use) pos() Position { return u.within(u.Offset) }
+
+// usualRetry is what of retry a step leaves out.
+var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
+
+func (u *unit) decodeFlow(root *yaml.Node) {
+	u.object(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
+}
+
+// compileFlow makes the Flow and its Steps of the keys. Calls, order and names are
+// looked at later.
+func (u *unit) compileFlow() {
+	f, k := u.flow, &u.keys
+	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.text
+	if f.Name == "" {
+		base := filepath.Base(f.File)
+		f.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	f.Inputs = u.inputSchema()
+	for _, name := range k.Plugins {
+		f.Plugins = append(f.Plugins, name.text)
+	}
+	if k.Memory != nil {
+		f.User = u.optional(k.Memory.User, &u.memoryUses)
+		f.Session = u.optional(k.Memory.Session, &u.memoryUses)
+	}
+	if k.Budget != nil {
+		f.MaxTokens = k.Budget.MaxTokens.n
+	}
+	f.Outputs = u.optional(k.Outputs, &u.outputUses)
+	f.OnError = u.optional(k.OnError, &u.errorUses)
+	for _, s := range k.Steps {
+		if s.itself.set() {
+			u.compileStep(s)
+		}
+	}
+}
+
+// inputSchema is the schema of the inputs; a flow that has none takes any.
+func (u *unit) inputSchema() *schema.Schema {
+	doc := keySchema("type", "object")
+	k := u.keys.Inputs
+	if k.set() {
+		doc = u.literal(k.node)
+	}
+	kind, typed := doc.Get("type")
+	if name, _ := kind.Str(); typed && name != "object" {
+		u.add(u.of(u.nodeAt(k.node, "/type")), "inputs must be the schema of an object, not of %s", kind.JSON()).
+			hint("write type: object, with the inputs under properties")
+	}
+	if _, ok := doc.Get("properties"); !typed && !ok && doc.Map().Len() > 0 {
+		u.add(u.of(k.node), "inputs is no JSON Schema of an object").
+			hint("write inputs: {type: object, properties: {%s: {type: string}}}", doc.Map().Keys()[0])
+	}
+	s, err := schema.Parse(doc)
+	if err != nil {
+		u.add(u.of(k.node), "inputs: %v", err)
+		s, _ = schema.Parse(keySchema("type", "object"))
+	}
+	u.warnTypos("inputs", k.node, doc)
+	return s
+}
+
+// warnTypos warns of mistyped keywords in a schema, which have no effect.
+func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
+	for _, p := range schema.Typos(doc) {
+		u.warn(u.of(u.keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
+	}
+}
+
+func (u *unit) compileStep(k *stepKeys) {
+	s := &stepUnit{keys: k, Step: &Step{
+		Index: len(u.steps), Pos: u.of(k.itself.node), ID: k.ID.text, Call: k.Call.text,
+		Name: k.Name.text, Description: k.Description.text, ToUser: k.ToUser.is,
+		MaxParallel: k.MaxParallel.n, EnableFilling: k.EnableFilling.is,
+		OnMissing: k.OnMissing.text, Continue: k.OnError.text == "continue",
+		Retry: Retry{MaxAttempts: 1},
+	}}
+	if s.OnMissing == "" {
+		s.OnMissing = "ask"
+	}
+	u.steps = append(u.steps, s)
+	u.flow.Steps = append(u.flow.Steps, s.Step)
+	u.lookUpCall(s)
+	s.When = u.optional(k.When, &s.whenUses)
+	s.ForEach = u.optional(k.ForEach, &s.eachUses)
+	if k.With.set() {
+		s.with = yaml.Resolve(k.With.node)
+		s.With = u.parameters(s)
+		s.With.origin = &origin{u.flowText, s.with, u.loading.files}
+	}
+	if k.OverrideInput.set() {
+		s.OverrideInput = u.literal(k.OverrideInput.node)
+		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
+			u.add(u.of(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
+		}
+		for name, doc := range s.OverrideInput.Map().All() {
+			u.warnTypos("override_input", u.nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
+		}
+	}
+	u.times(s)
+}
+
+// times sets timeout and retry, from the step or else from the defaults.
+func (u *unit) times(s *stepUnit) {
+	defaults := u.keys.Defaults
+	if defaults == nil {
+		defaults = &defaultKeys{}
+	}
+	s.Timeout = defaults.Timeout.d
+	if s.keys.Timeout.set() {
+		s.Timeout = s.keys.Timeout.d
+	}
+	for _, k := range []*retryKeys{defaults.Retry, s.keys.Retry} {
+		if k == nil {
+			continue
+		}
+		if s.Retry.InitialInterval == 0 {
+			s.Retry = usualRetry
+		}
+		if k.MaxAttempts.set() {
+			s.Retry.MaxAttempts = k.MaxAttempts.n
+		}
+		if k.InitialInterval.set() {
+			s.Retry.InitialInterval = k.InitialInterval.d
+		}
+		if k.Multiplier.set() {
+			s.Retry.Multiplier = k.Multiplier.x
+		}
+		if k.MaxInterval.set() {
+			s.Retry.MaxInterval = k.MaxInterval.d
+		} else {
+			s.Retry.MaxInterval = max(s.Retry.MaxInterval, s.Retry.InitialInterval)
+		}
+		if k.MaxInterval.set() && s.Retry.MaxInterval < s.Retry.InitialInterval && (k == s.keys.Retry || s.Index == 0) {
+			u.add(u.of(k.MaxInterval.node), "max_interval %s is shorter than initial_interval %s", s.Retry.MaxInterval, s.Retry.InitialInterval)
+		}
+	}
+}
+
+func (u *unit) optional(k anyKey, uses *[]use) *Param {
+	if !k.set() {
+		return nil
+	}
+	return u.param(k.node, uses)
+}
+
+// parameters compiles with: parameters that the call takes literally are data
+// unless they are one whole expression.
+func (u *unit) parameters(s *stepUnit) *Param {
+	var literal []string
+	if s.known {
+		literal = s.Def.Info.Literal
+	}
+	if s.with.Kind != yaml.Mapping || ownTag(s.with) != "" {
+		return u.param(s.with, &s.uses)
+	}
+	return u.mapping(s.with, func(m member) *Param {
+		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
+			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
+				if _, _, whole := prompt.SingleExpr(n.Value); whole {
+					first := len(s.uses)
+					p := u.param(m.node, &s.uses)
+					for i := range s.uses[first:] {
+						s.uses[first+i].literal = m.name
+					}
+					return p
+				}
+			}
+			if u.unquoted(n) {
+				return unknownParam(u.of(m.node))
+			}
+			p := &Param{Pos: u.of(m.node), Literal: u.literal(m.node)}
+			if n := yaml.Resolve(m.node); ownTag(n) == "!file" {
+				p.File = n.Value
+			}
+			return p
+		}
+		return u.param(m.node, &s.uses)
+	})
+}
+
+// param compiles a node: texts are templates, and what has no template in it is
+// one literal. The names that it mentions are added to uses.
+func (u *unit) param(n *yaml.Node, uses *[]use) *Param {
+	pos := u.of(n)
+	n = yaml.Resolve(n)
+	switch {
+	case ownTag(n) == "!file":
+		return &Param{Pos: pos, File: n.Value, Literal: u.literal(n)}
+	case ownTag(n) != "":
+		return &Param{Pos: pos, Literal: u.literal(n)}
+	case n.Kind == yaml.Sequence:
+		items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
+		static := true
+		for i, c := range n.Content {
+			items[i] = u.param(c, uses)
+			v, ok := items[i].Static()
+			values[i], static = v, static && ok
+		}
+		if static {
+			return &Param{Pos: pos, Literal: value.OfList(values...)}
+		}
+		return &Param{Pos: pos, List: items}
+	case n.Kind == yaml.Mapping:
+		if u.unquoted(n) {
+			return unknownParam(pos)
+		}
+		return u.mapping(n, func(m member) *Param { return u.param(m.node, uses) })
+	case n.ShortTag() == "!!str":
+		return u.template(n, pos, uses)
+	}
+	return &Param{Pos: pos, Literal: u.literal(n)}
+}
+
+// mapping compiles a mapping, each member by compile.
+func (u *unit) mapping(n *yaml.Node, compile func(member) *Param) *Param {
+	p := &Param{Pos: u.of(n)}
+	static := true
+	for _, m := range u.members(n, "a map") {
+		if prompt.HasTags(m.name) {
+			u.warn(u.of(m.key), "a key is no template: %q is taken as it is written", m.name)
+		}
+		c := compile(m)
+		_, ok := c.Static()
+		static = static && ok
+		p.Map = append(p.Map, Member{Key: m.name, Pos: u.of(m.key), Param: c})
+	}
+	if !static {
+		return p
+	}
+	literal := value.NewMap(len(p.Map))
+	for _, m := range p.Map {
+		literal.Set(m.Key, m.Literal)
+	}
+	return &Param{Pos: p.Pos, Literal: value.OfMap(literal)}
+}
+
+// template compiles a text: as an expression when it is one, else as a template
+// when anything in it is.
+func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
+	if !prompt.HasTags(n.Value) {
+		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
+	}
+	within := u.within(n)
+	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
+	if text, base, whole := prompt.SingleExpr(n.Value); whole {
+		e, err := prompt.ParseExpr(prompt.Source{
+			File: u.file, Text: text,
+			At: func(offset int) (int, int) { return at(base + offset) },
+		}, nil)
+		if err != nil {
+			return u.badTemplate(err, pos)
+		}
+		for _, ref := range e.Refs() {
+			ref.Offset += base
+			*uses = append(*uses, use{Ref: ref, within: within, template: n})
+		}
+		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
+	}
+	source := prompt.Source{File: u.file, Text: n.Value, At: at}
+	t, err := prompt.Parse(source)
+	if err != nil {
+		refs, errs := prompt.Check(source) // the others are of interest too
+		for _, ref := range refs {
+			*uses = append(*uses, use{Ref: ref, within: within, template: n})
+		}
+		for _, e := range errs {
+			u.badTemplate(e, pos)
+		}
+		return unknownParam(pos)
+	}
+	for _, ref := range t.Refs() {
+		*uses = append(*uses, use{Ref: ref, within: within, template: n})
+	}
+	return &Param{Pos: pos, Text: t, source: n.Value}
+}
+
+func (u *unit) badTemplate(err error, pos Position) *Param {
+	var e *prompt.Error
+	if !errors.As(err, &e) {
+		u.add(pos, "%v", err)
+		return unknownParam(pos)
+	}
+	if e.Line > 0 {
+		pos.Line, pos.Col = e.Line, max(e.Col, 1)
+	}
+	u.add(pos, "template: %s", e.Msg).Hint = e.Hint
+	return unknownParam(pos)
+}
+
+// unknownParam stands for one that did not compile: nothing is known of it, so
+// that it leads to no further problem.
+func unknownParam(pos Position) *Param {
+	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs if inputs else inputs"}, nil)
+	if err != nil {
+		panic(err) // it is an expression
+	}
+	return &Param{Pos: pos, Expr: e}
+}
+
+// ownTag is the tag of a node that is none of YAML's own, "" for none.
+func ownTag(n *yaml.Node) string {
+	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
+		return tag
+	}
+	return ""
+}
+
+// literal reads a node as data: nothing in it is a template, !file puts the
+// content of a file in its place.
+func (u *unit) literal(n *yaml.Node) value.Value {
+	n = yaml.Resolve(n)
+	switch tag := ownTag(n); tag {
+	case "":
+	case "!raw":
+		plain := *n
+		plain.Tag, plain.Style = "", n.Style&^yaml.Tagged
+		n = &plain
+	case "!file":
+		return u.fileValue(n)
+	default:
+		u.add(u.of(n), "the tag %s is not known", tag).hint("!raw VALUE takes a value as it is written, !file PATH the content of a file")
+		return value.Value{}
+	}
+	switch n.Kind {
+	case yaml.Sequence:
+		items := make([]value.Value, len(n.Content))
+		for i, c := range n.Content {
+			items[i] = u.literal(c)
+		}
+		return value.OfList(items...)
+	case yaml.Mapping:
+		m := value.NewMap(len(n.Content) / 2)
+		for _, member := range u.members(n, "a map") {
+			m.Set(member.name, u.literal(member.node))
+		}
+		return value.OfMap(m)
+	}
+	v, err := yaml.Value(n)
+	var fault *yaml.Error
+	if errors.As(err, &fault) {
+		u.add(u.of(n), "%s", fault.Msg)
+	}
+	return v
+}
+
+// EachRef visits the outer names that a param mentions.
+func (p *Param) EachRef(visit func(prompt.Ref)) {
+	if p == nil {
+		return
+	}
+	var refs []prompt.Ref
+	switch {
+	case p.Expr != nil:
+		refs = p.Expr.Refs()
+	case p.Text != nil:
+		refs = p.Text.Refs()
+	}
+	for _, ref := range refs {
+		visit(ref)
+	}
+	for i := range p.Map {
+		p.Map[i].EachRef(visit)
+	}
+	for _, item := range p.List {
+		item.EachRef(visit)
+	}
+}

@@ -1,0 +1,71 @@
+package flow
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// fileValue is the content of the file that a !file node names.
+func (u *unit) fileValue(n *yaml.Node) value.Value {
+	path := n.Value
+	if n.Kind != yaml.Scalar || path == "" || prompt.HasTags(path) {
+		u.add(u.of(n), "!file wants the path of a file, without templates")
+		return value.Value{}
+	}
+	full, root, inside := u.beside(path)
+	if !inside {
+		u.add(u.of(n), "!file %s leads out of %s", path, root).hint("keep the file beside the flow, or in a folder below it")
+		return value.Value{}
+	}
+	content, err := u.loading.also(root, full)
+	if err != nil {
+		u.problems = append(u.problems, unreadable(u.of(n), path, err))
+		return value.Value{}
+	}
+	v, err := parseFile(path, content)
+	if err != nil {
+		u.add(u.of(n), "%s:%v", path, err)
+	}
+	return v
+}
+
+// dataType is the extension of a file that is data, "" for one that is text.
+func dataType(path string) string {
+	ext := strings.ToLower(filepath.Ext(path))
+	if slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext) {
+		return ext
+	}
+	return ""
+}
+
+// parseFile reads data by the file's extension; what is not JSON, JSONC or YAML is
+// text. Errors begin with line and column.
+func parseFile(path string, content []byte) (value.Value, error) {
+	if len(content) > yaml.MaxBytes {
+		return value.Value{}, fmt.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
+	}
+	switch dataType(path) {
+	case ".json":
+		return value.ParseJSON(content)
+	case ".jsonc":
+		doc, err := jsonc.Parse(content)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return doc.Value, nil
+	case ".yaml", ".yml":
+		return yaml.ParseValue(content)
+	}
+	if i := invalidUTF8(content); i >= 0 {
+		line, col := value.LineCol(string(content), i)
+		return value.Value{}, fmt.Errorf("%d:%d: the text is not UTF-8 here", line, col)
+	}
+	return value.OfString(strings.TrimPrefix(string(content), string(byteOrderMark))), nil
+}

@@ -1,0 +1,248 @@
+package flow
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// decoder reads YAML nodes into the structs of keys, and reports all that does
+// not fit.
+type decoder struct {
+	*flowText
+	*report
+}
+
+// keyPlace is where a key and its value stand. The zero keyPlace is a key that
+// was not written.
+type keyPlace struct{ key, node *yaml.Node }
+
+// set says that the key is there and was good.
+func (p keyPlace) set() bool { return p.node != nil }
+
+// object reads a mapping into a struct of keys. what names it in messages.
+func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Mapping {
+		d.mismatch(at, what, "a map of keys")
+		return
+	}
+	if p, ok := into.Addr().Interface().(interface{ place(keyPlace) }); ok {
+		p.place(at)
+	}
+	fields := keyFieldsOf(into.Type())
+	seen := make([]bool, len(fields.list))
+	for _, m := range d.members(n, what) {
+		i, known := fields.byName[m.name]
+		if !known {
+			d.unknownKey(m, what, fields)
+			continue
+		}
+		f := fields.list[i]
+		seen[i] = true
+		if yaml.Resolve(m.node).ShortTag() == "!!null" {
+			d.add(d.of(m.key), "%s has no value", m.name).hint("leave the key out, or give it one")
+			continue
+		}
+		d.field(into.Field(f.index), m.keyPlace, f)
+	}
+	for i, f := range fields.list {
+		if f.required && !seen[i] {
+			d.add(d.of(at.node), "%s has no %s", what, f.name).hint("add %s: %s", f.name, f.example())
+		}
+	}
+}
+
+func (d *decoder) field(into reflect.Value, at keyPlace, f keyField) {
+	if l, ok := into.Addr().Interface().(leaf); ok {
+		l.decode(d, at, f.tag)
+		return
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		into.Set(reflect.New(into.Type().Elem()))
+		d.object(at, f.name, into.Elem())
+	case reflect.Slice:
+		n := yaml.Resolve(at.node)
+		if n.Kind != yaml.Sequence {
+			d.mismatch(at, f.name, "a list")
+			return
+		}
+		if len(n.Content) == 0 && f.required {
+			d.add(d.of(at.node), "%s is empty", f.name).hint("a flow has at least one step")
+		}
+		item := f
+		item.name = strings.TrimSuffix(f.name, "s")
+		list := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
+		for i, c := range n.Content {
+			d.field(list.Index(i), keyPlace{at.key, c}, item)
+		}
+		into.Set(list)
+	}
+}
+
+// member is one key of a mapping with its value.
+type member struct {
+	name string
+	keyPlace
+}
+
+// members lists the members of a mapping whose keys are plain, each name once,
+// and reports the others.
+func (d *decoder) members(n *yaml.Node, what string) []member {
+	list := make([]member, 0, len(n.Content)/2)
+	var first map[string]*yaml.Node
+	if len(n.Content) > 2 {
+		first = make(map[string]*yaml.Node, len(n.Content)/2)
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := yaml.Resolve(n.Content[i])
+		switch {
+		case key.Kind != yaml.Scalar:
+			d.add(d.of(n.Content[i]), "a key of %s must be plain text", what)
+			continue
+		case key.ShortTag() == "!!merge":
+			d.add(d.of(key), "merge keys (<<) are not supported").hint("write the keys out")
+			continue
+		}
+		if before, twice := first[key.Value]; twice {
+			d.add(d.of(n.Content[i]), "the key %q stands twice, first at %s", key.Value, d.of(before)).hint("keep one of them")
+			continue
+		}
+		if first != nil {
+			first[key.Value] = n.Content[i]
+		}
+		list = append(list, member{key.Value, keyPlace{n.Content[i], n.Content[i+1]}})
+	}
+	return list
+}
+
+func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
+	p := d.add(d.of(m.key), "unknown key %q in %s", m.name, what)
+	if _, ok := fields.byName[synonyms[strings.ToLower(m.name)]]; ok {
+		p.hint("did you mean %q?", synonyms[strings.ToLower(m.name)])
+	} else if near := nearestKey(m.name, fields.names); near != "" {
+		p.hint("did you mean %q?", near)
+	} else {
+		p.hint("known are %s", strings.Join(fields.names, ", "))
+	}
+}
+
+// nearestKey is the key that was most likely meant: a near one, or else the only
+// one that begins alike.
+func nearestKey(name string, keys []string) string {
+	if near := value.Nearest(name, keys); near != "" || len(name) < 2 {
+		return near
+	}
+	alike := ""
+	for _, k := range keys {
+		if strings.HasPrefix(k, name[:2]) {
+			if alike != "" {
+				return ""
+			}
+			alike = k
+		}
+	}
+	return alike
+}
+
+// mismatch reports a value of the wrong type. A template that YAML took for a
+// map, because it is not quoted, is the usual reason.
+func (d *decoder) mismatch(at keyPlace, what, want string) {
+	if d.unquoted(at.node) {
+		return
+	}
+	d.add(d.of(at.node), "%s must be %s, not %s", what, want, describeNode(at.node))
+}
+
+// unquoted reports a {{ template }} that YAML read as a map in a map.
+func (d *decoder) unquoted(n *yaml.Node) bool {
+	if n.Kind != yaml.Mapping || n.Style&yaml.Flow == 0 || len(n.Content) != 2 ||
+		n.Content[0].Kind != yaml.Mapping || n.Content[0].Style&yaml.Flow == 0 {
+		return false
+	}
+	start := d.offset(n.Line, n.Column)
+	rest := string(d.text[start:])
+	if !strings.HasPrefix(rest, "{{") {
+		return false
+	}
+	text := "{{ ... }}"
+	if end := strings.Index(rest, "}}"); end > 0 && !strings.ContainsAny(rest[:end], "\n\"") {
+		text = rest[:end+2]
+	}
+	d.add(d.of(n), "a template must be quoted: YAML reads %s as a map", text).hint(`quote it: "%s"`, text)
+	return true
+}
+
+func describeNode(n *yaml.Node) string {
+	n = yaml.Resolve(n)
+	switch n.Kind {
+	case yaml.Mapping:
+		return "a map"
+	case yaml.Sequence:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "null"
+	case "!!bool":
+		return "the boolean " + n.Value
+	case "!!int", "!!float":
+		return "the number " + n.Value
+	}
+	text := n.Value
+	if r := []rune(text); len(r) > 40 {
+		text = string(r[:37]) + "..."
+	}
+	return fmt.Sprintf("the text %q", text)
+}
+
+// keyField is a key that a struct knows.
+type keyField struct {
+	name     string
+	index    int
+	tag      reflect.StructTag
+	required bool
+}
+
+// example is a value of the key for hints.
+func (f keyField) example() string {
+	switch f.name {
+	case "steps":
+		return "[{id: ..., call: ...}]"
+	case "max_tokens":
+		return "100000"
+	}
+	return "..."
+}
+
+type keyFields struct {
+	list   []keyField
+	names  []string
+	byName map[string]int
+}
+
+var keyFieldsCache sync.Map // reflect.Type -> *keyFields
+
+func keyFieldsOf(t reflect.Type) *keyFields {
+	if cached, ok := keyFieldsCache.Load(t); ok {
+		return cached.(*keyFields)
+	}
+	fields := &keyFields{byName: map[string]int{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		fields.byName[name] = len(fields.list)
+		fields.names = append(fields.names, name)
+		fields.list = append(fields.list, keyField{name, i, f.Tag, options != "omitempty"})
+	}
+	cached, _ := keyFieldsCache.LoadOrStore(t, fields)
+	return cached.(*keyFields)
+}

@@ -1,0 +1,197 @@
+package flow
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+type (
+	textKey struct {
+		keyPlace
+		text string
+	}
+	namesKey struct {
+		keyPlace
+		names []textKey
+	}
+	// anyKey is a value that is compiled or read later.
+	anyKey  struct{ keyPlace }
+	boolKey struct {
+		keyPlace
+		is bool
+	}
+	countKey struct {
+		keyPlace
+		n int
+	}
+	numberKey struct {
+		keyPlace
+		x float64
+	}
+	durationKey struct {
+		keyPlace
+		d time.Duration
+	}
+)
+
+// A leaf reads itself from a node; the tag is that of its field.
+type leaf interface {
+	decode(d *decoder, at keyPlace, tag reflect.StructTag)
+}
+
+func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
+		d.mismatch(at, nameOf(tag, at), "a text")
+		return
+	}
+	if enum, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(enum, "|"), n.Value) {
+		words := strings.Split(enum, "|")
+		p := d.add(d.of(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
+		if near := value.Nearest(n.Value, words); near != "" {
+			p.hint("did you mean %q?", near)
+		}
+		return
+	}
+	*k = textKey{at, n.Value}
+	if pattern, ok := tag.Lookup("pattern"); ok && !keyPattern(pattern).MatchString(n.Value) {
+		d.add(d.of(at.node), "the %s %q does not fit", nameOf(tag, at), n.Value).
+			hint("it is made of letters, digits and _, and begins with a letter%s", lowerOnly(pattern))
+	}
+}
+
+// lowerOnly adds to the hint about a pattern what is special about ids.
+func lowerOnly(pattern string) string {
+	if strings.Contains(pattern, "A-Z") {
+		return ""
+	}
+	return "; all in lower case"
+}
+
+func nameOf(tag reflect.StructTag, at keyPlace) string {
+	if name, _, _ := strings.Cut(tag.Get("json"), ","); name != "" {
+		return name
+	}
+	return at.key.Value
+}
+
+var keyPatterns sync.Map // string -> *regexp.Regexp
+
+func keyPattern(pattern string) *regexp.Regexp {
+	if re, ok := keyPatterns.Load(pattern); ok {
+		return re.(*regexp.Regexp)
+	}
+	re, _ := keyPatterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	return re.(*regexp.Regexp)
+}
+
+func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Sequence {
+		d.mismatch(at, nameOf(tag, at), "a list of step ids, such as [a, b]")
+		return
+	}
+	k.keyPlace = at
+	for _, c := range n.Content {
+		var name textKey
+		if name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`); name.set() {
+			k.names = append(k.names, name)
+		}
+	}
+}
+
+func (k *anyKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if d.unquoted(at.node) {
+		return
+	}
+	if types, ok := tag.Lookup("type"); ok && n.Style&yaml.Tagged == 0 {
+		if have := nodeType(n); !slices.Contains(strings.Split(types, "|"), have) {
+			d.mismatch(at, nameOf(tag, at), wanted(types))
+			return
+		}
+	}
+	k.keyPlace = at
+}
+
+// nodeType is the JSON type of an untagged node.
+func nodeType(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.Mapping:
+		return "object"
+	case yaml.Sequence:
+		return "array"
+	}
+	switch n.ShortTag() {
+	case "!!bool":
+		return "boolean"
+	case "!!int", "!!float":
+		return "number"
+	case "!!null":
+		return "null"
+	}
+	return "string"
+}
+
+func wanted(types string) string {
+	words := map[string]string{"object": "a map", "array": "a list", "string": "a text", "boolean": "true or false"}
+	list := []string{}
+	for name := range strings.SplitSeq(types, "|") {
+		list = append(list, words[name])
+	}
+	return strings.Join(list, " or ")
+}
+
+func (k *boolKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if is, ok := v.Bool(); ok {
+			*k = boolKey{at, is}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "true or false")
+}
+
+func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if n, ok := v.Int(); ok && n >= 1 && n <= 1<<31-1 {
+			*k = countKey{at, int(n)}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "a whole number from 1")
+}
+
+func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	if v, err := yaml.Value(at.node); err == nil {
+		if x, ok := v.Float(); ok && x >= 1 && x <= 1e6 {
+			*k = numberKey{at, x}
+			return
+		}
+	}
+	d.mismatch(at, nameOf(tag, at), "a number from 1")
+}
+
+func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	length, err := time.ParseDuration(n.Value)
+	switch {
+	case n.Kind != yaml.Scalar:
+		d.mismatch(at, nameOf(tag, at), "a duration such as 30s")
+	case n.ShortTag() != "!!str":
+		d.add(d.of(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
+	case err != nil:
+		d.add(d.of(at.node), "%s %q is no duration", nameOf(tag, at), n.Value).hint("write it like 500ms, 30s, 2m or 1h30m")
+	case length <= 0:
+		d.add(d.of(at.node), "%s must be more than nothing, not %s", nameOf(tag, at), n.Value)
+	default:
+		*k = durationKey{at, length}
+	}
+}

@@ -1,0 +1,240 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Position is a place in a flow file. Line and Col count from 1, Col in
+// characters.
+type Position struct {
+	File      string
+	Line, Col int
+}
+
+// String is file:line:col.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
+
+// Problem is something wrong in a flow, found before anything runs.
+type Problem struct {
+	Pos     Position
+	Warning bool
+	Message string
+	// Hint says what to do about it; "" where the message says it all.
+	Hint string
+}
+
+// String is file:line:col: message (hint), the form that editors jump by.
+func (p Problem) String() string {
+	s := p.Pos.String() + ": "
+	if p.Warning {
+		s += "warning: "
+	}
+	s += p.Message
+	if p.Hint != "" {
+		s += " (" + p.Hint + ")"
+	}
+	return s
+}
+
+// Flow is a parsed, linted and compiled flow file. It is immutable and safe for
+// concurrent runs.
+type Flow struct {
+	File        string
+	Source      []byte
+	Name        string
+	Description string
+	// Language is zh, en, another language, or "" where the flow does not say.
+	Language string
+	// Inputs is the schema of the inputs, an object; never nil.
+	Inputs *schema.Schema
+	// User and Session are templates of the memory scope; nil where not given.
+	User, Session *Param
+	Steps         []*Step
+	// Outputs is a map of templates; nil where the flow has none.
+	Outputs *Param
+	// OnError is the reply template over error; nil where the flow has none.
+	OnError *Param
+	// MaxTokens is the budget; 0 is none.
+	MaxTokens int
+	// LLM is the name of the provider; "" leaves it to the configuration.
+	LLM string
+	// Plugins are the names of the plugins that the flow wants.
+	Plugins []string
+	// Files are the other files that were read for it, by their paths: those of
+	// !file and of sub-flows.
+	Files map[string][]byte
+
+	byID    map[string]int
+	outputs value.Value // the schema of Outputs, as far as it is known
+}
+
+// Step finds a step by its id.
+func (f *Flow) Step(id string) (*Step, bool) {
+	i, ok := f.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return f.Steps[i], true
+}
+
+// Ancestors lists the steps that step must wait for, directly or not, in file
+// order: what it may see.
+func (f *Flow) Ancestors(step int) []int {
+	seen := make([]bool, len(f.Steps))
+	todo, found := []int{step}, []int(nil)
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, n := range f.Steps[at].Needs {
+			if !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+				todo = append(todo, n)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Step is one use of a call in a flow.
+type Step struct {
+	// Index is the position in Flow.Steps.
+	Index       int
+	Pos         Position
+	ID          string
+	Call        string
+	Name        string
+	Description string
+	Def         calls.Definition
+	// Needs are the steps that must be over before this one; Implicit says that
+	// the flow did not write them: it is the step before.
+	Needs    []int
+	Implicit bool
+	// Next are the steps that need this one.
+	Next []int
+	When *Param // nil: always
+	With *Param // nil: no parameters
+	// ForEach gives the list of items; nil: the step runs once.
+	ForEach *Param
+	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
+	MaxParallel int
+	// Resolve are the names of the variables (vars.NAME) that the step mentions.
+	Resolve       []string
+	EnableFilling bool
+	OverrideInput value.Value
+	OnMissing     string // ask, fail, return
+	ToUser        bool
+	Timeout       time.Duration // 0: none
+	Retry         Retry
+	// Continue says that a failure becomes the output {error: ...}.
+	Continue bool
+	// Output is the JSON Schema of what other steps see of it: of the call's output
+	// or of the sub-flow's outputs, of a list of such for a step with for_each, with
+	// error among the members for one that goes on after a failure.
+	Output value.Value
+	// Sub is the flow that a step of call flow runs, when its path is literal.
+	Sub *Flow
+}
+
+// Retry says how often and when a failed step is tried again.
+type Retry struct {
+	// MaxAttempts counts the first; at least 1.
+	MaxAttempts     int
+	InitialInterval time.Duration
+	Multiplier      float64
+	MaxInterval     time.Duration
+}
+
+// Param is a compiled value of a flow file: a literal, a template, an expression,
+// or a map or list of such.
+type Param struct {
+	Pos Position
+	// File is the path that !file names, as the flow writes it; "" for a value that
+	// stands in the flow itself.
+	File string
+	// Exactly one of these is set; with none of them Literal counts.
+	Expr    *prompt.Expr
+	Text    *prompt.Template
+	Map     []Member
+	List    []*Param
+	Literal value.Value
+
+	source string  // of a template, of an expression without its braces
+	origin *origin // of the parameters of a step
+}
+
+// Member is a member of a map.
+type Member struct {
+	Key string
+	Pos Position
+	*Param
+}
+
+// Render gives the value. A whole {{ expression }} keeps its type.
+func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	switch {
+	case p == nil:
+		return value.Value{}, nil
+	case p.Expr != nil:
+		return p.Expr.Eval(ctx, scope)
+	case p.Text != nil:
+		text, err := p.Text.Render(ctx, scope)
+		return value.OfString(text), err
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			v, err := member.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			m.Set(member.Key, v)
+		}
+		return value.OfMap(m), nil
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			v, err := item.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = v
+		}
+		return value.OfList(items...), nil
+	}
+	return p.Literal, nil
+}
+
+// Static is the value of a param that has nothing to render.
+func (p *Param) Static() (value.Value, bool) {
+	if p == nil {
+		return value.Value{}, true
+	}
+	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
+}
+
+// FindStep finds the step that an id of a run's record means, also one of a
+// sub-flow: outer/inner, outer[1]/inner[2].
+func (f *Flow) FindStep(id string) (*Step, bool) {
+	for {
+		segment, rest, inner := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(segment, "[")
+		s, ok := f.Step(name)
+		if !inner || !ok {
+			return s, ok
+		}
+		if s.Sub == nil {
+			return nil, false
+		}
+		f, id = s.Sub, rest
+	}
+}

@@ -1,0 +1,93 @@
+package flow
+
+import "github.com/callnode/scheduler/llm/value"
+
+// The structs below are the keys of a flow file. They are the one source of both
+// the decoder and the editor's schema: json gives the name, doc the description,
+// type the types of a value that any may stand for, enum what a text may be.
+
+type flowKeys struct {
+	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out."`
+	Description textKey      `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow."`
+	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured."`
+	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step."`
+	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in."`
+	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs."`
+	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out."`
+	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise."`
+	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run."`
+	Steps       []*stepKeys  `json:"steps" doc:"The steps. Without needs a step comes after the one before it."`
+	Outputs     anyKey       `json:"outputs,omitempty" type:"object" doc:"What the run gives back: a map of templates over inputs and the steps' outputs."`
+	OnError     anyKey       `json:"on_error,omitempty" type:"string" doc:"The reply when the run fails: a template over error (kind, message, hint, step)."`
+}
+
+type memoryKeys struct {
+	User    anyKey `json:"user,omitempty" type:"string" doc:"The person whose memory it is; a template over inputs."`
+	Session anyKey `json:"session,omitempty" type:"string" doc:"The conversation within it; a template over inputs."`
+}
+
+type defaultKeys struct {
+	Timeout durationKey `json:"timeout,omitempty" doc:"The longest that one attempt of a step may take, such as 30s."`
+	Retry   *retryKeys  `json:"retry,omitempty" doc:"How failed steps are tried again."`
+}
+
+type budgetKeys struct {
+	MaxTokens countKey `json:"max_tokens" doc:"The most tokens that the models may use in a run."`
+}
+
+type retryKeys struct {
+	MaxAttempts     countKey    `json:"max_attempts,omitempty" doc:"How often a step is tried, the first time included. Default 3."`
+	InitialInterval durationKey `json:"initial_interval,omitempty" doc:"The pause before the second attempt. Default 500ms."`
+	Multiplier      numberKey   `json:"multiplier,omitempty" doc:"How much longer each further pause is, at least 1. Default 2."`
+	MaxInterval     durationKey `json:"max_interval,omitempty" doc:"The longest pause. Default 10s."`
+}
+
+type stepKeys struct {
+	itself keyPlace
+
+	ID            textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output."`
+	Call          textKey     `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call."`
+	Name          textKey     `json:"name,omitempty" doc:"A title for people."`
+	Description   textKey     `json:"description,omitempty" doc:"What the step is for."`
+	Needs         namesKey    `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once."`
+	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true."`
+	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs."`
+	MaxParallel   countKey    `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time."`
+	With          anyKey      `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type."`
+	EnableFilling boolKey     `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs."`
+	OverrideInput anyKey      `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own."`
+	OnMissing     textKey     `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them."`
+	ToUser        boolKey     `json:"to_user,omitempty" doc:"Stream the text of the step to the user."`
+	Timeout       durationKey `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s."`
+	Retry         *retryKeys  `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it."`
+	OnError       textKey     `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends."`
+}
+
+func (k *stepKeys) place(p keyPlace) { k.itself = p }
+
+// synonyms are keys of other tools that people write by habit.
+var synonyms = map[string]string{
+	"depends_on": "needs", "dependson": "needs", "after": "needs", "depends": "needs",
+	"if": "when", "condition": "when", "run_if": "when",
+	"uses": "call", "type": "call", "node": "call", "action": "call", "task": "call",
+	"params": "with", "parameters": "with", "args": "with", "arguments": "with",
+	"loop": "for_each", "foreach": "for_each", "each": "for_each", "with_items": "for_each",
+	"retries": "retry", "continue_on_error": "on_error", "model": "llm", "provider": "llm",
+	"version": "", "parallel": "max_parallel", "concurrency": "max_parallel",
+	"tasks": "steps", "nodes": "steps", "jobs": "steps", "result": "outputs", "variables": "inputs",
+}
+
+func keySchema(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
+
+func (textKey) JSONSchema() value.Value { return keySchema("type", "string") }
+func (namesKey) JSONSchema() value.Value {
+	return keySchema("type", "array", "items", keySchema("type", "string"))
+}
+func (anyKey) JSONSchema() value.Value    { return keySchema() }
+func (boolKey) JSONSchema() value.Value   { return keySchema("type", "boolean") }
+func (countKey) JSONSchema() value.Value  { return keySchema("type", "integer", "minimum", 1) }
+func (numberKey) JSONSchema() value.Value { return keySchema("type", "number", "minimum", 1) }
+
+func (durationKey) JSONSchema() value.Value {
+	return keySchema("type", "string", "pattern", `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+}

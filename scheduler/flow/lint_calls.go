@@ -1,0 +1,86 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// The names of the calls that the flow format itself knows.
+const (
+	CallFlow = "flow"
+	CallSlot = "slot"
+)
+
+// lookUpCall finds the definition of a step's call.
+func (u *unit) lookUpCall(s *stepUnit) {
+	if !s.keys.Call.set() {
+		return
+	}
+	registry := u.loading.Registry
+	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
+		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
+		return
+	}
+	s.Def, s.known = registry.Call(s.Call)
+}
+
+// lintCalls checks what steps say against their calls.
+func (u *unit) lintCalls() {
+	for _, s := range u.steps {
+		u.lintKeys(s)
+		if s.known {
+			u.lintParams(s)
+		}
+		s.Output = u.outputOf(s)
+	}
+	for i, name := range u.keys.Plugins {
+		if err := u.loading.Registry.CheckPlugin(name.text); name.set() && err != nil {
+			u.add(u.of(name.node), "%v", err).Hint = calls.HintOf(err)
+		} else {
+			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
+		}
+		if slices.Contains(u.flow.Plugins[:min(i, len(u.flow.Plugins))], name.text) {
+			u.add(u.of(name.node), "the plugin %q stands twice", name.text)
+		}
+	}
+	u.lintLanguage()
+	u.lintListed(u.keys.LLM, "provider", u.loading.Providers, "name one that the configuration has under llm.providers")
+}
+
+// lintListed checks a name against a list of known ones; a nil list is not known.
+func (u *unit) lintListed(k textKey, what string, known []string, otherwise string) {
+	if !k.set() || known == nil || slices.Contains(known, k.text) {
+		return
+	}
+	p := u.add(u.of(k.node), "there is no %s %q", what, k.text)
+	if near := value.Nearest(k.text, known); near != "" {
+		p.hint("did you mean %q?", near)
+	} else {
+		p.hint("%s", otherwise)
+	}
+}
+
+// lintKeys finds keys of a step that do nothing without another.
+func (u *unit) lintKeys(s *stepUnit) {
+	k := s.keys
+	if k.MaxParallel.set() && !k.ForEach.set() {
+		u.add(u.of(k.MaxParallel.key), "max_parallel does nothing without for_each").hint("take it out")
+	}
+	if k.OverrideInput.set() && !s.EnableFilling {
+		u.add(u.of(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
+	}
+	if k.OnMissing.set() && !s.EnableFilling && s.Call != CallSlot && s.known {
+		u.warn(u.of(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
+			hint("it belongs to slot, or to a step with enable_filling: true")
+	}
+	if s.EnableFilling {
+		if _, ok := u.loading.Registry.Call(CallSlot); !ok {
+			u.add(u.of(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", CallSlot).hint("give all parameters under with")
+		}
+	}
+	if v, static := s.ForEach.Static(); s.ForEach != nil && (s.ForEach.Text != nil || static && v.Kind() != value.List) {
+		u.add(s.ForEach.Pos, "for_each wants a list, or one {{ expression }} that gives one")
+	}
+}

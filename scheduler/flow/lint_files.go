@@ -1,0 +1,44 @@
+package flow
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// lintFiles reads files for calls that check their parameters.
+type lintFiles struct{ unit *unit }
+
+var _ calls.FileReader = lintFiles{}
+
+var (
+	errOutside     = errors.New("the file is not in the folder of the flow")
+	errNotRecorded = errors.New("the record of the run does not have the file")
+)
+
+// ReadFile reads a file as !file does.
+func (f lintFiles) ReadFile(name string) (content []byte, path string, err error) {
+	ld := f.unit.loading
+	path, root, inside := f.unit.beside(name)
+	if !inside {
+		return nil, path, errOutside
+	}
+	content, err = ld.also(root, path)
+	if ld.recorded && errors.Is(err, fs.ErrNotExist) {
+		err = errNotRecorded
+	}
+	return content, path, err
+}
+
+// beside is the path of a file that the flow names, with the directory that it
+// must stay in.
+func (u *unit) beside(name string) (path, root string, inside bool) {
+	if root = u.loading.Root; root == "" {
+		root = u.dir
+	}
+	path = filepath.Join(u.dir, filepath.FromSlash(name))
+	rel, err := filepath.Rel(root, path)
+	return path, root, err == nil && !filepath.IsAbs(name) && filepath.IsLocal(rel)
+}

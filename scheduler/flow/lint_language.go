@@ -1,0 +1,260 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Languages are zh, en, and those that users have texts for.
+type Languages struct {
+	// Default is the language of flows that name none.
+	Default string
+	// Dir is the directory of the users' texts, as messages name it; "" where the
+	// settings name none.
+	Dir string
+	// Files is that directory, as [calls.Env] has it; nil where there is none.
+	Files fs.FS
+}
+
+// Names lists the languages.
+func (l *Languages) Names() []string {
+	names := []string{"zh", "en"}
+	for _, name := range l.folders(".") {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// folders are the folders in one of Files. Links are followed.
+func (l *Languages) folders(dir string) (names []string) {
+	for _, name := range l.entries(dir) {
+		if info, err := fs.Stat(l.Files, path.Join(dir, name)); err == nil && info.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// entries are what is in a folder of Files, but for hidden files.
+func (l *Languages) entries(dir string) (names []string) {
+	if l.Files == nil {
+		return nil
+	}
+	entries, _ := fs.ReadDir(l.Files, dir) // what is not there is said where it is needed
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Check says that there is no such language. One of a region (zh-CN) is there where
+// the language is.
+func (l *Languages) Check(language string) error {
+	known := l.Names()
+	if slices.ContainsFunc(calls.WithoutRegion(language), func(name string) bool { return slices.Contains(known, name) }) {
+		return nil
+	}
+	err := calls.Errorf(calls.NotFound, "there is no language %q", language)
+	if near := value.Nearest(language, known); near != "" {
+		return err.WithHint("did you mean %q?", near)
+	}
+	if l.Dir == "" {
+		return err.WithHint("there are %s; the texts of another one stand in a folder of its name, in the directory that the setting languages names", strings.Join(known, ", "))
+	}
+	return err.WithHint("there are %s; put the texts of another one into %s", strings.Join(known, ", "), filepath.Join(l.Dir, language))
+}
+
+// lintLanguage finds a language that no text is in, and what is wrong with the texts
+// that the steps use.
+func (u *unit) lintLanguage() {
+	known := u.loading.Languages
+	if known == nil {
+		return
+	}
+	if k := u.keys.Language; k.set() {
+		if err := known.Check(k.text); err != nil {
+			u.add(u.of(k.node), "%v", err).Hint = calls.HintOf(err)
+			return
+		}
+	}
+	for _, s := range u.steps {
+		if !s.known {
+			continue
+		}
+		sets := s.Def.Texts
+		if filling, ok := u.loading.Registry.Call(CallSlot); ok && s.EnableFilling {
+			sets = slices.Concat(sets, filling.Texts)
+		}
+		var none []string
+		for i := range sets {
+			none = append(none, u.lintTexts(&sets[i])...)
+		}
+		if len(none) > 0 {
+			u.warn(u.of(s.keys.Call.node), "%s uses English texts: there are none in the language %q", s.Call, u.language).
+				hint("put %s into %s", strings.Join(none, " and "), filepath.Join(known.Dir, u.language))
+		}
+	}
+}
+
+// lintTexts looks at a set of texts that a step uses, once in a flow. none are the
+// files of the set where the language has none of them.
+func (u *unit) lintTexts(set *calls.Texts) (none []string) {
+	key := u.language + "/" + set.Folder
+	if u.loading.texts[key] {
+		return nil
+	}
+	u.loading.texts[key] = true
+	problems, none := u.loading.Languages.look(u.language, set)
+	u.problems = append(u.problems, problems...)
+	return none
+}
+
+// Lint finds what is wrong with the texts of a call in a language, outside of flows.
+func (l *Languages) Lint(language string, def calls.Definition) (problems Problems) {
+	for i := range def.Texts {
+		set := &def.Texts[i]
+		faults, none := l.look(language, set)
+		problems = append(problems, faults...)
+		if len(none) > 0 {
+			problems = append(problems, l.gaps(language, set.Folder, set.Names())...)
+		}
+	}
+	return problems
+}
+
+// look finds what is wrong with a set of texts in a language, whatever its region. none
+// are the files of the set where there are none of them.
+func (l *Languages) look(language string, set *calls.Texts) (problems Problems, none []string) {
+	missing := set.Names()
+	for _, name := range calls.WithoutRegion(language) {
+		faults, without := l.lint(name, set)
+		problems = append(problems, faults...)
+		missing = slices.DeleteFunc(missing, func(file string) bool { return !slices.Contains(without, file) })
+	}
+	if len(missing) < len(set.Names()) {
+		return append(problems, l.gaps(language, set.Folder, missing)...), nil
+	}
+	for _, name := range missing {
+		none = append(none, set.Folder+"/"+name)
+	}
+	return problems, none
+}
+
+// maxText bounds a text that users write, in bytes.
+const maxText = 1 << 20
+
+// lint checks the texts of a set that users wrote in a language. missing are those
+// that are not built in either.
+func (l *Languages) lint(language string, set *calls.Texts) (faults Problems, missing []string) {
+	for _, name := range set.Names() {
+		file := language + "/" + set.Folder + "/" + name
+		at := Position{filepath.Join(l.Dir, filepath.FromSlash(file)), 1, 1}
+		text, err := l.read(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if _, err := fs.Stat(set.BuiltIn, "lang/"+language+"/"+name); err != nil {
+				missing = append(missing, name)
+			}
+		case err != nil:
+			faults = append(faults, Problem{Pos: at, Message: "cannot read this text: " + reason(err).Error()})
+		case !utf8.Valid(text):
+			faults = append(faults, Problem{Pos: at, Message: "this text is not UTF-8"})
+		case set.Check != nil:
+			for _, p := range set.Check(name, text) {
+				at.Line, at.Col = max(p.Line, 1), max(p.Col, 1)
+				faults = append(faults, Problem{Pos: at, Message: p.Message, Hint: p.Hint, Warning: p.Warning})
+			}
+		}
+	}
+	return faults, missing
+}
+
+func (l *Languages) read(name string) ([]byte, error) {
+	if l.Files == nil {
+		return nil, fs.ErrNotExist
+	}
+	text, err := calls.ReadFileFS(l.Files, name, maxText)
+	if err == nil && len(text) > maxText {
+		err = fmt.Errorf("it has more than %d bytes", maxText)
+	}
+	return text, err
+}
+
+// gaps are warnings of texts that are missing beside others.
+func (l *Languages) gaps(language, folder string, missing []string) (problems Problems) {
+	for _, name := range missing {
+		problems = append(problems, Problem{
+			Pos:     Position{filepath.Join(l.Dir, language, folder, name), 1, 1},
+			Message: fmt.Sprintf("this text of %s is missing: the English one is used", folder),
+			Hint:    "write it, with what the English one mentions", Warning: true,
+		})
+	}
+	return problems
+}
+
+// LintLanguages finds what is wrong with the texts that users wrote, in whatever
+// language and for whatever call; nothing where Languages is nil.
+func (l *Loader) LintLanguages() (problems Problems) {
+	if l.Languages == nil {
+		return nil
+	}
+	sets := map[string]*calls.Texts{}
+	var folders []string
+	for _, name := range l.Registry.CallNames() {
+		def, _ := l.Registry.Call(name)
+		for i := range def.Texts {
+			if sets[def.Texts[i].Folder] == nil {
+				sets[def.Texts[i].Folder] = &def.Texts[i]
+				folders = append(folders, def.Texts[i].Folder)
+			}
+		}
+	}
+	slices.Sort(folders)
+	known := l.Languages
+	for _, language := range known.folders(".") {
+		for _, folder := range known.folders(language) {
+			set := sets[folder]
+			if set == nil {
+				problems = append(problems, known.useless(folders, "no call has texts of this name", language, folder))
+				continue
+			}
+			names := set.Names()
+			for _, name := range known.entries(language + "/" + folder) {
+				if !slices.Contains(names, name) {
+					problems = append(problems, known.useless(names, "there is no such text of "+folder, language, folder, name))
+				}
+			}
+			faults, missing := known.lint(language, set)
+			problems = append(problems, faults...)
+			if general := calls.WithoutRegion(language); len(general) == 1 { // a region may have some of its own
+				problems = append(problems, known.gaps(language, folder, missing)...)
+			}
+		}
+	}
+	return problems
+}
+
+// useless is the warning of a file that nothing reads; names are those that are read.
+func (l *Languages) useless(names []string, message string, at ...string) Problem {
+	p := Problem{
+		Pos: Position{filepath.Join(append([]string{l.Dir}, at...)...), 1, 1}, Message: message + ": it is not used",
+		Hint: "there are " + strings.Join(names, ", "), Warning: true,
+	}
+	if near := value.Nearest(at[len(at)-1], names); near != "" {
+		p.Hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return p
+}

@@ -1,0 +1,372 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// view says what the templates of one place may name.
+type view struct {
+	step *stepUnit // nil outside steps
+	// item says that item and index are there, failure that error is.
+	item, failure bool
+	// steps says that outputs of steps may be there.
+	steps bool
+	// where names the place in messages.
+	where string
+}
+
+// stepUse is a step's use of another step's output.
+type stepUse struct {
+	use
+	from *stepUnit
+	to   *stepUnit
+	// asked says that the template, or the condition of the step, asks whether the
+	// other one has an output.
+	asked bool
+}
+
+// question is a template that asks whether a name is there.
+type question struct {
+	template *yaml.Node
+	name     string
+}
+
+// questions finds the steps that templates ask about, which helps all that they say
+// of them. {{ a.text | default("") }} helps itself alone, and only where a was skipped.
+func questions(uses []use) map[question]bool {
+	var asked map[question]bool
+	for _, u := range uses {
+		if u.Guarded && len(u.Path) == 1 {
+			if asked == nil {
+				asked = map[question]bool{}
+			}
+			asked[question{u.template, u.Path[0]}] = true
+		}
+	}
+	return asked
+}
+
+// lintNames checks every name that a template mentions.
+func (u *unit) lintNames() {
+	var uses []stepUse
+	for _, s := range u.steps {
+		outer := view{step: s, steps: true, where: "step " + s.ID}
+		inner := outer
+		inner.item = s.ForEach != nil
+		first := len(uses)
+		uses = append(uses, u.lintUses(outer, s.whenUses)...)
+		guarded := map[int]bool{}
+		for _, use := range uses[first:] {
+			guarded[use.to.Index] = guarded[use.to.Index] || use.asked
+		}
+		uses = append(uses, u.lintUses(outer, s.eachUses)...)
+		uses = append(uses, u.lintUses(inner, s.uses)...)
+		for i := range uses[first:] {
+			uses[first+i].asked = uses[first+i].asked || guarded[uses[first+i].to.Index]
+		}
+	}
+	u.lintStepUses(uses)
+	for _, use := range u.lintUses(view{steps: true, where: "outputs"}, u.outputUses) {
+		u.lintPresence(use, nil)
+	}
+	for _, use := range u.lintUses(view{steps: true, failure: true, where: "on_error"}, u.errorUses) {
+		if !use.asked {
+			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
+				hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
+		}
+	}
+	u.lintUses(view{where: "memory"}, u.memoryUses)
+	for _, s := range u.steps {
+		u.lintList(s)
+		u.lintTypes(s)
+	}
+}
+
+// lintUses checks names in one place, and gives back those that are steps.
+func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
+	asked := questions(uses)
+	for _, use := range uses {
+		if len(use.Path) == 0 {
+			continue
+		}
+		name := use.Path[0]
+		if i, isStep := u.byID[name]; isStep && !slices.Contains(reservedNames, name) {
+			to := u.steps[i]
+			switch {
+			case !v.steps:
+				u.add(use.pos(), "%s is decided before the first step: no step has an output yet", v.where)
+			case v.step != nil && v.step.Index == i:
+				u.add(use.pos(), "the step %q cannot see its own output", name)
+			default:
+				steps = append(steps, stepUse{use: use, from: v.step, to: to, asked: asked[question{use.template, name}]})
+				u.lintPath(use, to.Output, fmt.Sprintf("the output of step %q", name))
+			}
+			continue
+		}
+		u.lintReserved(v, use, name)
+	}
+	return steps
+}
+
+// lintReserved checks a name that is no step.
+func (u *unit) lintReserved(v view, use use, name string) {
+	switch name {
+	case "inputs":
+		u.lintInput(use)
+	case "question", "summary":
+		u.lintPath(use, keySchema("type", "string"), name)
+	case "facts":
+		u.lintPath(use, keySchema("type", "array"), name)
+	case "history":
+		u.lintPath(use, keySchema("type", "array", "items", recordShape), name)
+	case "run":
+		u.lintPath(use, runShape, name)
+	case "vars":
+		u.lintVariable(v, use)
+	case "secrets":
+		u.lintSecret(use)
+	case "item", "index":
+		if !v.item {
+			p := u.add(use.pos(), "%s is not known here", name)
+			if v.step != nil && v.step.ForEach != nil {
+				p.hint("when and for_each are decided once, before the first item")
+			} else {
+				p.hint("only with of a step with for_each sees it")
+			}
+			return
+		}
+		shape := keySchema("type", "integer")
+		if name == "item" {
+			shape, _ = u.shapeOf(v.step.ForEach).Get("items")
+		}
+		u.lintPath(use, shape, name)
+	case "error":
+		if !v.failure {
+			u.add(use.pos(), "error is not known here").hint("only on_error of the flow sees it; a step with on_error: continue leaves STEP.error")
+			return
+		}
+		u.lintPath(use, errorShape, name)
+	default:
+		u.unknownName(use, name)
+	}
+}
+
+func (u *unit) unknownName(use use, name string) {
+	p := u.add(use.pos(), "unknown name %q", name)
+	if use.literal != "" {
+		p.hint("one whole {{ expression }} is rendered by the flow, also in %s; write %s: !raw %q for a template of the call", use.literal, use.literal, use.template.Value)
+		return
+	}
+	properties, _ := u.flow.Inputs.Doc().Get("properties")
+	if _, isInput := properties.Get(name); isInput {
+		p.hint("inputs are named by inputs.%s", name)
+	} else if near := u.nearStep(name, reservedNames); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if _, ok := u.loading.Registry.Resolver(name); ok {
+		p.hint("variables are named by vars.%s", name)
+	} else {
+		p.hint("names are the ids of steps and %s", strings.Join(reservedNames, ", "))
+	}
+}
+
+// lintPath checks the members that a template takes of a value.
+func (u *unit) lintPath(use use, shape value.Value, what string) {
+	found := lookUpPath(shape, use.Path[1:])
+	if found.unknown < 0 {
+		u.lintMethod(use, shape)
+		return
+	}
+	member := use.Path[1+found.unknown]
+	if found.unknown > 0 {
+		what = dotted(use.Path[:1+found.unknown])
+	}
+	if found.names == nil {
+		p := u.add(use.pos(), "%s is %s and has no %q", what, article(found.kind), member)
+		if found.kind == "array" {
+			p.hint("take an element with [0], or loop over them")
+		}
+		return
+	}
+	p := u.add(use.pos(), "%s has no %q", what, member)
+	if near := value.Nearest(member, found.names); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if len(found.names) > 0 {
+		p.hint("it has %s", strings.Join(found.names, ", "))
+	}
+}
+
+// lintMethod warns of a key that cannot be reached after a dot, for every object has a
+// method of that name.
+func (u *unit) lintMethod(use use, shape value.Value) {
+	if use.Method == 0 {
+		return
+	}
+	name, object := use.Path[use.Method], dotted(use.Path[:use.Method])
+	p := u.warn(use.pos(), "%s.%s is the method of the object, not its key %q", object, name, name)
+	properties, _ := lookUpPath(shape, use.Path[1:use.Method]).schema.Get("properties")
+	if _, isKey := properties.Get(name); isKey || !slices.Contains(objectMethods, name) {
+		p.hint("write %s['%s']", object, name)
+	} else {
+		p.hint("write %s.%s() to call it, or %s['%s'] for the key", object, name, object, name)
+	}
+}
+
+// dotted is a path as a template writes it.
+func dotted(path []string) string {
+	var b strings.Builder
+	for i, part := range path {
+		switch _, err := strconv.Atoi(part); {
+		case err == nil:
+			b.WriteString("[" + part + "]")
+		case i > 0:
+			b.WriteString("." + part)
+		default:
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+// lintInput checks a name against the properties of the input schema. What the
+// schema does not name is taken for a slip, unless it says that more is welcome.
+func (u *unit) lintInput(use use) {
+	doc := u.flow.Inputs.Doc()
+	properties, listed := doc.Get("properties")
+	if listed && len(use.Path) > 1 && !says(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
+		if _, ok := properties.Get(use.Path[1]); !ok && !slices.Contains(objectMethods, use.Path[1]) && !use.Guarded {
+			p := u.add(use.pos(), "there is no input %q", use.Path[1])
+			if near := value.Nearest(use.Path[1], properties.Map().Keys()); near != "" {
+				p.hint("did you mean %q?", near)
+			} else {
+				p.hint("declare it under properties of inputs")
+			}
+			return
+		}
+	}
+	if _, typed := doc.Get("type"); !typed {
+		m := doc.Map().Clone()
+		m.Set("type", value.OfString("object"))
+		doc = value.OfMap(m)
+	}
+	u.lintPath(use, doc, "inputs")
+}
+
+// lintVariable checks vars.NAME, and notes that the step wants it.
+func (u *unit) lintVariable(v view, use use) {
+	switch {
+	case len(use.Path) < 2:
+		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
+	default:
+		name := use.Path[1]
+		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
+			v.step.Resolve = append(v.step.Resolve, name)
+		}
+		if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
+			u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
+			return
+		}
+		if r, ok := u.loading.Registry.Resolver(name); ok {
+			if use.Method == 1 {
+				u.lintMethod(use, closedObject(name))
+			}
+			if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
+				inner := use
+				inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
+				u.lintPath(inner, described.Schema(name), "vars."+name)
+			}
+			return
+		}
+		p := u.add(use.pos(), "no resolver gives the variable %q", name)
+		names := u.loading.Registry.VariableNames()
+		if near := value.Nearest(name, names); near != "" {
+			p.hint("did you mean %q?", near)
+		} else if len(names) > 0 {
+			p.hint("there are %s", strings.Join(names, ", "))
+		} else {
+			p.hint("resolvers come with plugins")
+		}
+	}
+}
+
+func (u *unit) lintSecret(use use) {
+	allowed := u.loading.Secrets
+	switch {
+	case len(use.Path) < 2:
+		u.add(use.pos(), "secrets needs the name of a secret").hint("write secrets.NAME")
+	case allowed != nil && !slices.Contains(allowed, use.Path[1]):
+		p := u.add(use.pos(), "the secret %q is not allowed", use.Path[1])
+		if near := value.Nearest(use.Path[1], allowed); near != "" {
+			p.hint("did you mean %q?", near)
+		} else {
+			p.hint("list it under secrets in the configuration")
+		}
+	}
+}
+
+// lintStepUses checks that steps use only what is upstream of them.
+func (u *unit) lintStepUses(uses []stepUse) {
+	pairs := make([][2]int, len(uses))
+	for i, use := range uses {
+		pairs[i] = [2]int{use.to.Index, use.from.Index}
+	}
+	var apart []stepUse
+	for i, is := range u.order.upstream(pairs) {
+		if is {
+			u.lintPresence(uses[i], uses[i].from)
+		} else {
+			apart = append(apart, uses[i])
+		}
+	}
+	turned := make([][2]int, len(apart))
+	for i, use := range apart {
+		turned[i] = [2]int{use.from.Index, use.to.Index}
+	}
+	for i, after := range u.order.upstream(turned) {
+		use := apart[i]
+		p := u.add(use.pos(), "the step %q is not upstream of %q: its output may not be there yet", use.to.ID, use.from.ID)
+		if after {
+			p.hint("%q comes after %q; it cannot be used before", use.to.ID, use.from.ID)
+		} else {
+			p.Hint = u.needsWith(use.from, use.to.ID)
+		}
+	}
+}
+
+// needsWith is the line that makes a step come after another one too.
+func (u *unit) needsWith(s *stepUnit, id string) string {
+	if len(s.Needs) > 8 {
+		return fmt.Sprintf("add %s to its needs", id)
+	}
+	var ids []string
+	for _, n := range s.Needs {
+		ids = append(ids, u.steps[n].ID)
+	}
+	return fmt.Sprintf("write needs: [%s]", strings.Join(append(ids, id), ", "))
+}
+
+// lintPresence warns of an output that is not there when its step was skipped.
+// from is nil for outputs, which see all steps.
+func (u *unit) lintPresence(use stepUse, from *stepUnit) {
+	to := use.to.Index
+	if use.asked || use.Guarded || u.order.rank[to] < 0 || !u.order.skippable[to] ||
+		from != nil && (u.order.rank[from.Index] < 0 || u.order.ran(to, from.Index)) {
+		return
+	}
+	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
+		hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
+}
+
+// finish makes what others ask of a flow that is good.
+func (u *unit) finish() {
+	u.flow.byID = u.byID
+	if u.flow.Outputs != nil {
+		u.flow.outputs = u.shape(u.flow.Outputs)
+	}
+}

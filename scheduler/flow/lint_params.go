@@ -1,0 +1,279 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// hole is a place in parameters that is only known when the flow runs.
+type hole struct {
+	pointer string
+	text    bool // whatever it is, it is a text
+}
+
+// sketch is the value of parameters with a text in each hole.
+func sketch(p *Param, at string, holes *[]hole) value.Value {
+	switch {
+	case p.Expr != nil || p.Text != nil:
+		*holes = append(*holes, hole{at, p.Text != nil})
+		return value.OfString("")
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			m.Set(member.Key, sketch(member.Param, at+"/"+value.Escape(member.Key), holes))
+		}
+		return value.OfMap(m)
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			items[i] = sketch(item, at+"/"+strconv.Itoa(i), holes)
+		}
+		return value.OfList(items...)
+	}
+	return p.Literal
+}
+
+// known is the parameters with null for what holds a template.
+func known(p *Param) value.Value {
+	switch {
+	case p.Expr != nil || p.Text != nil:
+		return value.Value{}
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			m.Set(member.Key, known(member.Param))
+		}
+		return value.OfMap(m)
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			items[i] = known(item)
+		}
+		return value.OfList(items...)
+	}
+	return p.Literal
+}
+
+// lintParams checks parameters against the schema of the call, as far as they are
+// known, and asks the call itself.
+func (u *unit) lintParams(s *stepUnit) {
+	with := s.With
+	if with == nil {
+		with = &Param{Pos: u.of(s.keys.Call.node), Literal: value.OfMap(nil)}
+	}
+	if with.Expr != nil {
+		return
+	}
+	var holes []hole
+	v := sketch(with, "", &holes)
+	problems := u.checkSketch(s.Def.Info.Params, v, holes)
+	if s.EnableFilling {
+		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
+	}
+	if s.Call == CallFlow {
+		problems = append(problems, u.lintSubFlow(s, v, holes)...)
+	}
+	if s.Def.Lint != nil && v.Kind() == value.Object {
+		problems = append(problems, u.askCall(s, with)...)
+	}
+	good := !slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning })
+	if good && len(holes) == 0 && !s.EnableFilling {
+		if err := construct(s.Def, v); err != nil {
+			u.refused(s, with, err)
+		}
+	}
+	for _, p := range problems {
+		u.reportParam(s, p)
+	}
+}
+
+// refused reports that the call cannot be made of its parameters.
+func (u *unit) refused(s *stepUnit, with *Param, err error) {
+	pos := with.Pos
+	err = Locate(err, s.With)
+	var at *LocatedError
+	if errors.As(err, &at) {
+		pos = at.Pos
+	}
+	u.add(pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
+}
+
+// askCall lets the call look at what is known of its parameters.
+func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
+		}
+	}()
+	problems = s.Def.Lint(known(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}})
+	if s.EnableFilling { // a name that is not there may be filled in
+		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+	}
+	return problems
+}
+
+// construct makes the call of parameters, to see whether it can be made.
+func construct(def calls.Definition, params value.Value) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = calls.Errorf(calls.Internal, "the call panicked: %v", r)
+		}
+	}()
+	_, err = def.New(params)
+	return err
+}
+
+// checkSketch checks a value with holes: what depends on a hole is not known.
+func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []schema.Problem {
+	if len(holes) > 0 {
+		s = u.loading.lenient(s)
+	}
+	problems := s.Check(v)
+	if len(holes) == 0 {
+		return problems
+	}
+	at, above := map[string]hole{}, map[string]bool{}
+	for _, h := range holes {
+		at[h.pointer] = h
+		for p := h.pointer; p != ""; {
+			p = p[:strings.LastIndexByte(p, '/')]
+			above[p] = true
+		}
+	}
+	return slices.DeleteFunc(problems, func(p schema.Problem) bool {
+		h, isHole := at[p.Pointer]
+		switch {
+		case isHole:
+			return p.Keyword != "additionalProperties" && (p.Keyword != "type" || !h.text)
+		case above[p.Pointer]:
+			return !slices.Contains([]string{"required", "additionalProperties", "type", "minItems", "maxItems", "minProperties", "maxProperties", "propertyNames"}, p.Keyword)
+		}
+		return false
+	})
+}
+
+// lenient is a schema without the parts that depend on other parts of the value,
+// which may be holes.
+func (ld *loading) lenient(s *schema.Schema) *schema.Schema {
+	if l, ok := ld.leniently[s]; ok {
+		return l
+	}
+	l := s
+	if doc := unconditional(s.Doc()); !value.Equal(doc, s.Doc()) {
+		var err error
+		if l, err = schema.Parse(doc); err != nil {
+			l, _ = schema.Parse(keySchema())
+		}
+	}
+	ld.leniently[s] = l
+	return l
+}
+
+// unconditional takes out of a schema what depends on other parts of the value.
+func unconditional(doc value.Value) value.Value {
+	switch doc.Kind() {
+	case value.List:
+		items := make([]value.Value, len(doc.List()))
+		for i, item := range doc.List() {
+			items[i] = unconditional(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(doc.Map().Len())
+		for keyword, v := range doc.Map().All() {
+			switch keyword {
+			case "if", "then", "else", "dependencies", "dependentSchemas", "dependentRequired":
+				continue
+			case "enum", "const", "default", "examples": // data
+			case "properties", "patternProperties", "definitions", "$defs": // their keys are names, be they then or else
+				v = eachUnconditional(v)
+			default:
+				v = unconditional(v)
+			}
+			m.Set(keyword, v)
+		}
+		return value.OfMap(m)
+	}
+	return doc
+}
+
+func eachUnconditional(schemas value.Value) value.Value {
+	m := value.NewMap(schemas.Map().Len())
+	for name, s := range schemas.Map().All() {
+		m.Set(name, unconditional(s))
+	}
+	return value.OfMap(m)
+}
+
+// reportParam puts a problem of a parameter where the parameter stands.
+func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
+	name := strings.TrimPrefix(p.Pointer, "/")
+	at := s.keys.Call.node
+	if s.with != nil {
+		at = s.keys.With.key
+		if p.Keyword != "required" || strings.Count(p.Pointer, "/") > 1 {
+			at = u.nodeAt(s.with, p.Pointer)
+		}
+		if p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword {
+			at = u.keyAt(s.with, p.Pointer)
+		}
+	}
+	switch p.Keyword {
+	case "required":
+		p.Message = fmt.Sprintf("%s needs the parameter %q", s.Call, name)
+		if outer, inner, nested := cutLast(name); nested {
+			p.Message = fmt.Sprintf("%s of %s needs %q", outer, s.Call, inner)
+		}
+		p.Hint = fmt.Sprintf("`scheduler calls %s` shows its parameters", s.Call)
+	case "additionalProperties":
+		p.Message = fmt.Sprintf("%s has no parameter %q", s.Call, name)
+		if outer, inner, nested := cutLast(name); nested {
+			p.Message = fmt.Sprintf("%s of %s has no %q", outer, s.Call, inner)
+		}
+	default:
+		if name != "" && p.File == "" {
+			p.Message = name + ": " + p.Message
+		}
+	}
+	pos := u.of(at)
+	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
+		pos = exact
+	}
+	if p.File != "" {
+		pos = Position{p.File, p.Line, p.Col}
+	}
+	found := u.add(pos, "%s", p.Message)
+	found.Hint, found.Warning = p.Hint, p.Warning
+}
+
+// cutLast cuts the last member off a pointer.
+func cutLast(pointer string) (outer, last string, nested bool) {
+	i := strings.LastIndexByte(pointer, '/')
+	if i < 0 {
+		return "", pointer, false
+	}
+	return pointer[:i], pointer[i+1:], true
+}
+
+// nodeAt is the node that a JSON pointer names, or the nearest one around it.
+func (u *unit) nodeAt(n *yaml.Node, pointer string) *yaml.Node {
+	node, _, _ := yaml.Walk(n, pointer)
+	return node
+}
+
+// keyAt is the key of the member that a JSON pointer names.
+func (u *unit) keyAt(n *yaml.Node, pointer string) *yaml.Node {
+	node, key, _ := yaml.Walk(n, pointer)
+	if key != nil {
+		return key
+	}
+	return node
+}

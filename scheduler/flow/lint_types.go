@@ -1,0 +1,260 @@
+package flow
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func says(doc value.Value, keywords ...string) bool {
+	return slices.ContainsFunc(keywords, func(k string) bool { _, ok := doc.Get(k); return ok })
+}
+
+// outputOf is the schema of what other steps see of a step: the call's output, or
+// that of the flow that it runs, with what for_each and on_error make of it.
+func (u *unit) outputOf(s *stepUnit) value.Value {
+	if !s.known || s.Def.Info.Output == nil {
+		return keySchema()
+	}
+	doc := s.Def.Info.Output.Doc()
+	if s.Sub != nil && s.Sub.Outputs != nil {
+		doc = s.Sub.outputs
+	}
+	if s.Continue {
+		doc = withError(doc)
+	}
+	if s.ForEach != nil {
+		doc = keySchema("type", "array", "items", doc)
+	}
+	return doc
+}
+
+// withError is an output schema with the error that a failed step leaves instead.
+func withError(doc value.Value) value.Value {
+	properties, ok := doc.Get("properties")
+	if !ok {
+		return doc
+	}
+	p := properties.Map().Clone()
+	p.Set("error", closedObject("kind", "message"))
+	m := doc.Map().Clone()
+	m.Set("properties", value.OfMap(p))
+	m.Delete("required")
+	return value.OfMap(m)
+}
+
+// closedObject is the schema of an object of texts.
+func closedObject(names ...string) value.Value {
+	properties := value.NewMap(len(names))
+	for _, name := range names {
+		properties.Set(name, keySchema("type", "string"))
+	}
+	return keySchema("type", "object", "properties", properties, "additionalProperties", false)
+}
+
+// shape is the schema of what a param will give, as far as it is known.
+func (u *unit) shape(p *Param) value.Value {
+	switch {
+	case p.Expr != nil:
+		return u.shapeOf(p)
+	case p.Text != nil:
+		return keySchema("type", "string")
+	case p.Map != nil:
+		properties := value.NewMap(len(p.Map))
+		for _, m := range p.Map {
+			properties.Set(m.Key, u.shape(m.Param))
+		}
+		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
+	case p.List != nil:
+		return keySchema("type", "array")
+	case p.Literal.Kind() == value.Object:
+		properties := value.NewMap(p.Literal.Map().Len())
+		for k, v := range p.Literal.Map().All() {
+			properties.Set(k, u.shape(&Param{Literal: v}))
+		}
+		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
+	}
+	return keySchema("type", p.Literal.Kind().String())
+}
+
+// lintTypes compares what expressions will give with what the parameters want,
+// where both are known.
+func (u *unit) lintTypes(s *stepUnit) {
+	if !s.known || s.With == nil {
+		return
+	}
+	params := s.Def.Info.Params.Doc()
+	if s.Call == CallFlow && s.Sub != nil {
+		properties, _ := params.Get("properties")
+		params = with(params, "properties", with(properties, "inputs", s.Sub.Inputs.Doc()))
+	}
+	u.lintType(s.With, params, "with")
+}
+
+func (u *unit) lintType(p *Param, want value.Value, name string) {
+	switch {
+	case p.Expr != nil:
+		shape := u.shapeOf(p)
+		have, wants := typesOf(shape), typesOf(want)
+		if len(have) == 0 || len(wants) == 0 || slices.ContainsFunc(have, func(t string) bool { return slices.Contains(wants, t) }) {
+			return
+		}
+		u.add(p.Pos, "%s: want %s, but %s is %s", name, strings.Join(wants, " or "), p.source, article(have[0]))
+	case p.Map != nil:
+		for _, m := range p.Map {
+			u.lintType(m.Param, lookUpPath(want, []string{m.Key}).schema, m.Key)
+		}
+	case p.List != nil:
+		for _, item := range p.List {
+			u.lintType(item, lookUpPath(want, []string{"0"}).schema, name)
+		}
+	}
+}
+
+// typesOf are the JSON types that a schema allows, nil where it does not say. An
+// integer and another number are told apart only when there is a value.
+func typesOf(schema value.Value) []string {
+	if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if") {
+		return nil
+	}
+	typed, _ := schema.Get("type")
+	var types []string
+	for _, t := range append(slices.Clone(typed.List()), typed) {
+		if name, ok := t.Str(); ok {
+			types = append(types, strings.Replace(name, "integer", "number", 1))
+		}
+	}
+	return types
+}
+
+// Shapes of the names that are the same in every flow.
+var (
+	runShape    = closedObject("id", "flow", "started_at")
+	errorShape  = closedObject("kind", "message", "hint", "step", "position")
+	recordShape = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
+		"id", keySchema("type", "string"), "name", keySchema("type", "string"), "description", keySchema("type", "string"),
+		"input", keySchema(), "output", keySchema()))
+)
+
+func article(kind string) string {
+	return map[string]string{
+		"array": "a list", "object": "an object", "string": "a text", "number": "a number", "integer": "a number",
+		"boolean": "true or false", "null": "null",
+	}[kind]
+}
+
+// lintList checks that what for_each names is a list, as far as that is known.
+func (u *unit) lintList(s *stepUnit) {
+	if s.ForEach == nil || s.ForEach.Expr == nil {
+		return
+	}
+	kind, _ := u.shapeOf(s.ForEach).Get("type")
+	if name, known := kind.Str(); known && name != "array" {
+		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, article(name))
+	}
+}
+
+// shapeOf is the schema of the step's output, or of the input, that a param is, if
+// it is nothing else.
+func (u *unit) shapeOf(p *Param) value.Value {
+	if p == nil || p.Expr == nil {
+		return keySchema()
+	}
+	path, ok := p.Expr.Path()
+	if !ok || len(path) == 0 {
+		return keySchema()
+	}
+	doc := keySchema()
+	if i, isStep := u.byID[path[0]]; isStep {
+		doc = u.steps[i].Output
+	} else if path[0] == "inputs" {
+		doc = u.flow.Inputs.Doc()
+	}
+	if found := lookUpPath(doc, path[1:]); found.unknown < 0 && !strings.Contains(found.schema.JSON(), `"$ref"`) {
+		return found.schema
+	}
+	return keySchema()
+}
+
+// lookup is what a path leads to in a schema.
+type lookup struct {
+	// unknown is the index of the part that cannot be there, -1 for none.
+	unknown int
+	// kind is the type of what has no such part; names are the parts that it has.
+	kind  string
+	names []string
+	// schema is what the whole path leads to; {} where nothing is known.
+	schema value.Value
+}
+
+// What expressions may ask of values beside their members.
+var (
+	objectMethods = []string{"items", "keys", "values", "get"}
+	textMethods   = []string{
+		"upper", "lower", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines", "replace", "startswith",
+		"endswith", "title", "capitalize", "join", "find", "rfind", "index", "count", "format", "isdigit", "isalpha",
+		"isspace", "isupper", "islower", "swapcase", "zfill", "center", "ljust", "rjust", "partition", "rpartition",
+		"removeprefix", "removesuffix", "isalnum", "isnumeric", "isdecimal", "encode", "casefold",
+	}
+	listMethods = []string{"index", "count", "copy"}
+)
+
+// lookUpPath follows member names and list indexes through a schema. Where the
+// schema is open, a union or a reference, nothing more can be said.
+func lookUpPath(schema value.Value, path []string) lookup {
+	open := lookup{unknown: -1, schema: keySchema()}
+	for i, part := range path {
+		if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
+			return open
+		}
+		typed, _ := schema.Get("type")
+		kind, _ := typed.Str()
+		var methods []string
+		switch kind {
+		case "object":
+			properties, _ := schema.Get("properties")
+			if next, ok := properties.Get(part); ok {
+				schema = next
+				continue
+			}
+			rest, has := schema.Get("additionalProperties")
+			allowed, isBool := rest.Bool()
+			switch {
+			case slices.Contains(objectMethods, part):
+				return open
+			case has && isBool && !allowed:
+				return lookup{unknown: i, kind: kind, names: append([]string{}, slices.Sorted(maps.Keys(maps.Collect(properties.Map().All())))...)}
+			case !has || isBool:
+				return open
+			}
+			schema = rest
+			continue
+		case "array":
+			if _, err := strconv.Atoi(part); err == nil {
+				items, ok := schema.Get("items")
+				if !ok || items.Kind() != value.Object {
+					return open
+				}
+				schema = items
+				continue
+			}
+			methods = listMethods
+		case "string":
+			if _, err := strconv.Atoi(part); err == nil {
+				continue
+			}
+			methods = textMethods
+		case "number", "integer", "boolean", "null":
+		default:
+			return open
+		}
+		if slices.Contains(methods, part) {
+			return open
+		}
+		return lookup{unknown: i, kind: kind}
+	}
+	return lookup{unknown: -1, schema: schema}
+}

@@ -1,0 +1,137 @@
+package flow
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// parse gives the root node, nil where the text is no YAML.
+func (u *unit) parse() *yaml.Node {
+	if len(u.text) > yaml.MaxBytes {
+		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")
+		return nil
+	}
+	if i := invalidUTF8(u.text); i >= 0 {
+		u.add(u.position(i), "the text is not UTF-8 here").hint("save the file as UTF-8")
+		return nil
+	}
+	root, err := yaml.Parse(u.text)
+	var fault *yaml.Error
+	switch {
+	case errors.As(err, &fault):
+		u.notYAML(fault)
+		return nil
+	case err != nil:
+		u.add(u.position(0), "%v", err)
+		return nil
+	case root == nil:
+		u.add(u.position(0), "the file is empty").hint("a flow has steps: [{id: ..., call: ...}]")
+		return nil
+	}
+	return root
+}
+
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// notYAML reports a syntax error where it most likely comes from: the library
+// tells only a line, often that of the map around it, and cannot know that a
+// template was meant.
+func (u *unit) notYAML(fault *yaml.Error) {
+	if at := u.bareTemplate(fault.Line - 1); at >= 0 {
+		text := clipText(string(u.text[at : at+restOfLine(u.text[at:])]))
+		u.add(u.position(at), "a template must be quoted: YAML takes { for the start of a map").
+			hint(`quote the whole value: "%s"`, strings.ReplaceAll(text, `"`, `'`))
+		return
+	}
+	for line := max(1, fault.Line-1); line <= min(fault.Line+1, len(u.yamlLines)); line++ {
+		start := u.offset(line, 1)
+		blank := len(u.text[start:]) - len(bytes.TrimLeft(u.text[start:], " \t"))
+		if i := bytes.IndexByte(u.text[start:start+blank], '\t'); i >= 0 {
+			u.add(u.position(start+i), "a tab in the indentation").hint("YAML is indented with spaces")
+			return
+		}
+	}
+	if at, end := u.bareFlowValue(fault.Line - 1); strings.Contains(fault.Msg, "',' or '") && at >= 0 {
+		text := string(u.text[at:end])
+		u.add(u.position(at), "inside { } and [ ] a value with ? or : must be quoted").
+			hint(`write "%s"`, strings.ReplaceAll(clipText(text), `"`, `'`))
+		return
+	}
+	at := u.offset(fault.Line, max(fault.Col, 1))
+	if fault.Col == 0 {
+		at += leadingSpaces(u.text[at:])
+	}
+	p := u.add(u.position(at), "%s", fault.Msg)
+	if strings.Contains(fault.Msg, "second YAML document") {
+		p.hint("take the --- out, or make it a file of its own")
+	}
+}
+
+var (
+	bareValue  = regexp.MustCompile(`^\s*(?:- +)*(?:[\w-]+:\s+|- +)(\{[{%])`)
+	blockValue = regexp.MustCompile(`[:-]\s+(?:!\S+\s+)?[|>][-+0-9]*\s*(?:#.*)?$`)
+)
+
+// flowValue is a value of a map in braces, without quotes, that the YAML library
+// ends too early: at a question mark before the end, or at a second colon.
+var flowValue = regexp.MustCompile(`[{,]\s*[\w-]+:\s+([^\s"'{}\[\],&*!|>#][^"'{}\[\],]*?(?:\?|: [^"'{}\[\],]*))\s*[,}]`)
+
+// bareFlowValue finds the first such value from a line on, as the bytes [start,
+// end); -1 for none.
+func (u *unit) bareFlowValue(from int) (start, end int) {
+	for _, at := range u.yamlLines[min(max(from, 0), len(u.yamlLines)):] {
+		line := u.text[at : at+restOfLine(u.text[at:])]
+		if m := flowValue.FindSubmatchIndex(line); m != nil {
+			return at + m[2], at + m[3]
+		}
+	}
+	return -1, -1
+}
+
+// bareTemplate finds the first value from a line on that begins with {{ or {% and
+// is not quoted, outside of block scalars; -1 for none.
+func (u *unit) bareTemplate(from int) int {
+	block := -1 // the indentation of the key whose block scalar this is
+	for i, start := range u.yamlLines {
+		line := u.text[start : start+restOfLine(u.text[start:])]
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if block >= 0 && leadingSpaces(line) > block {
+			continue
+		}
+		block = -1
+		if blockValue.Match(line) {
+			block = leadingSpaces(line)
+		}
+		if m := bareValue.FindSubmatchIndex(line); m != nil && i+1 >= from {
+			return start + m[2]
+		}
+	}
+	return -1
+}
+
+func clipText(s string) string {
+	s = strings.TrimSpace(s)
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problems are what is wrong in a flow and its sub-flows: those of a file in the
+// order of the file, those of a sub-flow after the flow's. As an error it is one
+// line per problem.
+type Problems []Problem
+
+// Error is all of them, a line each.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i := range p {
+		lines[i] = p[i].String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// HasErrors says whether one is more than a warning.
+func (p Problems) HasErrors() bool {
+	for i := range p {
+		if !p[i].Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// Errors are those that are no warnings.
+func (p Problems) Errors() Problems { return p.filter(false) }
+
+// Warnings are those that do not keep a flow from running.
+func (p Problems) Warnings() Problems { return p.filter(true) }
+
+// Err is the errors as an error, nil where there are none.
+func (p Problems) Err() error {
+	if errs := p.Errors(); len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+func (p Problems) filter(warning bool) (some Problems) {
+	for i := range p {
+		if p[i].Warning == warning {
+			some = append(some, p[i])
+		}
+	}
+	return some
+}
+
+// report collects the problems of one file.
+type report struct{ problems Problems }
+
+// add reports an error; the pointer, good until the next add, is there to give it
+// a hint.
+func (r *report) add(pos Position, format string, args ...any) *Problem {
+	r.problems = append(r.problems, Problem{Pos: pos, Message: fmt.Sprintf(format, args...)})
+	return &r.problems[len(r.problems)-1]
+}
+
+// warn reports a warning.
+func (r *report) warn(pos Position, format string, args ...any) *Problem {
+	p := r.add(pos, format, args...)
+	p.Warning = true
+	return p
+}
+
+// hint says what to do about a problem.
+func (p *Problem) hint(format string, args ...any) {
+	p.Hint = fmt.Sprintf(format, args...)
+}

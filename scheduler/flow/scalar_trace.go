@@ -1,0 +1,226 @@
+package flow
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// scalarTrace reads a scalar again, along its known text. The YAML library has
+// checked the scalar, so what it says is only looked for, not verified: where
+// source and text differ the trace gives up.
+type scalarTrace struct {
+	src  []byte
+	pos  int
+	want string // the decoded text
+	at   []int  // the source offset of each byte of want so far
+}
+
+func (s *scalarTrace) done() bool { return len(s.at) >= len(s.want) }
+
+func (s *scalarTrace) peek() byte {
+	if s.pos < len(s.src) {
+		return s.src[s.pos]
+	}
+	return 0
+}
+
+// put says that text comes next in the decoded text and stands at offset.
+func (s *scalarTrace) put(text string, offset int) bool {
+	if !strings.HasPrefix(s.want[len(s.at):], text) {
+		return false
+	}
+	for range len(text) {
+		s.at = append(s.at, offset)
+	}
+	return true
+}
+
+// char copies one character of the source.
+func (s *scalarTrace) char() bool {
+	_, size := utf8.DecodeRune(s.src[s.pos:])
+	ok := size > 0 && s.put(string(s.src[s.pos:s.pos+size]), s.pos)
+	s.pos += size
+	return ok
+}
+
+// newline reads a line break and gives what it means in a text.
+func (s *scalarTrace) newline() (text string, n int) {
+	n = lineBreak(s.src[s.pos:])
+	if n == 3 { // the Unicode separators stay what they are
+		return string(s.src[s.pos : s.pos+n]), n
+	}
+	return "\n", n
+}
+
+// flow reads a plain scalar (quote 0) or the inside of a quoted one.
+func (s *scalarTrace) flow(quote byte) bool {
+	for !s.done() {
+		c, ok := s.peek(), false
+		switch {
+		case s.pos >= len(s.src):
+			return false
+		case isBlank(c) || lineBreak(s.src[s.pos:]) > 0:
+			ok = s.white(false)
+		case c == '\\' && quote == '"':
+			ok = s.escape()
+		case c == '\'' && quote == '\'':
+			ok = s.put("'", s.pos)
+			s.pos += 2
+		default:
+			ok = s.char()
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// white reads blanks and line breaks between two characters of a flow scalar:
+// blanks on one line count, one line break is a space, more are one newline less.
+// After an escaped line break every further one counts.
+func (s *scalarTrace) white(escaped bool) bool {
+	type piece struct {
+		text   string
+		offset int
+	}
+	var blanks, breaks []piece
+	for s.pos < len(s.src) {
+		if text, n := s.newline(); n > 0 {
+			breaks = append(breaks, piece{text, s.pos})
+			s.pos += n
+			continue
+		}
+		if !isBlank(s.src[s.pos]) {
+			break
+		}
+		blanks = append(blanks, piece{string(s.src[s.pos]), s.pos})
+		s.pos++
+	}
+	pieces := blanks
+	switch {
+	case escaped:
+		pieces = breaks
+	case len(breaks) == 1 && breaks[0].text == "\n":
+		pieces = []piece{{" ", breaks[0].offset}}
+	case len(breaks) > 0 && breaks[0].text == "\n":
+		pieces = breaks[1:]
+	case len(breaks) > 0:
+		pieces = breaks
+	}
+	for _, p := range pieces {
+		if !s.put(p.text, p.offset) {
+			return s.done()
+		}
+	}
+	return true
+}
+
+// escape reads an escape sequence of a double-quoted scalar.
+func (s *scalarTrace) escape() bool {
+	start := s.pos
+	s.pos++
+	if n := lineBreak(s.src[s.pos:]); n > 0 {
+		s.pos += n
+		return s.white(true)
+	}
+	size := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s.peek()]
+	s.pos += 1 + size
+	// One escape is one character of the text, whatever it is.
+	_, n := utf8.DecodeRuneInString(s.want[len(s.at):])
+	return s.put(s.want[len(s.at):len(s.at)+n], start)
+}
+
+// block reads a literal or folded block scalar.
+func (s *scalarTrace) block(folded bool) bool {
+	s.pos += restOfLine(s.src[s.pos:]) // the header
+	_, n := s.newline()
+	s.pos += n
+	indent := s.blockIndent()
+	wasBlank, first := false, true // the line before began with a blank
+	for !s.done() {
+		var breaks []int // the starts of line breaks since the last content
+		if !first {
+			breaks = append(breaks, s.pos)
+			if _, n := s.newline(); n == 0 {
+				return false
+			}
+			s.pos += lineBreak(s.src[s.pos:])
+		}
+		for { // empty lines, indented at most as the text is
+			i := s.pos
+			for i < len(s.src) && i-s.pos < indent && s.src[i] == ' ' {
+				i++
+			}
+			n := lineBreak(s.src[min(i, len(s.src)):])
+			if n == 0 {
+				s.pos = i
+				break
+			}
+			breaks = append(breaks, i)
+			s.pos = i + n
+		}
+		if !s.join(breaks, folded && !first && !wasBlank && !isBlank(s.peek())) {
+			return s.done()
+		}
+		wasBlank, first = isBlank(s.peek()), false
+		for end := s.pos + restOfLine(s.src[s.pos:]); s.pos < end && !s.done(); {
+			if !s.char() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// join puts the line breaks between two lines of a block scalar; a fold makes one
+// of them a space, and swallows the first of more.
+func (s *scalarTrace) join(breaks []int, fold bool) bool {
+	for i, offset := range breaks {
+		text := "\n"
+		if lineBreak(s.src[offset:]) == 3 {
+			text = string(s.src[offset : offset+3])
+		}
+		if fold && i == 0 && text == "\n" && !s.endsHere(len(breaks)) {
+			if len(breaks) > 1 {
+				continue
+			}
+			text = " "
+		}
+		if !s.put(text, offset) {
+			return false
+		}
+	}
+	return true
+}
+
+// endsHere says whether nothing but the n line breaks at hand is left of the
+// text: the last ones are never folded.
+func (s *scalarTrace) endsHere(n int) bool {
+	rest := s.want[len(s.at):]
+	return utf8.RuneCountInString(rest) <= n && strings.Trim(rest, "\n\u2028\u2029") == ""
+}
+
+// blockIndent finds how deep the text of a block scalar is indented: what the
+// first line of the text that is not empty has in the file more than in the text.
+// A text of nothing but line breaks is taken to be indented as deep as it goes.
+func (s *scalarTrace) blockIndent() int {
+	empty := 0
+	text := []byte(s.want)
+	for n := lineBreak(text); n > 0; n = lineBreak(text) {
+		text = text[n:]
+		empty++
+	}
+	if len(text) == 0 {
+		return len(s.src)
+	}
+	line := s.src[s.pos:]
+	for range empty {
+		line = line[restOfLine(line):]
+		line = line[lineBreak(line):]
+	}
+	return max(leadingSpaces(line)-leadingSpaces(text), 0)
+}
+
+func leadingSpaces(s []byte) int { return len(s) - len(bytes.TrimLeft(s, " ")) }

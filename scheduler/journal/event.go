@@ -1,0 +1,111 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// EventType says what happened: flow.X or step.X, as scripts read it.
+type EventType string
+
+// The types of events. Those of a step carry its id.
+const (
+	FlowStarted   EventType = "flow.started"
+	FlowResumed   EventType = "flow.resumed"
+	StepReady     EventType = "step.ready"
+	StepStarted   EventType = "step.started"
+	StepInput     EventType = "step.input"
+	StepDelta     EventType = "step.delta"
+	StepRetrying  EventType = "step.retrying"
+	StepWaiting   EventType = "step.waiting"
+	StepAnswered  EventType = "step.answered"
+	StepSkipped   EventType = "step.skipped"
+	StepFailed    EventType = "step.failed"
+	StepFinished  EventType = "step.finished"
+	FlowWaiting   EventType = "flow.waiting"
+	FlowFailed    EventType = "flow.failed"
+	FlowCancelled EventType = "flow.cancelled"
+	FlowFinished  EventType = "flow.finished"
+)
+
+// Event is one thing that happened in a run. The command line prints events, the
+// journal stores them, a server streams them: one type for all.
+type Event struct {
+	// Seq counts from 1 without gaps.
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Run  string    `json:"run"`
+	Type EventType `json:"type"`
+	// Step is the step's id; steps of a sub-flow are outer/inner.
+	Step string `json:"step,omitempty"`
+	// Index is the item's index in a for_each step.
+	Index *int `json:"index,omitempty"`
+	// Data may be shared with other events: it is only to be read.
+	Data *Data `json:"data,omitempty"`
+}
+
+// Data is what an event says beyond its type. Which fields are set depends on the
+// type.
+type Data struct {
+	// Flow and Inputs: flow.started.
+	Flow   string       `json:"flow,omitempty"`
+	Inputs *value.Value `json:"inputs,omitempty"`
+	// Call: step.started.
+	Call string `json:"call,omitempty"`
+	// ToUser: step.started of a step whose text is for the user.
+	ToUser bool `json:"to_user,omitempty"`
+	// Params and Input: step.input, the rendered parameters and the call's input.
+	Params *value.Value `json:"params,omitempty"`
+	Input  *value.Value `json:"input,omitempty"`
+	// Text: step.delta, the next piece of what the step says; with step.started and
+	// step.retrying it begins anew. flow.failed, the reply that on_error of the flow
+	// made.
+	Text string `json:"text,omitempty"`
+	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
+	// from 1. What the attempt streamed is void.
+	Attempt int   `json:"attempt,omitempty"`
+	DelayMS int64 `json:"delay_ms,omitempty"`
+	// Reason: step.skipped, and warnings.
+	Reason string `json:"reason,omitempty"`
+	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step
+	// that goes on after its error.
+	Error *ErrorInfo `json:"error,omitempty"`
+	// Output: step.finished; Outputs: flow.finished. Usage and DurationMS: the end
+	// of a step or of the flow, however it ended; Usage of a step only where it
+	// asked a model, be it before it came to wait. DurationMS is that of the last
+	// process that was at it, by the stopwatch.
+	Output     *value.Value `json:"output,omitempty"`
+	Outputs    *value.Value `json:"outputs,omitempty"`
+	Usage      *llm.Usage   `json:"usage,omitempty"`
+	DurationMS *float64     `json:"duration_ms,omitempty"`
+	// Prompts: the end of a step, or of what it runs inside itself: what models were
+	// asked beyond what the input says.
+	Prompts []Prompt `json:"prompts,omitempty"`
+	// RemainingSchema: step.waiting; its properties are JSON pointers of what is
+	// missing. Output is there too: what the call slot has found so far.
+	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
+	// Waiting: flow.waiting, all that wait.
+	Waiting []WaitingFor `json:"waiting,omitempty"`
+	// Masked are the JSON pointers of what secrets were taken out of, which a resumed
+	// run does not have: in the output of step.finished and step.waiting, in the
+	// parameters of step.input (or the list of for_each), in the inputs of
+	// flow.started, in the answers of step.answered.
+	Masked []string `json:"masked,omitempty"`
+	// Answers: step.answered, an object from the pointers of the remaining schema
+	// to what the user gave there.
+	Answers *value.Value `json:"answers,omitempty"`
+}
+
+// ErrorInfo is an error as events carry it.
+type ErrorInfo struct {
+	Kind    calls.Kind `json:"kind"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+	// Position is file:line:col of what failed in the flow; "" where unknown.
+	Position string `json:"position,omitempty"`
+	// Step is the step that failed, in flow.failed.
+	Step string `json:"step,omitempty"`
+}

@@ -1,0 +1,217 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Journal is the append-only record of runs: what a run needs to go on after its
+// process ended, and what people look up later. scheduler/journal has one in a
+// SQLite file and one in memory. All methods are safe for concurrent use; several
+// processes may share a file.
+type Journal interface {
+	RunRecorder
+	RunReader
+	RunKeeper
+	// Close gives up what is still held, after what was accepted is committed.
+	Close() error
+}
+
+// RunRecorder lets a process run a flow durably.
+type RunRecorder interface {
+	// Begin records a new run and holds it. An id that exists is an error of kind
+	// Invalid.
+	Begin(ctx context.Context, run *RunHeader) (RunLog, error)
+	// Reopen holds a run that exists, to go on with it; a request to cancel it is
+	// forgotten. The error is a *[HeldError] while another holds it, one of kind
+	// NotFound for an unknown id.
+	Reopen(ctx context.Context, id string) (RunLog, error)
+}
+
+// RunLog is a run that is held: nobody else can write to it. Holding is a lease
+// that the journal renews by itself; it ends with Close, or a few seconds after
+// the process died.
+//
+// Once a write has failed, the log refuses every further one with the same error;
+// reopen the run to go on.
+type RunLog interface {
+	// Append adds events to the run, in order. They are durable when it returns; in
+	// mode [Async] it does not wait for that, and an error shows at a later call. Their
+	// Seq must go on where the last ended, and Run be the id of this run; all of a batch
+	// is stored, or nothing. Once begun it is not given up when ctx ends.
+	Append(ctx context.Context, events ...*Event) error
+	// Revise replaces the text of the flow.
+	Revise(ctx context.Context, text FlowText) error
+	// Header is what the run began with, Info how it stood when it was opened.
+	Header(ctx context.Context) (*RunHeader, error)
+	Info() RunInfo
+	// Events is [RunReader] Events with the bytes of images in place: what a run
+	// needs to go on.
+	Events(ctx context.Context, from int64) iter.Seq2[*Event, error]
+	// Watch gives a context that ends with parent, when somebody wants the run
+	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
+	// *[HeldError]). Call stop when it is not needed any more.
+	Watch(parent context.Context) (ctx context.Context, stop context.CancelFunc)
+	// Close commits what was added and lets go of the run. It may be called
+	// twice.
+	Close() error
+}
+
+// RunReader looks at runs, held or not. Images are not shown: where their bytes
+// stood in a text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the
+// decoded bytes.
+type RunReader interface {
+	// Run is how a run stands. The error is of kind NotFound for an unknown id.
+	Run(ctx context.Context, id string) (*RunInfo, error)
+	// Header is what it began with.
+	Header(ctx context.Context, id string) (*RunHeader, error)
+	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
+	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
+	// Events are those of a run with a Seq of at least from, in order.
+	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
+}
+
+// RunKeeper is what users do to runs from outside.
+type RunKeeper interface {
+	// Cancel asks the process that holds the run to stop it, which takes up to a
+	// second or two. A run that nobody holds is cancelled at once, with a
+	// flow.cancelled event. A run that is over is an error of kind Invalid.
+	Cancel(ctx context.Context, id string) error
+	// Prune deletes runs for good and gives the disk its space back.
+	Prune(ctx context.Context, prune Prune) (*Pruned, error)
+}
+
+// Durability says when an event is safe from a crash.
+type Durability string
+
+// The modes of durability.
+const (
+	// Sync events are on the disk when Append returns.
+	Sync Durability = "sync"
+	// Async events are on the disk at most 50 ms later.
+	Async Durability = "async"
+)
+
+// FlowText is a flow as it is written: all that a later process needs to load it,
+// whatever has become of its files.
+type FlowText struct {
+	Source []byte
+	// Files are [Flow] Files.
+	Files map[string][]byte
+}
+
+// Hash is the SHA-256 of the source, in hex.
+func (t FlowText) Hash() string {
+	sum := sha256.Sum256(t.Source)
+	return hex.EncodeToString(sum[:])
+}
+
+// RunHeader is what a run begins with.
+type RunHeader struct {
+	ID   string
+	Flow string
+	// File is the absolute path of the flow file.
+	File   string
+	Text   FlowText
+	Inputs value.Value
+	// Options are what else the program needs to go on as it began: the name of the
+	// provider, the seed. An object, or null.
+	Options   value.Value
+	StartedAt time.Time
+	// Mode is Sync where it is empty.
+	Mode Durability
+}
+
+// RunInfo is how a run stands. Its JSON is a line of `runs list`.
+type RunInfo struct {
+	ID        string    `json:"run"`
+	Flow      string    `json:"flow"`
+	State     RunStatus `json:"state"`
+	StartedAt time.Time `json:"started_at"`
+	// UpdatedAt is the time of the last event.
+	UpdatedAt time.Time `json:"updated_at"`
+	// TouchedAt is when a process last wrote to it, to some seconds: by the clock of the
+	// journal, where UpdatedAt goes by that of the run, which may be set to any time.
+	TouchedAt time.Time `json:"-"`
+	// LastSeq is the Seq of the last event; 0 before the first.
+	LastSeq int64 `json:"-"`
+	// Holder is who holds the run; nil: nobody.
+	Holder *Holder `json:"-"`
+	// CancelRequested says that the holder was asked to stop it.
+	CancelRequested bool `json:"-"`
+}
+
+// Interrupted says that the process of a running run has died.
+func (r *RunInfo) Interrupted() bool { return r.State == RunRunning && r.Holder == nil }
+
+// Holder is a process that holds a run.
+type Holder struct {
+	PID  int
+	Host string
+	// Until is when the lease ends unless it is renewed; zero where it does not end.
+	Until time.Time
+}
+
+// HeldError says that a run is held by somebody else.
+type HeldError struct {
+	Run string
+	// Holder is nil where the run was taken away and is free again, or deleted.
+	Holder *Holder
+}
+
+// Error names the process and the end of its lease.
+func (e *HeldError) Error() string {
+	if e.Holder == nil {
+		return fmt.Sprintf("the run %s does not belong to this process any more", e.Run)
+	}
+	text := fmt.Sprintf("the run %s is in the hands of another process: %d on %s", e.Run, e.Holder.PID, e.Holder.Host)
+	if e.Holder.Until.IsZero() {
+		return text
+	}
+	return text + " holds it until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
+}
+
+// ErrCancelRequested is why a run stops that somebody cancelled from outside.
+var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancelled from outside")
+
+// ErrSecretLost is why a step fails that would need what the journal does not keep:
+// to resume the run does not help.
+var ErrSecretLost = errors.New("a secret stood in what was known, and the journal does not keep secrets")
+
+// RunFilter picks runs of a journal; the zero value picks all.
+type RunFilter struct {
+	// States are those wanted; none means all.
+	States []RunStatus
+	// Limit is how many there may be; 0 is all.
+	Limit int
+}
+
+// Prune picks the runs to delete: those that fit every field which is set. Runs
+// that a process holds are never deleted.
+type Prune struct {
+	// Runs are ids; none means all runs.
+	Runs []string
+	// Before: nobody has written to the run since, see [RunInfo] TouchedAt.
+	Before time.Time
+	// States are finished, failed and cancelled where there are none.
+	States []RunStatus
+	// Keep is how many of the runs that fit stay, the newest ones.
+	Keep int
+	// Force deletes running and waiting runs too.
+	Force bool
+}
+
+// Pruned says what was deleted.
+type Pruned struct {
+	Runs []string
+	// Bytes is by how much the journal became smaller.
+	Bytes int64
+}

@@ -1,0 +1,48 @@
+package journal
+
+import (
+	"slices"
+	"strings"
+)
+
+// DeclaredStep is a step as the flow declares it.
+type DeclaredStep struct{ ID, Call string }
+
+// Complete adds the steps of the flow that nothing happened to yet, and puts all
+// in the order of the flow; what ran inside a step comes after it, in the order in
+// which it came up.
+func (s *RunState) Complete(steps []DeclaredStep) {
+	place := make(map[string]int, len(steps))
+	for i, step := range steps {
+		place[step.ID] = i
+		st := s.step(&Event{Step: step.ID})
+		if st.Call == "" {
+			st.Call = step.Call
+		}
+	}
+	inside := map[string][]*StepState{} // what there is to the step or item that it runs in
+	for _, st := range s.Steps {
+		outer := OuterPath(st.ID)
+		for outer != "" && s.byID[outer] == nil {
+			outer = OuterPath(outer)
+		}
+		inside[outer] = append(inside[outer], st)
+	}
+	inside[""] = slices.DeleteFunc(inside[""], func(st *StepState) bool { // an edited flow has lost it
+		_, ok := place[st.ID]
+		return !ok && !strings.ContainsAny(st.ID, "/[")
+	})
+	slices.SortStableFunc(inside[""], func(a, b *StepState) int { return place[a.ID] - place[b.ID] })
+	s.Steps = appendTree(s.Steps[:0], inside, "")
+}
+
+// appendTree adds what is inside a step or item, each with what is inside of it.
+func appendTree(all []*StepState, inside map[string][]*StepState, id string) []*StepState {
+	for _, st := range inside[id] {
+		all = appendTree(append(all, st), inside, st.ID)
+		for _, item := range st.Items {
+			all = appendTree(all, inside, item.ID)
+		}
+	}
+	return all
+}

@@ -1,0 +1,251 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// eventsOf reads events in a short form: TYPE STEP DATA, of which STEP may be -,
+// and STEP[3] is an item.
+func eventsOf(t *testing.T, text string) iter.Seq2[*journal.Event, error] {
+	t.Helper()
+	return func(yield func(*journal.Event, error) bool) {
+		seq := int64(0)
+		for line := range strings.Lines(text) {
+			fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+			if fields[0] == "" {
+				continue
+			}
+			seq++
+			ev := &journal.Event{Seq: seq, Time: time.Unix(seq, 0), Run: "r", Type: journal.EventType(fields[0])}
+			if len(fields) > 1 && fields[1] != "-" {
+				ev.Step = fields[1]
+				if name, item, ok := strings.Cut(fields[1], "["); ok && strings.HasSuffix(item, "]") {
+					index := int(item[0] - '0')
+					ev.Step, ev.Index = name, &index
+				}
+			}
+			if len(fields) > 2 {
+				if err := json.Unmarshal([]byte(fields[2]), &ev.Data); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+			}
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, test := range []struct{ name, events, want string }{
+		{"nothing", "", `{"state":"running","steps":[],"waiting":[],"usage":{"input_tokens":0,"output_tokens":0}}`},
+		{
+			"to the end", `
+			flow.started - {"flow":"f","inputs":{"a":1}}
+			step.ready one
+			step.started one {"call":"chat"}
+			step.retrying one {"attempt":1,"error":{"kind":"timeout","message":"slow"}}
+			step.input one {"input":{"x":1}}
+			step.finished one {"output":{"text":"hi"},"usage":{"input_tokens":3,"output_tokens":4},"duration_ms":5}
+			step.skipped two {"reason":"no"}
+			flow.finished - {"outputs":{"b":2},"usage":{"input_tokens":3,"output_tokens":4}}`,
+			`{"state":"finished","steps":[
+				{"id":"one","call":"chat","state":"finished","attempts":2,"duration_ms":5,"usage":{"input_tokens":3,"output_tokens":4}},
+				{"id":"two","call":"","state":"skipped","attempts":0,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0},"reason":"no"}
+			],"waiting":[],"outputs":{"b":2},"usage":{"input_tokens":3,"output_tokens":4}}`,
+		},
+		{
+			"a failure cancels", `
+			flow.started -
+			step.ready one
+			step.ready two
+			step.ready three
+			step.started one {"call":"a"}
+			step.started two {"call":"b"}
+			step.started three {"call":"c"}
+			step.failed one {"error":{"kind":"provider","message":"no"},"duration_ms":1}
+			step.failed two {"error":{"kind":"canceled","message":"stopped"},"duration_ms":2}
+			flow.failed - {"error":{"kind":"provider","message":"no","step":"one"},"text":"sorry"}`,
+			`{"state":"failed","steps":[
+				{"id":"one","call":"a","state":"failed","attempts":1,"duration_ms":1,"usage":{"input_tokens":0,"output_tokens":0},"error":{"kind":"provider","message":"no"}},
+				{"id":"two","call":"b","state":"cancelled","attempts":1,"duration_ms":2,"usage":{"input_tokens":0,"output_tokens":0},"error":{"kind":"canceled","message":"stopped"}},
+				{"id":"three","call":"c","state":"cancelled","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}
+			],"waiting":[],"error":{"kind":"provider","message":"no","step":"one"},"reply":"sorry","usage":{"input_tokens":0,"output_tokens":0}}`,
+		},
+		{
+			"waiting", `
+			flow.started -
+			step.started one {"call":"slot"}
+			step.waiting one {"remaining_schema":{"required":["/city"]}}
+			step.started outer {"call":"flow"}
+			step.started outer/two
+			step.waiting outer/two[3] {"remaining_schema":{"required":["/day"]}}
+			flow.waiting -
+			step.answered one {"answers":{"/city":"x","/days":1}}
+			step.answered one {"answers":{"/city":"y"}}`,
+			`{"state":"waiting","steps":[
+				{"id":"one","call":"slot","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
+				{"id":"outer","call":"flow","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
+				{"id":"outer/two","call":"","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0},"items":[
+					{"id":"outer/two[3]","call":"","state":"param","attempts":0,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}]}
+			],"waiting":[{"step":"one","remaining_schema":{"required":["/city"]}},{"step":"outer/two[3]","remaining_schema":{"required":["/day"]}}],
+			"usage":{"input_tokens":0,"output_tokens":0}}`,
+		},
+		{
+			"going on", `
+			flow.started -
+			step.started one {"call":"slot"}
+			step.waiting one {"remaining_schema":{}}
+			flow.waiting -
+			step.answered one {"answers":{"/city":"x"}}
+			flow.resumed -
+			step.started one {"call":"slot"}
+			step.finished one {"output":{},"usage":{"input_tokens":1,"output_tokens":1}}
+			step.started two {"call":"chat"}
+			flow.resumed -`,
+			`{"state":"running","steps":[
+				{"id":"one","call":"slot","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":1,"output_tokens":1}},
+				{"id":"two","call":"chat","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}
+			],"waiting":[],"usage":{"input_tokens":1,"output_tokens":1}}`,
+		},
+		{
+			"again after a failure", `
+			step.started one {"call":"a"}
+			step.failed one {"error":{"kind":"provider","message":"no"},"usage":{"input_tokens":5,"output_tokens":0}}
+			flow.failed - {"error":{"kind":"provider","message":"no"},"text":"sorry"}
+			flow.resumed -
+			step.ready one
+			step.started one {"call":"a"}
+			step.finished one {"output":{},"usage":{"input_tokens":6,"output_tokens":1}}
+			flow.cancelled -`,
+			`{"state":"cancelled","steps":[
+				{"id":"one","call":"a","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":11,"output_tokens":1}}
+			],"waiting":[],"usage":{"input_tokens":11,"output_tokens":1}}`,
+		},
+		{
+			"killed inside a step", `
+			flow.started -
+			step.started a {"call":"agent"}
+			step.started a/round-1 {"call":"round"}
+			step.finished a/round-1 {"output":{},"usage":{"input_tokens":5,"output_tokens":1}}
+			step.started b {"call":"flow"}
+			step.started b/c
+			step.started b/c[0] {"call":"ask"}
+			step.finished b/c[0] {"output":{},"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}}
+			flow.resumed -
+			step.started a {"call":"agent"}
+			step.started a/round-2 {"call":"round"}
+			step.failed a/round-2 {"error":{"kind":"provider","message":"no"},"usage":{"input_tokens":7,"output_tokens":0}}
+			step.retrying a {"attempt":1,"error":{"kind":"provider","message":"no"}}
+			step.started a/round-2 {"call":"round"}
+			step.finished a/round-2 {"output":{},"usage":{"input_tokens":7,"output_tokens":1}}
+			step.finished a {"output":{},"usage":{"input_tokens":20,"output_tokens":1}}`,
+			`{"state":"running","steps":[
+				{"id":"a","call":"agent","state":"finished","attempts":3,"duration_ms":0,"usage":{"input_tokens":25,"output_tokens":2}},
+				{"id":"a/round-1","call":"round","state":"finished","attempts":1,"duration_ms":0,"usage":{"input_tokens":5,"output_tokens":1}},
+				{"id":"b","call":"flow","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}},
+				{"id":"b/c","call":"","state":"pending","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1},"items":[
+					{"id":"b/c[0]","call":"ask","state":"finished","attempts":1,"duration_ms":0,"usage":{"input_tokens":2,"output_tokens":2,"cached_tokens":1}}]},
+				{"id":"a/round-2","call":"round","state":"finished","attempts":2,"duration_ms":0,"usage":{"input_tokens":14,"output_tokens":1}}
+			],"waiting":[],"usage":{"input_tokens":27,"output_tokens":4,"cached_tokens":1}}`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state, err := journal.Fold(eventsOf(t, test.events))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(plain(t, []byte(test.want)), plain(t, got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func plain(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+func TestFoldKeepsWhatResumeNeeds(t *testing.T) {
+	state, err := journal.Fold(eventsOf(t, `
+		flow.started - {"inputs":{"a":1}}
+		step.input one {"input":{"x":1}}
+		step.finished one {"output":{"text":"hi"}}
+		step.waiting two[1] {"remaining_schema":{"required":["/city"]}}
+		step.answered two[1] {"answers":{"/city":"x","/days":1}}
+		step.answered two[1] {"answers":{"/city":"y"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := state.Step("one"), state.Step("two[1]")
+	for _, got := range []struct{ got, want string }{
+		{state.Inputs.JSON(), `{"a":1}`},
+		{one.Input.JSON(), `{"x":1}`},
+		{one.Output.JSON(), `{"text":"hi"}`},
+		{two.Remaining.JSON(), `{"required":["/city"]}`},
+		{two.Answers.JSON(), `{"/city":"y","/days":1}`},
+	} {
+		if got.got != got.want {
+			t.Errorf("got %s, want %s", got.got, got.want)
+		}
+	}
+	if state.LastSeq != 6 || state.Step("three") != nil || len(state.Step("two").Items) != 1 {
+		t.Errorf("the run is %+v", state)
+	}
+	broken := errors.New("the disk is gone")
+	if _, err := journal.Fold(func(yield func(*journal.Event, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestCompleteRunState(t *testing.T) {
+	state, err := journal.Fold(eventsOf(t, `
+		step.started c {"call":"flow"}
+		step.started c/x/y {"call":"chat"}
+		step.started c/x {"call":"flow"}
+		step.started b {"call":"agent"}
+		step.started b[1] {"call":"agent"}
+		step.started b[1]/round-1 {"call":"round"}
+		step.started b[0] {"call":"agent"}
+		step.started b[0]/round-1 {"call":"round"}
+		step.started b[1]/tool-1 {"call":"tool"}
+		step.started b[1]/tool-1/chat-1 {"call":"chat"}
+		step.started b[1]/round-2 {"call":"round"}
+		step.skipped a`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow := &flow.Flow{Steps: []*flow.Step{{ID: "a", Call: "input"}, {ID: "b", Call: "chat"}, {ID: "c", Call: "flow"}, {ID: "d", Call: "template"}}}
+	state.Complete(scheduler.DeclaredSteps(flow))
+	var got []string
+	for _, st := range state.Steps {
+		got = append(got, st.ID+" "+st.Call+" "+string(st.State))
+	}
+	want := []string{
+		"a input skipped", "b agent running", "b[1]/round-1 round running", "b[1]/tool-1 tool running",
+		"b[1]/tool-1/chat-1 chat running", "b[1]/round-2 round running", "b[0]/round-1 round running",
+		"c flow running", "c/x flow running", "c/x/y chat running", "d template pending",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,39 @@
+package journal
+
+import (
+	"github.com/callnode/scheduler/llm"
+)
+
+// charge counts what a step says it has spent, for the step and all around it. The
+// end of a step tells what it spent in its process, with all inside it; of that, what
+// ended inside was counted before.
+func (s *RunState) charge(st *StepState, told *llm.Usage) {
+	if told == nil {
+		return
+	}
+	fresh := llm.Usage{
+		InputTokens:  max(told.InputTokens-st.inside.InputTokens, 0),
+		OutputTokens: max(told.OutputTokens-st.inside.OutputTokens, 0),
+		CachedTokens: max(told.CachedTokens-st.inside.CachedTokens, 0),
+	}
+	st.inside = llm.Usage{}
+	st.Usage.Add(fresh)
+	s.Usage.Add(fresh)
+	for id := OuterPath(st.ID); id != ""; id = OuterPath(id) {
+		if outer := s.byID[id]; outer != nil {
+			outer.Usage.Add(fresh)
+			outer.inside.Add(fresh)
+		}
+	}
+}
+
+// UsageOf is what a step has spent; "" is the whole run.
+func (s *RunState) UsageOf(id string) llm.Usage {
+	if st := s.byID[id]; st != nil {
+		return st.Usage
+	}
+	if id == "" {
+		return s.Usage
+	}
+	return llm.Usage{}
+}

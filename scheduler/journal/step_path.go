@@ -1,0 +1,45 @@
+package journal
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// StepPath names a step, or an item of it: step[3].
+func StepPath(step string, index *int) string {
+	if index == nil {
+		return step
+	}
+	return fmt.Sprintf("%s[%d]", step, *index)
+}
+
+// SplitPath is the inverse of stepPath.
+func SplitPath(path string) (step string, index *int) {
+	open := strings.LastIndexByte(path, '[')
+	if open < 0 || !strings.HasSuffix(path, "]") {
+		return path, nil
+	}
+	n, err := strconv.Atoi(path[open+1 : len(path)-1])
+	if err != nil {
+		return path, nil
+	}
+	return path[:open], &n
+}
+
+// OuterPath is the step that another runs in: outer for outer[3] and outer/inner, ""
+// for one of the flow itself.
+func OuterPath(id string) string {
+	if strings.HasSuffix(id, "]") {
+		return id[:strings.LastIndexByte(id, '[')]
+	}
+	return id[:max(strings.LastIndexByte(id, '/'), 0)]
+}
+
+// pseudoStep is the id of what a step runs inside itself: outer/slot-1.
+var pseudoStep = regexp.MustCompile(`/[a-z][a-z0-9_-]*-[0-9]+$`)
+
+// IsPseudoStep reports whether id is that of what a step runs inside itself:
+// outer/slot-1.
+func IsPseudoStep(id string) bool { return pseudoStep.MatchString(id) }

@@ -1,0 +1,123 @@
+package journal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// WaitingFor is a step, or an item of one, that waits for its parameters.
+type WaitingFor struct {
+	Step            string      `json:"step"`
+	RemainingSchema value.Value `json:"remaining_schema"`
+	// Reasons say why nobody knew the values, where something went wrong: a model that
+	// failed, an answer that did not fit.
+	Reasons []string `json:"reasons,omitempty"`
+	// Whole is the schema of all that the step may be told, optional fields as well.
+	// Only [Fold] knows it.
+	Whole value.Value `json:"-"`
+}
+
+// maxReasons bounds how many reasons there are for one step.
+const maxReasons = 8
+
+// NewWaitingFor is a step that waits, with what slot put out before it did.
+func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
+	w := WaitingFor{Step: step, RemainingSchema: remaining}
+	add := func(reason string) {
+		if len(w.Reasons) < maxReasons && !slices.Contains(w.Reasons, reason) {
+			w.Reasons = append(w.Reasons, reason)
+		}
+	}
+	told := map[string]bool{}
+	rejected, _ := found.Get("rejected")
+	for _, one := range rejected.List() {
+		if pointer, reason := Rejection(one); slices.Contains(w.Pointers(), pointer) {
+			given, _ := one.Get("value")
+			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
+			told[pointer] = true
+		}
+	}
+	for _, pointer := range w.Pointers() {
+		if !told[pointer] {
+			if reason := w.misfit(pointer, found); reason != "" {
+				add(reason)
+			}
+		}
+	}
+	warnings, _ := found.Get("warnings")
+	for _, warning := range warnings.List() {
+		if text, ok := warning.Str(); ok {
+			add(text)
+		}
+	}
+	return w
+}
+
+// misfit says why a place is asked for that has a value: one that was wrong from the
+// beginning, or an answer that fits no more since others came.
+func (w *WaitingFor) misfit(pointer string, found value.Value) string {
+	data, _ := found.Get("slot_data")
+	have, has := data.At(pointer)
+	if !has || have.IsNull() || have.Kind() == value.Object && have.Map().Len() == 0 || have.Kind() == value.List && len(have.List()) == 0 {
+		return ""
+	}
+	properties, _ := w.RemainingSchema.Get("properties")
+	property, _ := properties.Get(pointer)
+	s, err := schema.Parse(schema.Within(w.RemainingSchema, property))
+	if err != nil {
+		return ""
+	}
+	problems := s.Check(have)
+	if len(problems) == 0 {
+		return ""
+	}
+	what := "the value"
+	sources, _ := found.Get("sources")
+	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
+		if source, given := sources.Get(at); given || at == "" {
+			if who, _ := source.Str(); who == "user" {
+				what = "the earlier answer"
+			}
+			break
+		}
+	}
+	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, clipped(have.JSON()), problems[0])
+}
+
+// named is a pointer in a message: that of the whole would not be seen.
+func named(pointer string) string { return cmp.Or(pointer, `""`) }
+
+// Rejection is one of the answers that slot did not take.
+func Rejection(v value.Value) (pointer, reason string) {
+	at, _ := v.Get("pointer")
+	why, _ := v.Get("reason")
+	pointer, _ = at.Str()
+	reason, _ = why.Str()
+	return pointer, reason
+}
+
+// clipped is the beginning of a text that is too long for a message.
+func clipped(text string) string {
+	const most = 80
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// String is the step and the pointers of what it waits for.
+func (w WaitingFor) String() string {
+	return w.Step + " for " + strings.Join(w.Pointers(), ", ")
+}
+
+// Pointers are the places that values are wanted for, as JSON pointers into the
+// step's data; "" is the data as a whole.
+func (w WaitingFor) Pointers() []string {
+	properties, _ := w.RemainingSchema.Get("properties")
+	return properties.Map().Keys()
+}
