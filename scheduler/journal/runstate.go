@@ -76,7 +76,7 @@ type RunState struct {
 	LastSeq int64 `json:"-"`
 
 	// MaskedInputs are the places in the inputs that secrets were taken out of.
-	MaskedInputs []string
+	MaskedInputs []string `json:"-"`
 	byID         map[string]*StepState
 }
 
@@ -112,18 +112,23 @@ type StepState struct {
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
+	// Found is what the call slot had put out when the step came to wait.
+	Found value.Value `json:"-"`
+	// MaskedParams, MaskedFound and MaskedOutput are the JSON pointers of what secrets
+	// were taken out of: in Params or in the list of a for_each step, in Found, in Output.
+	MaskedParams []string `json:"-"`
+	MaskedFound  []string `json:"-"`
+	MaskedOutput []string `json:"-"`
+	// HasNewAnswers reports whether there are answers that the step has not seen yet.
+	HasNewAnswers bool `json:"-"`
+
+	// waited: the run came to wait for the step, or for something in it, and has not
+	// begun it again since.
+	waited bool
 	// told is the conversation that the step, or what it ran inside, told last.
 	told []value.Value
 	// inside is the part of Usage that was spent inside the step since it began.
 	inside llm.Usage
-	// Found is what slot had put out when the step came to wait.
-	Found value.Value
-	// What secrets were taken out of: hidden in Params or in the list of a for_each
-	// step, lost in found, masked in Output.
-	MaskedParams, MaskedFound, MaskedOutput []string
-	// fresh: there are answers that the step has not seen yet. waited: the run came to
-	// wait for the step, or for something in it, and has not begun it again since.
-	HasNewAnswers, waited bool
 }
 
 // Fold rebuilds a run from its events.
