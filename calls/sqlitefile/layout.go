@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // registers the driver
 )
 
 // Layout describes the file of a store. It is a constant of the store's package.
