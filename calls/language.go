@@ -64,9 +64,9 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 	return nil, "", Errorf(Internal, "there is no text %s of %s", name, t.Folder)
 }
 
-// Named is what a text is called in the source of a prompt: a built-in one by the set, that
-// of a user by its path, as Read gives it.
-func (t *Texts) Named(path, name string) string {
+// SourceName returns what a text is called as the source of a piece of a prompt: a
+// built-in one by the set, that of a user by its path, as Read returns it.
+func (t *Texts) SourceName(path, name string) string {
 	if strings.HasPrefix(path, "lang/") {
 		return t.Folder + " " + name
 	}

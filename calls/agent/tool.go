@@ -180,7 +180,7 @@ func (p Params) box(ctx context.Context, env *calls.Env) (*box, error) {
 	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills, p.MaxResultBytes)
 	b := &box{workspace: ws}
 	if err == nil {
-		b.tools, err = ws.tools(env)
+		b.tools, err = ws.tools(ctx, env)
 	}
 	if err == nil {
 		for _, plan := range p.plans() {

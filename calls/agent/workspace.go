@@ -134,16 +134,20 @@ type skillArguments struct {
 }
 
 // tools are the tools of the workspace.
-func (w *workspace) tools(env *calls.Env) (list []tool, err error) {
+func (w *workspace) tools(ctx context.Context, env *calls.Env) (list []tool, err error) {
 	if w.root != nil {
-		description, err := ask.Prompt(env, "agent", texts, readFile, w.shown)
+		description, err := ask.Prompt(ctx, env, "agent", texts, readFile, value.Pairs("workspace", w.shown))
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, tool{name: readFile, description: description, parameters: schema.MustFor[fileArguments](), run: w.readFile})
 	}
 	if len(w.skills) > 0 {
-		description, err := ask.Prompt(env, "agent", texts, readSkill, w.skills)
+		skills := make([]*value.Map, len(w.skills))
+		for i, s := range w.skills {
+			skills[i] = value.Pairs("name", s.Name, "description", s.Description, "available", s.Available())
+		}
+		description, err := ask.Prompt(ctx, env, "agent", texts, readSkill, value.Pairs("skills", skills))
 		if err != nil {
 			return nil, err
 		}

@@ -7,10 +7,8 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"iter"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -22,31 +20,6 @@ import (
 
 //go:embed lang
 var texts embed.FS
-
-// Prompt renders a text/template of a call in the language of the run: the text
-// NAME.txt as [calls.Texts] finds it, in the folder CALL of users and in the call's own
-// texts. The last newline of the file does not belong to the text. A call that uses it
-// has [Texts] in its Definition.
-func Prompt(env *calls.Env, call string, texts fs.FS, name string, data any) (string, error) {
-	text, _, err := Traced(env, call, texts, name, data)
-	return text, err
-}
-
-// Traced is [Prompt] that also tells where the pieces of the text come from, as parts
-// of the first message of a request: see [calls.WithParts].
-func Traced(env *calls.Env, call string, texts fs.FS, name string, data any) (string, []calls.Part, error) {
-	t, called, err := read(env, call, texts, name)
-	if err != nil {
-		return "", nil, err
-	}
-	w := tracer{own: called, names: map[string]string{}}
-	w.learn("", reflect.ValueOf(data))
-	if err := t.Execute(&w, data); err != nil {
-		return "", nil, calls.Errorf(calls.Invalid, "the text %s of %s in the language %s: %w", name, call, env.Vars.Language, err)
-	}
-	text, parts := w.result()
-	return text, parts, nil
-}
 
 // ErrNoAnswer says that the model answered, but nothing of use.
 var ErrNoAnswer = errors.New("the model gave no usable answer")
@@ -77,7 +50,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 			return document, nil
 		}
 		fault = err
-		again, err := Prompt(env, "ask", texts, "again", fault.Error())
+		again, err := Prompt(ctx, env, "ask", texts, "again", value.Pairs("problem", fault.Error()))
 		if err != nil {
 			return value.Value{}, err
 		}

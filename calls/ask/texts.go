@@ -1,153 +1,156 @@
 package ask
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"text/template"
-	"text/template/parse"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Texts describes the texts of a call that uses [Prompt], for its Definition: own is
-// what it gives to Prompt.
+// Texts describes the texts of a call, for its Definition: own is what it passes to
+// [Prompt]. They are templates of llm/prompt. A text of a user may mention the names
+// that the English one mentions.
 func Texts(call string, own fs.FS) calls.Texts {
-	return calls.Texts{Folder: call, BuiltIn: own, Check: func(_ string, text []byte) []schema.Problem {
-		return check(own, string(text))
+	return calls.Texts{Folder: call, BuiltIn: own, Check: func(name string, text []byte) []schema.Problem {
+		return checkText(own, name, string(text))
 	}}
 }
 
-// Again describes the texts of this package, which [JSON] uses.
-func Again() calls.Texts { return Texts("ask", texts) }
+// RetryTexts describes the texts of this package, which [JSON] uses.
+func RetryTexts() calls.Texts { return Texts("ask", texts) }
 
-// check finds what is wrong in a text that a user wrote. It may use the fields that
-// the English texts beside it use.
-func check(own fs.FS, text string) []schema.Problem {
-	t, err := template.New("text").Parse(text)
+// Prompt renders a text of a call in the language of the run: NAME.txt as [calls.Texts]
+// finds it, in the folder CALL of users and in the call's own texts. The last newline of
+// the file does not belong to the text. A call that uses it has [Texts] in its
+// Definition.
+func Prompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values *value.Map) (string, error) {
+	text, _, err := TracedPrompt(ctx, env, call, own, name, values)
+	return text, err
+}
+
+// TracedPrompt is [Prompt] that also returns where the pieces of the text come from, as
+// parts of the first message of a request: see [calls.WithParts]. The kind of a part is
+// text for the words of the file, else the name in values that it is made of; its name
+// is then the path from there.
+func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values *value.Map) (string, []calls.Part, error) {
+	set := Texts(call, own)
+	source, path, err := set.Read(env.Languages, env.Vars.Language, name+".txt")
 	if err != nil {
-		return []schema.Problem{syntax(text, err)}
+		return "", nil, err
 	}
-	var known []string
-	english, err := template.ParseFS(own, "lang/en/*")
+	t, err := parseText(path, string(source))
+	if err != nil {
+		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	text, pieces, err := t.Trace(ctx, prompt.Values{Map: values})
+	if err != nil {
+		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	text = strings.TrimSuffix(text, "\n")
+	return text, partsOf(pieces, len(text), set.SourceName(path, name+".txt"), loopSources(string(source))), nil
+}
+
+// checkText finds what is wrong in a text that a user wrote.
+func checkText(own fs.FS, name, text string) []schema.Problem {
+	t, err := parseText("", text)
+	if err != nil {
+		return []schema.Problem{syntaxProblem(err)}
+	}
+	source, err := fs.ReadFile(own, "lang/en/"+name)
 	if err != nil {
 		return []schema.Problem{{Line: 1, Col: 1, Message: err.Error()}}
 	}
-	for _, f := range fields(english) {
-		known = append(known, "."+f.name)
+	english, err := parseText("", string(source))
+	if err != nil {
+		return []schema.Problem{syntaxProblem(err)}
+	}
+	var known []string
+	for _, ref := range english.Refs() {
+		known = append(known, ref.Path[0])
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
 	var problems []schema.Problem
-	for _, f := range fields(t) {
-		if name := "." + f.name; !slices.Contains(known, name) {
-			problems = append(problems, calls.UnknownName(text, f.offset, name, known))
+	for _, ref := range t.Refs() {
+		if !ref.Guarded && !slices.Contains(known, ref.Path[0]) {
+			problems = append(problems, calls.UnknownName(text, ref.Offset, ref.Path[0], known))
 		}
 	}
 	return problems
 }
 
-var syntaxError = regexp.MustCompile(`^template: [^:]*:(\d+): `)
+// goTemplate matches an action of Go's text/template, in which these texts were once
+// written. Some of them are expressions here too, {{if .Name}} is if.Name.
+var goTemplate = regexp.MustCompile(`\{\{-?\s*(?:\.[A-Za-z_\s}]|(?:range|if|with|define|block|template)\s+["$.(\w]|(?:else|end)\s*-?\}\})`)
 
-// syntax is an error of the template parser, which knows the line only: the column is
-// that of the first action in it.
-func syntax(text string, err error) schema.Problem {
-	p := schema.Problem{Line: 1, Col: 1, Message: err.Error()}
-	found := syntaxError.FindStringSubmatch(p.Message)
-	if found == nil {
-		return p
+// parseText parses a text; errors are of type *[prompt.Error].
+func parseText(path, text string) (*prompt.Template, error) {
+	if at := goTemplate.FindStringIndex(text); at != nil {
+		wrong := &prompt.Error{
+			File: path, Offset: at[0], Msg: "the text is a Go template, but texts are templates as in flows",
+			Hint: "write {{ name }} for {{.Name}}, {% if name %}...{% endif %} for {{if .Name}}...{{end}}, {% for x in names %}...{% endfor %} for {{range .Names}}...{{end}}",
+		}
+		wrong.Line, wrong.Col = value.LineCol(text, at[0])
+		return nil, wrong
 	}
-	p.Message = p.Message[len(found[0]):]
-	if n, err := strconv.Atoi(found[1]); err == nil {
-		p.Line = n
-	}
-	lines := strings.Split(text, "\n")
-	if p.Line > len(lines) {
-		return p
-	}
-	if before, _, action := strings.Cut(lines[p.Line-1], "{{"); action {
-		_, p.Col = value.LineCol(before, len(before))
-	}
-	return p
+	return prompt.Parse(prompt.Source{File: path, Text: text})
 }
 
-// field is a use of a field, and where.
-type field struct {
-	name   string
-	offset int
+// syntaxProblem describes an error of [parseText].
+func syntaxProblem(err error) schema.Problem {
+	var wrong *prompt.Error
+	if !errors.As(err, &wrong) {
+		return schema.Problem{Line: 1, Col: 1, Message: err.Error()}
+	}
+	return schema.Problem{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}
 }
 
-// fields are those that a template uses, in the order of the text.
-func fields(t *template.Template) (all []field) {
-	var walk func(nodes ...parse.Node)
-	branch := func(b *parse.BranchNode) {
-		walk(b.Pipe, b.List)
-		if b.ElseList != nil {
-			walk(b.ElseList)
+var loop = regexp.MustCompile(`\{%[-+]?\s*for\s+([\w,\s]+?)\s+in\s+([A-Za-z_]\w*)`)
+
+// loopSources returns for each variable of a loop the name that the loop goes over.
+func loopSources(text string) map[string]string {
+	sources := map[string]string{}
+	for _, m := range loop.FindAllStringSubmatch(text, -1) {
+		for variable := range strings.SplitSeq(m[1], ",") {
+			sources[strings.TrimSpace(variable)] = m[2]
 		}
 	}
-	names := func(at parse.Node, names []string) {
-		for _, name := range names {
-			all = append(all, field{name, int(at.Position())})
-		}
-	}
-	walk = func(nodes ...parse.Node) {
-		for _, node := range nodes {
-			switch n := node.(type) {
-			case *parse.ListNode:
-				walk(n.Nodes...)
-			case *parse.ActionNode:
-				walk(n.Pipe)
-			case *parse.PipeNode:
-				if n == nil { // {{template "x"}}
-					continue
+	return sources
+}
+
+var reference = regexp.MustCompile(`^([A-Za-z_]\w*)((?:\.\w+)*)`)
+
+// partsOf returns the parts of a rendered text of that many bytes. own is what the
+// template is called.
+func partsOf(pieces []prompt.Piece, size int, own string, loops map[string]string) (parts []calls.Part) {
+	for _, p := range pieces {
+		part := calls.Part{Kind: "text", Name: own, Message: new(int), Start: p.Start, End: min(p.End, size), Included: true}
+		if m := reference.FindStringSubmatch(p.Expr); m != nil {
+			name := m[1]
+			for range loops {
+				outer, ok := loops[name]
+				if !ok {
+					break
 				}
-				for _, c := range n.Cmds {
-					walk(c.Args...)
-				}
-			case *parse.IfNode:
-				branch(&n.BranchNode)
-			case *parse.RangeNode:
-				branch(&n.BranchNode)
-			case *parse.WithNode:
-				branch(&n.BranchNode)
-			case *parse.TemplateNode:
-				walk(n.Pipe)
-			case *parse.ChainNode:
-				walk(n.Node)
-				names(n, n.Field)
-			case *parse.FieldNode:
-				names(n, n.Ident)
-			case *parse.VariableNode:
-				names(n, n.Ident[1:])
+				name = outer
 			}
+			part.Kind, part.Name = name, name+m[2]
+		}
+		last := len(parts) - 1
+		switch {
+		case part.Start >= part.End:
+		case last >= 0 && part.Kind == "text" && parts[last].Kind == "text":
+			parts[last].End = part.End
+		default:
+			parts = append(parts, part)
 		}
 	}
-	for _, one := range t.Templates() {
-		if one.Tree != nil {
-			walk(one.Root)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b field) int { return a.offset - b.offset })
-	return all
-}
-
-// read gives a text of a call in the language of the run, as a template, and what it is
-// called.
-func read(env *calls.Env, call string, own fs.FS, name string) (t *template.Template, called string, err error) {
-	set := Texts(call, own)
-	source, path, err := set.Read(env.Languages, env.Vars.Language, name+".txt")
-	if err != nil {
-		return nil, "", err
-	}
-	t, err = template.New(name).Option("missingkey=error").Parse(string(source))
-	if err != nil {
-		p := syntax(string(source), err)
-		return nil, "", calls.Errorf(calls.Invalid, "%s:%d:%d: %s", path, p.Line, p.Col, p.Message)
-	}
-	return t, set.Named(path, name+".txt"), nil
+	return parts
 }

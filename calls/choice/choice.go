@@ -92,7 +92,7 @@ choices:
 		},
 	})
 	def.Lint = lint
-	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.Again()}
+	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
 	return def
 }
 
@@ -228,7 +228,7 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	if err != nil {
 		return nil, err
 	}
-	req, parts, err := p.request(env, in, open)
+	req, parts, err := p.request(ctx, env, in, open)
 	if err != nil {
 		return nil, err
 	}
@@ -276,17 +276,21 @@ func (in Input) take(branch, reason string) *Output {
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
+func (p Params) request(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
 	values := ""
 	if in.Values.Len() > 0 {
 		values = ask.Inside(value.OfMap(in.Values).JSON(), "values")
 	}
-	text, parts, err := ask.Traced(env, "choice", texts, "choice", map[string]any{
-		"Question": ask.Inside(in.Question, "question"),
-		"Summary":  ask.Inside(env.Vars.Summary(), "summary"),
-		"Values":   values,
-		"Choices":  open,
-	})
+	choices := make([]*value.Map, len(open))
+	for i, c := range open {
+		choices[i] = value.Pairs("branch", c.Branch, "description", c.Description, "default", c.Default)
+	}
+	text, parts, err := ask.TracedPrompt(ctx, env, "choice", texts, "choice", value.Pairs(
+		"question", ask.Inside(in.Question, "question"),
+		"summary", ask.Inside(env.Vars.Summary(), "summary"),
+		"values", values,
+		"choices", choices,
+	))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,7 +42,7 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 		}
 		defer b.workspace.close()
 	}
-	identity, reason, err := b.identityText()
+	identity, reason, err := b.identityText(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (b *builder) addUnit(s *section, u *unit) {
 }
 
 // identityText is the text that the system prompt begins with, and where it comes from.
-func (b *builder) identityText() (text, reason string, err error) {
+func (b *builder) identityText(ctx context.Context) (text, reason string, err error) {
 	if b.params.Identity != "" {
 		return b.params.Identity, "parameter identity", nil
 	}
@@ -108,7 +108,7 @@ func (b *builder) identityText() (text, reason string, err error) {
 	if b.params.Workspace != "" {
 		f.Workspace = shownPath(b.params.Workspace)
 	}
-	text, parts, err := ask.Traced(b.env, "context", texts, "identity", f)
+	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, "identity", f.values())
 	reason = "built-in text"
 	for _, p := range parts {
 		if p.Kind == "text" && p.Name != "context identity.txt" {
@@ -151,7 +151,7 @@ func (b *builder) userMessage(ctx context.Context, later []*skill.Skill) (*userW
 		if b.params.Channel != "" && b.params.ChatID != "" {
 			f.Channel, f.ChatID = b.params.Channel, b.params.ChatID
 		}
-		w.runtime, err = b.renderText("runtime", f)
+		w.runtime, err = b.renderText(ctx, "runtime", f)
 	}
 	return w, err
 }

@@ -88,7 +88,7 @@ func TestBuiltInIdentity(t *testing.T) {
 	} {
 		out := run(t, dir, callstest.Now, value.Pairs("workspace", "./ws/"), func(e *calls.Env) {
 			e.Vars.Language = language
-			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{.Workspace}}\n")}}
+			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{ workspace }}\n")}}
 		})
 		identity, reason := out.Parts[0].Text, "built-in text"
 		if language == "fr" {

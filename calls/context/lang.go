@@ -1,6 +1,7 @@
 package context
 
 import (
+	"context"
 	"embed"
 	"runtime"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 //go:embed lang
@@ -18,9 +20,13 @@ type facts struct {
 	Time, Runtime, Workspace, Channel, ChatID string
 }
 
+func (f facts) values() *value.Map {
+	return value.Pairs("time", f.Time, "runtime", f.Runtime, "workspace", f.Workspace, "channel", f.Channel, "chat_id", f.ChatID)
+}
+
 // renderText renders a text in the language of the run.
-func (b *builder) renderText(name string, data facts) (string, error) {
-	return ask.Prompt(b.env, "context", texts, name, data)
+func (b *builder) renderText(ctx context.Context, name string, f facts) (string, error) {
+	return ask.Prompt(ctx, b.env, "context", texts, name, f.values())
 }
 
 // formatClock writes a time to the minute, with the day of the week.

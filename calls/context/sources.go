@@ -169,7 +169,7 @@ func (b *builder) skillSections(ctx context.Context) (active, list *section, lat
 	}
 	b.warnings = append(b.warnings, warnings...)
 	later = b.activateSkills(active, found)
-	list, err = b.skillListSection(found)
+	list, err = b.skillListSection(ctx, found)
 	return active, list, later, err
 }
 
@@ -230,11 +230,11 @@ func didYouMean(name string, found []*skill.Skill) string {
 }
 
 // skillListSection is the section that lists all skills.
-func (b *builder) skillListSection(found []*skill.Skill) (*section, error) {
+func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*section, error) {
 	intro := b.params.SkillsIntro
 	if intro == "" {
 		var err error
-		if intro, err = b.renderText("skills", facts{}); err != nil {
+		if intro, err = b.renderText(ctx, "skills", facts{}); err != nil {
 			return nil, err
 		}
 	}

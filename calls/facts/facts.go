@@ -62,7 +62,7 @@ known: [The user lives in Lyon.]
 			Answers: []string{`{"facts": ["The user's name is Ann.", "The user cannot eat nuts."], "domain": ["food"]}`},
 		}},
 	})
-	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.Again()}
+	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
 	return def
 }
 
@@ -89,7 +89,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		req, parts, err := p.request(env, in)
+		req, parts, err := p.request(ctx, env, in)
 		if err != nil {
 			return nil, err
 		}
@@ -131,15 +131,15 @@ func unique(list, more []string) []string {
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
+func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
 	known := make([]string, len(in.Known))
 	for i, fact := range in.Known {
 		known[i] = ask.Inside(strings.Join(strings.Fields(fact), " "), "known")
 	}
-	text, parts, err := ask.Traced(env, "facts", texts, "facts", map[string]any{
-		"Talk": ask.Talk(lines, "conversation"), "Left": left, "Known": known, "Limit": p.Limit, "Domains": p.Domains,
-	})
+	text, parts, err := ask.TracedPrompt(ctx, env, "facts", texts, "facts", value.Pairs(
+		"conversation", ask.Talk(lines, "conversation"), "left", left, "known", known, "limit", p.Limit, "domains", p.Domains,
+	))
 	if err != nil {
 		return nil, nil, err
 	}

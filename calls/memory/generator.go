@@ -72,7 +72,7 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 		lines = append(lines, ask.Line{Who: who, Text: m.Content})
 	}
 	var answer detail
-	usable, err := g.ask(ctx, "detail", map[string]any{"Memories": ask.Talk(lines, "memories"), "Categories": categories}, schema.MustFor[detail](), &answer)
+	usable, err := g.ask(ctx, "detail", value.Pairs("memories", ask.Talk(lines, "memories"), "categories", categories), schema.MustFor[detail](), &answer)
 	if !usable {
 		return fallback, err
 	}
@@ -98,7 +98,7 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 	}
 	fallback := ExtractMeta(metaID, category, snapshots, g.now())
 	var answer meta
-	usable, err := g.ask(ctx, "meta", map[string]any{"Snapshots": ask.Talk(lines, "summaries"), "Category": category}, schema.MustFor[meta](), &answer)
+	usable, err := g.ask(ctx, "meta", value.Pairs("snapshots", ask.Talk(lines, "summaries"), "category", category), schema.MustFor[meta](), &answer)
 	if !usable {
 		return fallback, err
 	}
@@ -113,13 +113,13 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 
 // ask asks the model and fills answer in; usable is false where there is no model or
 // where it answers nothing of use.
-func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, data any, form *schema.Schema, answer any) (usable bool, err error) {
+func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, values *value.Map, form *schema.Schema, answer any) (usable bool, err error) {
 	if g.LLM == nil {
 		return false, nil
 	}
 	env := calls.NewEnv()
 	env.Languages, env.Vars = g.Languages, &calls.Vars{Language: g.Language}
-	text, err := ask.Prompt(env, "memory", prompts, prompt, data)
+	text, err := ask.Prompt(ctx, env, "memory", prompts, prompt, values)
 	if err != nil {
 		return false, err
 	}
@@ -136,7 +136,7 @@ func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, data any, fo
 		if err == nil {
 			return true, value.Decode(document, answer)
 		}
-		again, err := ask.Prompt(env, "memory", prompts, "again", err.Error())
+		again, err := ask.Prompt(ctx, env, "memory", prompts, "again", value.Pairs("problem", err.Error()))
 		if err != nil {
 			return false, err
 		}

@@ -3,15 +3,12 @@ package slot
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/slot/processor"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -19,95 +16,18 @@ import (
 var builtIn embed.FS
 
 // templateTexts are the prompts of the call.
-func templateTexts() calls.Texts {
-	return calls.Texts{Folder: "slot", BuiltIn: builtIn, Check: checkText}
-}
-
-// checkText finds what is wrong in a prompt that a user wrote. It may mention what the
-// English one does.
-func checkText(name string, text []byte) []schema.Problem {
-	t, err := prompt.Parse(prompt.Source{Text: string(text)})
-	if wrong := (*prompt.Error)(nil); errors.As(err, &wrong) {
-		return []schema.Problem{{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}}
-	}
-	own, readErr := builtIn.ReadFile("lang/en/" + name)
-	english, parseErr := prompt.Parse(prompt.Source{Text: string(own)})
-	if err = errors.Join(err, readErr, parseErr); err != nil {
-		return []schema.Problem{{Line: 1, Col: 1, Message: err.Error()}}
-	}
-	var known []string
-	for _, ref := range english.Refs() {
-		known = append(known, ref.Path[0])
-	}
-	slices.Sort(known)
-	known = slices.Compact(known)
-	var problems []schema.Problem
-	for _, ref := range t.Refs() {
-		if !ref.Guarded && !slices.Contains(known, ref.Path[0]) {
-			problems = append(problems, calls.UnknownName(string(text), ref.Offset, ref.Path[0], known))
-		}
-	}
-	return problems
-}
-
-// loadTemplate finds a template in the language of the run, and what it is called.
-func (w *Work) loadTemplate(name string) (t *prompt.Template, called string, err error) {
-	own := templateTexts()
-	text, path, err := own.Read(w.Env.Languages, w.Env.Vars.Language, name)
-	if err != nil {
-		return nil, "", err
-	}
-	if t, err = prompt.Parse(prompt.Source{File: path, Text: string(text)}); err != nil {
-		return nil, "", calls.Errorf(calls.Invalid, "%w", err)
-	}
-	return t, own.Named(path, name), nil
-}
+func templateTexts() calls.Texts { return ask.Texts("slot", builtIn) }
 
 // renderTemplate renders a template, with the sources of its pieces as parts of the
 // first message.
 func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
-	t, called, err := w.loadTemplate(name)
-	if err != nil {
-		return "", nil, err
-	}
-	text, pieces, err := t.Trace(ctx, prompt.Values{Map: values})
-	if err != nil {
-		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
-	}
-	trimmed := strings.TrimSpace(text)
-	begin := strings.Index(text, trimmed)
-	var parts []calls.Part
-	for _, p := range pieces {
-		part := calls.Part{Kind: partKind(p), Message: new(int), Included: true, Start: max(p.Start-begin, 0), End: min(p.End-begin, len(trimmed))}
-		switch last := len(parts) - 1; {
-		case part.Start >= part.End:
-		case last >= 0 && parts[last].Kind == part.Kind && part.Kind == "text":
-			parts[last].End = part.End
-		default:
-			part.Name = part.Kind
-			if part.Kind == "text" {
-				part.Name = called
-			}
-			parts = append(parts, part)
+	text, parts, err := ask.TracedPrompt(ctx, w.Env, "slot", builtIn, name, values)
+	for i, p := range parts {
+		if p.Name == "tool.purpose" { // it is the schema's, not the step's
+			parts[i].Kind, parts[i].Name = "purpose", "purpose"
 		}
 	}
-	return trimmed, parts, nil
-}
-
-// partKind is the kind of a piece of a prompt: the name in the template that it comes
-// from.
-func partKind(p prompt.Piece) string {
-	if p.Expr == "tool.purpose" {
-		return "purpose" // of the schema, not of the step
-	}
-	name := p.Expr
-	if end := strings.IndexAny(name, ". |"); end >= 0 {
-		name = name[:end]
-	}
-	if many, ok := map[string]string{"": "text", "fact": "facts", "step": "history", "r": "rejected"}[name]; ok {
-		return many
-	}
-	return name
+	return text, parts, err
 }
 
 // moveToMessage are the parts as those of another message.
@@ -134,7 +54,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	if flat := w.Filling.Optional(); flat.Map().Len() > 0 {
 		optional = escapeClosingTags(flat.JSON())
 	}
-	return w.renderTemplate(ctx, "prompt.txt", value.Pairs(
+	return w.renderTemplate(ctx, "prompt", value.Pairs(
 		"now", w.Env.Vars.Now.Format("2006-01-02 15:04 Monday"),
 		"question", escapeClosingTags(w.Input.Question),
 		"summary", escapeClosingTags(w.Input.Summary),
@@ -189,7 +109,7 @@ func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) 
 	for i, r := range rejected {
 		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", singleLine(r.Reason))
 	}
-	return w.renderTemplate(ctx, "retry.txt", value.Pairs("rejected", list, "schema", escapeClosingTags(w.Filling.Remaining().JSON())))
+	return w.renderTemplate(ctx, "retry", value.Pairs("rejected", list, "schema", escapeClosingTags(w.Filling.Remaining().JSON())))
 }
 
 // shownHistory is the upstream steps that fit into the tokens they may take, oldest

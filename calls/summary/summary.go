@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 //go:embed lang
@@ -78,7 +79,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.TextChunk(in.Before), nil)
 			return
 		}
-		req, parts, err := p.request(env, in)
+		req, parts, err := p.request(ctx, env, in)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -98,16 +99,16 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 }
 
 // request is what the model is asked.
-func (p Params) request(env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
+func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
-	text, parts, err := ask.Traced(env, "summary", texts, "summary", map[string]any{
-		"Talk":         ask.Talk(lines, "conversation"),
-		"Left":         left,
-		"Before":       ask.Inside(in.Before, "before"),
-		"Question":     ask.Inside(in.Question, "question"),
-		"Instructions": p.Instructions,
-		"MaxWords":     p.MaxWords,
-	})
+	text, parts, err := ask.TracedPrompt(ctx, env, "summary", texts, "summary", value.Pairs(
+		"conversation", ask.Talk(lines, "conversation"),
+		"left", left,
+		"before", ask.Inside(in.Before, "before"),
+		"question", ask.Inside(in.Question, "question"),
+		"instructions", p.Instructions,
+		"max_words", p.MaxWords,
+	))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,11 +73,11 @@ func TestExplainSent(t *testing.T) {
 	got = append(got, origins(t, r, "way", "Decide which branch", "The first way to go", "Lyon upon Rhone", "How is the weather?", "All about rivers.")...)
 	want := []string{
 		"Write the notes < the text summary summary.txt > sum (summary)",
-		"We talked about rivers < flow.yaml:7:11 > sum (summary): talk",
+		"We talked about rivers < flow.yaml:7:11 > sum (summary): conversation",
 		"Mention the rivers < flow.yaml:7:11 > sum (summary): instructions",
 		"How is the weather? < inputs.question (flow.yaml:5:5) > sum (summary): question",
 		"Read the conversation < the text facts facts.txt > known (facts)",
-		"My cat is called Momo. < flow.yaml:8:36 > known (facts): talk",
+		"My cat is called Momo. < flow.yaml:8:36 > known (facts): conversation",
 		"The user lives in Lyon. < flow.yaml:8:36 > known (facts): known",
 		"You fill in the arguments < the text slot prompt.txt > args/ask-1 (ask)",
 		"How is the weather? < inputs.question (flow.yaml:9:5) > args/ask-1 (ask): question",
@@ -88,7 +88,7 @@ func TestExplainSent(t *testing.T) {
 		"no idea < the model's answer > args/ask-3 (ask)",
 		"That was no JSON object < the text slot retry.txt > args/ask-3 (ask)",
 		"Decide which branch < the text choice choice.txt > way (choice)",
-		"The first way to go < flow.yaml:18:11 > way (choice): description",
+		"The first way to go < flow.yaml:18:11 > way (choice): choices",
 		"Lyon upon Rhone < flow.yaml:18:11 > way (choice): values",
 		"How is the weather? < inputs.question (flow.yaml:16:5) > way (choice): question",
 		"All about rivers. < sum (summary) > way (choice): summary",
