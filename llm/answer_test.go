@@ -66,9 +66,9 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	u := llm.Usage{InputTokens: 1, OutputTokens: 2, CachedTokens: 3}
+	u := llm.Usage{InputTokens: 1, OutputTokens: 2, CachedTokens: 3, CacheWriteTokens: 4}
 	u.Add(u)
-	if u != (llm.Usage{InputTokens: 2, OutputTokens: 4, CachedTokens: 6}) || u.Total() != 6 {
+	if u != (llm.Usage{InputTokens: 2, OutputTokens: 4, CachedTokens: 6, CacheWriteTokens: 8}) || u.Total() != 6 {
 		t.Errorf("got %+v", u)
 	}
 }

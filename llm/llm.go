@@ -130,6 +130,9 @@ type Usage struct {
 	// CachedTokens is the part of InputTokens that came from the vendor's prompt
 	// cache.
 	CachedTokens int `json:"cached_tokens,omitempty"`
+	// CacheWriteTokens is the part of InputTokens that was put into the vendor's prompt
+	// cache, where the vendor bills that.
+	CacheWriteTokens int `json:"cache_write_tokens,omitempty"`
 }
 
 // Add adds o to u.
@@ -137,6 +140,7 @@ func (u *Usage) Add(o Usage) {
 	u.InputTokens += o.InputTokens
 	u.OutputTokens += o.OutputTokens
 	u.CachedTokens += o.CachedTokens
+	u.CacheWriteTokens += o.CacheWriteTokens
 }
 
 // Total is all tokens, in and out.

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/anthropic"
 	"github.com/callnode/scheduler/llm/openai"
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
@@ -32,6 +33,7 @@ import (
 func providerTypes() []ProviderType {
 	return []ProviderType{
 		NewProviderType("openai", openai.Open),
+		NewProviderType("anthropic", anthropic.Open),
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package llmtest is the conformance suite of providers: [Run] for those that talk
-// to an OpenAI-compatible server, against a local server that bends the protocol
-// in the ways real ones do; [Basics] for any provider.
+// Package llmtest is the conformance suite of providers: [Run] for those that ask a
+// server, against a local one that speaks their protocol and bends it in the ways real
+// ones do; [Basics] for any provider.
 package llmtest
 
 import (
@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,26 +35,66 @@ func Request() *llm.Request {
 	return &llm.Request{Messages: []llm.Message{llm.TextMessage("user", "Say hello.")}}
 }
 
-// Run checks a provider of OpenAI-compatible servers. open makes one for the API
+// Dialect is a protocol of servers, with the ways in which real ones bend it. [OpenAI]
+// and [Anthropic] return one; it does not change.
+type Dialect struct {
+	// base is what the base URL ends in, path where requests are posted.
+	base, path string
+	// begin is what comes before the first piece of text, text an event with a piece,
+	// end what makes an answer of them complete.
+	begin []string
+	text  func(piece string) string
+	end   []string
+	// usage is what end counts.
+	usage llm.Usage
+	// quirks are those of this protocol; what holds for any is beside them.
+	quirks []quirk
+	// request is what checkRequest demands of the body of requestOfAll, and key the
+	// header that has the API key.
+	request   map[string]any
+	keyHeader string
+	key       string
+}
+
+// answer is a whole stream with these pieces of text.
+func (d *Dialect) answer(pieces ...string) []string {
+	events := slices.Clone(d.begin)
+	for _, piece := range pieces {
+		events = append(events, d.text(piece))
+	}
+	return append(events, d.end...)
+}
+
+// cut is a stream that ends after a piece of text.
+func (d *Dialect) cut(piece string) []string { return append(slices.Clone(d.begin), d.text(piece)) }
+
+// Run checks a provider whose server speaks the dialect. open makes one for the API
 // at baseURL with [APIKey] and [Model], streaming, with two retries after short
 // waits and a timeout of a few seconds.
-func Run(t *testing.T, open func(baseURL string) llm.Provider) {
+func Run(t *testing.T, dialect Dialect, open func(baseURL string) llm.Provider) {
 	t.Helper()
-	for _, q := range quirks() {
-		t.Run(q.name, func(t *testing.T) { q.run(t, open) })
+	s := &suite{dialect, open}
+	for _, q := range slices.Concat(s.commonQuirks(), dialect.quirks) {
+		t.Run(q.name, func(t *testing.T) { s.checkQuirk(t, q) })
 	}
-	t.Run("request", func(t *testing.T) { checkRequest(t, open) })
-	t.Run("redirect to another host", func(t *testing.T) { checkRedirect(t, open) })
+	t.Run("request", s.checkRequest)
+	t.Run("redirect to another host", s.checkRedirect)
 	t.Run("break closes the request", func(t *testing.T) {
-		checkEnds(t, open, func(_ context.CancelFunc, _ llm.Delta) bool { return false }, nil)
+		s.checkEnds(t, func(_ context.CancelFunc, _ llm.Delta) bool { return false }, nil)
 	})
 	t.Run("cancel ends the answer", func(t *testing.T) {
-		checkEnds(t, open, func(cancel context.CancelFunc, _ llm.Delta) bool { cancel(); return true }, context.Canceled)
+		s.checkEnds(t, func(cancel context.CancelFunc, _ llm.Delta) bool { cancel(); return true }, context.Canceled)
 	})
 	t.Run("basics", func(t *testing.T) {
-		server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { stream(w, hello...) })
+		server := s.serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { stream(w, dialect.answer("Hel", "lo")...) })
 		Basics(t, func() llm.Provider { return open(server) })
 	})
+}
+
+// suite is one [Run].
+type suite struct {
+	Dialect
+	open func(baseURL string) llm.Provider
 }
 
 // Basics checks what holds for any provider. open makes one that answers
@@ -127,13 +168,13 @@ func checkError(t *testing.T, err error) *llm.Error {
 }
 
 // serve starts a server that calls handle with the number of the request, from 1,
-// and gives the base URL of its API.
-func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) string {
+// and returns the base URL of its API.
+func (s *suite) serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) string {
 	t.Helper()
 	var mu sync.Mutex
 	n := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/chat/completions" || r.Method != http.MethodPost {
+		if r.URL.Path != s.path || r.Method != http.MethodPost {
 			http.Error(w, "no such path: "+r.Method+" "+r.URL.Path, http.StatusNotFound)
 			return
 		}
@@ -144,7 +185,7 @@ func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n i
 		handle(w, r, this)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL + "/v1"
+	return server.URL + s.base
 }
 
 // stream sends raw pieces of a text/event-stream, one by one.
@@ -161,27 +202,11 @@ func flush(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// hello is a plain answer in two pieces.
-var hello = []string{text("Hel"), text("lo"), finish("stop"), usage, done}
-
-const (
-	usage = `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}` + "\n\n"
-	done  = "data: [DONE]\n\n"
-)
-
-// delta is an event whose choice has that delta.
-func delta(members string) string {
-	return `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{` + members + "},\"finish_reason\":null}]}\n\n"
-}
-
-func text(s string) string {
+// quote returns s as a JSON string.
+func quote(s string) string {
 	quoted, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // strings always encode
 	}
-	return delta(`"content":` + string(quoted))
-}
-
-func finish(reason string) string {
-	return `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + "\"}]}\n\n"
+	return string(quoted)
 }

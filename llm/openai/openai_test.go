@@ -21,7 +21,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	llmtest.Run(t, func(baseURL string) llm.Provider {
+	llmtest.Run(t, llmtest.OpenAI(), func(baseURL string) llm.Provider {
 		p, err := openai.New(openai.Config{
 			Name: "test", BaseURL: baseURL, APIKey: llmtest.APIKey, Model: llmtest.Model,
 			MaxRetries: 2, RetryWait: time.Millisecond, Timeout: 5 * time.Second,

@@ -1,0 +1,176 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// OpenAI is the dialect of the chat-completions API, as the many servers speak it that
+// call themselves compatible.
+func OpenAI() Dialect {
+	counted := llm.Usage{InputTokens: 7, OutputTokens: 2, CachedTokens: 4}
+	plain := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: counted}
+	return Dialect{
+		base: "/v1", path: "/v1/chat/completions",
+		text:   text,
+		end:    []string{finish("stop"), usage, done},
+		usage:  counted,
+		quirks: append(append(append(streamQuirks(plain), bodyQuirks(plain)...), toolQuirks()...), failingQuirks(plain)...),
+		request: map[string]any{
+			"model": Model, "stream": true, "temperature": 0.5, "max_tokens": 5.0, "top_k": 3.0,
+			"messages": []any{
+				map[string]any{"role": "assistant", "content": "a < b & c", "reasoning_content": "hm", "vendor": map[string]any{"n": 1.5}},
+				map[string]any{"role": "user", "content": "你好"},
+			},
+			"tools": []any{map[string]any{"type": "function", "function": map[string]any{"name": "f"}}},
+			"response_format": map[string]any{"type": "json_schema", "json_schema": map[string]any{
+				"name": "answer", "schema": map[string]any{"type": "object", "additionalProperties": false},
+			}},
+		},
+		keyHeader: "Authorization", key: "Bearer " + APIKey,
+	}
+}
+
+const (
+	usage = `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}` + "\n\n"
+	done  = "data: [DONE]\n\n"
+)
+
+// delta is an event whose choice has that delta.
+func delta(members string) string {
+	return `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{` + members + "},\"finish_reason\":null}]}\n\n"
+}
+
+func text(s string) string { return delta(`"content":` + quote(s)) }
+
+func finish(reason string) string {
+	return `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + "\"}]}\n\n"
+}
+
+// streamQuirks are streams that are bent and whole.
+func streamQuirks(plain llm.Answer) []quirk {
+	hello := []string{text("Hel"), text("lo"), finish("stop"), usage, done}
+	uncounted := llm.Answer{Text: "Hello", FinishReason: "stop"}
+	return []quirk{
+		{name: "CR line ends", handle: sends(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r")), want: plain},
+		{
+			name:   "data on several lines",
+			handle: sends("event: message\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello\"},\ndata: \"finish_reason\":\"stop\"}]}\n\n", usage, done),
+			want:   plain,
+		},
+		{name: "no blank lines between chunks", handle: sends(strings.ReplaceAll(strings.Join(hello, ""), "\n\n", "\n") + "\n"), want: plain},
+		{name: "missing DONE", handle: sends(text("Hel"), text("lo"), finish("stop"), usage), want: plain},
+		{name: "missing DONE and last line end", handle: sends(text("Hel"), text("lo"), strings.TrimSpace(finish("stop"))), want: uncounted},
+		{name: "missing finish reason", handle: sends(text("Hello"), done), want: llm.Answer{Text: "Hello"}},
+		{name: "finish reason repeated or empty", handle: sends(strings.Replace(text("Hello"), "null", `""`, 1), finish("stop"), finish("stop"), done), want: uncounted},
+		{name: "usage with every chunk", handle: sends(
+			`data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":1}}`+"\n\n", usage, done), want: plain},
+		{name: "usage in the choice", handle: sends(
+			`data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_cache_hit_tokens":4}}]}`+"\n\n", done), want: plain},
+		{name: "usage of another shape", handle: sends(text("Hello"), `data: {"choices":[],"usage":"7"}`+"\n\n", finish("stop"), done), want: uncounted},
+		{name: "chunks of other choices", handle: sends(text("Hello"), `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n", finish("stop"), done), want: uncounted},
+		{name: "content as parts", handle: sends(delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]`), finish("stop"), done),
+			want: llm.Answer{Text: "Hello", Reasoning: "hm", FinishReason: "stop"}},
+	}
+}
+
+// bodyQuirks are answers that are no stream, and vendors' fields.
+func bodyQuirks(plain llm.Answer) []quirk {
+	const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"finish_reason":"stop"}],` +
+		`"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`
+	return []quirk{
+		{name: "JSON instead of a stream", handle: responds(200, "application/json", body), want: plain},
+		{name: "JSON called a stream", handle: responds(200, "text/event-stream", "\n"+body), want: plain},
+		{name: "whole message in a stream", handle: sends("data: "+body+"\n\n", done), want: plain},
+		{
+			name: "reasoning and vendor fields",
+			handle: sends(delta(`"role":"assistant","content":"","reasoning_content":"h"`), delta(`"reasoning":"m","content":null`),
+				delta(`"reasoning":"!","reasoning_content":"!"`),
+				delta(`"content":"Hello","annotations":[{"a":1}],"refusal":null`), delta(`"annotations":[{"b":2.50}]`), finish("stop"), done),
+			want: llm.Answer{
+				Text: "Hello", Reasoning: "hm!", FinishReason: "stop",
+				Extra: map[string]json.RawMessage{"annotations": json.RawMessage(`[{"a":1},{"b":2.50}]`)},
+			},
+		},
+	}
+}
+
+func toolQuirks() []quirk {
+	tool := func(piece string) string { return delta(`"tool_calls":[` + piece + `]`) }
+	two := llm.Answer{FinishReason: "tool_calls", ToolCalls: []llm.ToolCall{
+		{Index: 0, ID: "a", Name: "f", Arguments: `{"x":1}`},
+		{Index: 1, ID: "b", Name: "g", Arguments: `{}`},
+	}}
+	signed := two
+	signed.ToolCalls = []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{}`, Extra: map[string]json.RawMessage{"extra_content": json.RawMessage(`{"s":"x"}`)}}}
+	unnamed := two
+	unnamed.ToolCalls = []llm.ToolCall{{ID: "call_0", Name: "f", Arguments: `{"x":1}`}, {Index: 1, ID: "call_1", Name: "g", Arguments: `{}`}}
+	end := []string{finish("tool_calls"), done}
+	cases := []struct {
+		name   string
+		pieces []string
+		want   llm.Answer
+	}{
+		{"tool calls in pieces by index", []string{
+			tool(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}`),
+			tool(`{"index":0,"function":{"arguments":"{\"x\":"}}`),
+			tool(`{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"{"}}`),
+			tool(`{"index":0,"function":{"arguments":"1}"}},{"index":1,"function":{"arguments":"}"}}`),
+		}, two},
+		{"tool calls without index", []string{
+			tool(`{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`),
+			tool(`{"function":{"arguments":"1}"}}`),
+			tool(`{"id":"b","function":{"name":"g","arguments":"{}"}}`),
+		}, two},
+		{"tool calls all of index 0", []string{
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`),
+			tool(`{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`),
+		}, two},
+		{"tool calls that repeat id and name", []string{
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`),
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"1}"}}`),
+			tool(`{"index":1,"id":"b","function":{"name":"g","arguments":"{"}}`),
+			tool(`{"index":1,"id":"b","function":{"name":"g","arguments":"}"}}`),
+		}, two},
+		{"tool calls with a new id for each piece", []string{
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`),
+			tool(`{"index":0,"id":"a2","function":{"name":null,"arguments":"1}"}}`),
+			tool(`{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}`),
+		}, two},
+		{"tool calls without index and id, arguments as objects", []string{
+			tool(`{"function":{"name":"f","arguments":{"x":1}}},{"function":{"name":"g","arguments":{}}}`),
+		}, unnamed},
+		{"tool call with vendor fields", []string{
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"s":"x"}}`),
+		}, signed},
+	}
+	list := []quirk{{
+		name: "tool calls in one body",
+		handle: responds(200, "application/json", `{"choices":[{"message":{"content":null,"tool_calls":[`+
+			`{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},`+
+			`{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`),
+		want: two,
+	}}
+	for _, c := range cases {
+		list = append(list, quirk{name: c.name, handle: sends(append(c.pieces, end...)...), want: c.want})
+	}
+	return list
+}
+
+// failingQuirks are answers that fail in ways of this API, for good or at first.
+func failingQuirks(plain llm.Answer) []quirk {
+	ok := sends(text("Hel"), text("lo"), finish("stop"), usage, done)
+	return []quirk{
+		{name: "overloaded inside the stream, then success", handle: first(1, sends(`data: {"error":{"message":"busy","code":529}}`+"\n\n"), ok), want: plain, requests: 2},
+		{name: "no credit is not retried", handle: responds(429, "application/json", `{"error":{"message":"no money","code":"insufficient_quota"}}`), fails: &llm.Error{Status: 429, Message: "no money"}},
+		{name: "an event that is not JSON", handle: sends(text("Hel"), "data: {nonsense\n\n", done), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "nonsense"}},
+		{name: "error inside the stream", handle: sends(text("Hel"), `data: {"error":{"message":"overloaded","code":503}}`+"\n\n"),
+			want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Status: 503, Temporary: true, Message: "overloaded"}},
+		{name: "error event", handle: sends(text("Hel"), "event: error\ndata: {\"message\":\"bad luck\"}\n\n"),
+			want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "bad luck"}},
+		{name: "stream cut in the middle of an event", handle: sends(text("Hel"), `data: {"choices":[{"del`), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
+		{name: "empty stream", handle: sends(done), requests: 3, fails: &llm.Error{Temporary: true, Message: "without an answer"}},
+	}
+}
