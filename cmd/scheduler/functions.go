@@ -9,13 +9,13 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // function is an importance function or a variable, as the lists show it.
 type function struct {
 	name    string // as flows write it: recency.is_fresh, vars.weather
-	kind    host.Kind
+	kind    manifest.Kind
 	summary calls.Text
 	plugin  string      // "" for a built-in one
 	output  value.Value // the JSON Schema of a variable; null where it is not known
@@ -30,10 +30,10 @@ func (a *app) functions() ([]function, error) {
 	}
 	var all []function
 	for _, f := range builtin.Functions() {
-		all = append(all, function{name: f.Name, kind: host.Importance, summary: f.Summary})
+		all = append(all, function{name: f.Name, kind: manifest.Importance, summary: f.Summary})
 	}
 	for _, v := range builtin.Variables() {
-		all = append(all, function{name: "vars." + v.Name, kind: host.Variable, summary: v.Summary})
+		all = append(all, function{name: "vars." + v.Name, kind: manifest.Variable, summary: v.Summary})
 	}
 	list, _ := h.List()
 	for _, s := range list {
@@ -41,7 +41,7 @@ func (a *app) functions() ([]function, error) {
 			continue
 		}
 		for i := range s.Entry.Functions {
-			if f := &s.Entry.Functions[i]; f.Kind != host.Call {
+			if f := &s.Entry.Functions[i]; f.Kind != manifest.Call {
 				all = append(all, function{f.Title(s.Name), f.Kind, f.Doc(), s.Name, f.Output})
 			}
 		}
@@ -81,7 +81,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	var kind host.Kind
+	var kind manifest.Kind
 	for i := range all {
 		f := &all[i]
 		if f.kind != kind {
@@ -95,8 +95,8 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	return err
 }
 
-func functionsHead(kind host.Kind) string {
-	if kind == host.Importance {
+func functionsHead(kind manifest.Kind) string {
+	if kind == manifest.Importance {
 		return "Importance functions: importance_func of input, <<importance:NAME>> in conditions of in-chat"
 	}
 	return "Variables: {{ vars.NAME }} in templates, variable segments of input"
@@ -112,7 +112,7 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 	if f.plugin != "" {
 		fmt.Fprintf(&b, "\nFrom the plugin %s.\n", f.plugin)
 	}
-	if f.kind == host.Importance {
+	if f.kind == manifest.Importance {
 		fmt.Fprintf(&b, "\nAn importance function. In a module of the call input:\n\n    importance_func: %s\n\nIn a condition of the call in-chat:\n\n    condition: \"<<importance:%s>>\"\n", f.name, f.name)
 	} else {
 		fmt.Fprintf(&b, "\nA variable. In templates of a flow:\n\n    {{ %s }}\n\nIn a module of the call input:\n\n    segments: [{type: variable, value: %s}]\n", f.name, strings.TrimPrefix(f.name, "vars."))

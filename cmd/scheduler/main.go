@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
@@ -36,8 +36,8 @@ func main() {
 
 // execute runs the program and gives its exit code.
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == host.KeeperCommand {
-		return host.Keep(args[1:])
+	if len(args) > 0 && args[0] == process.ReaperCommand {
+		return process.Reap(args[1:])
 	}
 	ctx, stop := untilInterrupted()
 	defer stop()

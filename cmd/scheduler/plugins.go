@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -84,8 +85,8 @@ func (a *app) openPlugins() (*host.Host, error) {
 		LockFile: within(c.LockFile)[0],
 		Log:      a.pluginLog(level),
 		AutoMTLS: c.AutoMTLS,
-		Keeper:   true,
-		Taken:    variableNames(),
+		Reaper:   true,
+		BuiltInVariables:    variableNames(),
 	})
 	if err != nil {
 		return nil, usageError(err)
@@ -244,20 +245,20 @@ func (a *app) pluginFolders() []string {
 }
 
 // stateWords is a state as people read it.
-func stateWords(s host.State) string {
+func stateWords(s manifest.State) string {
 	switch s {
-	case host.Untrusted:
+	case manifest.Untrusted:
 		return "not trusted"
-	case host.NoProgram:
+	case manifest.NoProgram:
 		return "no program"
-	case host.Trusted, host.Changed, host.Missing:
+	case manifest.Trusted, manifest.Changed, manifest.Missing:
 	}
 	return string(s)
 }
 
 // pluginList is the list for people: a line for each plugin, and one for each thing
 // that flows can name.
-func (a *app) pluginList(list []host.Status) string {
+func (a *app) pluginList(list []manifest.Status) string {
 	var b strings.Builder
 	for i, s := range list {
 		if i > 0 {
@@ -278,7 +279,7 @@ func (a *app) pluginList(list []host.Status) string {
 }
 
 // offers lists what flows can name of a plugin, as they write it.
-func offers(b *strings.Builder, e *host.Entry, language string) {
+func offers(b *strings.Builder, e *manifest.Entry, language string) {
 	for i := range e.Functions {
 		f := &e.Functions[i]
 		fmt.Fprintf(b, "  %s  %s\n", usage(e.Name, f), f.Doc().In(language))
@@ -286,13 +287,13 @@ func offers(b *strings.Builder, e *host.Entry, language string) {
 }
 
 // usage is how a flow names a function.
-func usage(plugin string, f *host.Function) string {
+func usage(plugin string, f *manifest.Function) string {
 	switch f.Kind {
-	case host.Importance:
+	case manifest.Importance:
 		return "importance_func: " + f.Title(plugin)
-	case host.Variable:
+	case manifest.Variable:
 		return "{{ " + f.Title(plugin) + " }}"
-	case host.Call:
+	case manifest.Call:
 	}
 	return "call: " + f.Title(plugin)
 }
@@ -309,7 +310,7 @@ func shortPath(path string) string {
 	return path
 }
 
-func pluginJSON(s host.Status, language string) value.Value {
+func pluginJSON(s manifest.Status, language string) value.Value {
 	doc := value.Pairs("name", s.Name, "version", s.Version, "state", string(s.State), "description", s.Description, "dir", s.Dir)
 	functions := []value.Value{}
 	if e := s.Entry; e != nil {

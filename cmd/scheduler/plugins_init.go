@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	pluginproject "github.com/callnode/scheduler/plugins/host/project"
+	pluginproject "github.com/callnode/scheduler/plugins/project"
 )
 
 const module = "github.com/callnode/scheduler"

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 func newPluginsTrust(a *app) *cobra.Command {
@@ -91,21 +92,21 @@ started. A flow that uses one is refused until it is trusted again.`,
 }
 
 // trust shows what a plugin wants, asks, and trusts it.
-func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*host.Entry, error) {
-	w, err := h.Wants(name)
+func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*manifest.Entry, error) {
+	w, err := h.Review(name)
 	if err != nil {
 		return nil, usageError(err)
 	}
 	fmt.Fprint(a.stderr, wantsText(w))
-	if err := w.Ready(); err != nil {
-		return nil, usageError(err)
+	if w.Missing != nil {
+		return nil, usageError(w.Missing)
 	}
 	if !yes {
 		if err := a.confirm(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	e, err := h.TrustAs(ctx, w)
+	e, err := h.TrustReviewed(ctx, w)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, exitError{exitInterrupted, errors.New("interrupted")}
@@ -152,7 +153,7 @@ var serviceWords = map[string]string{
 }
 
 // wantsText is what a user should know before trusting a plugin.
-func wantsText(w *host.Wants) string {
+func wantsText(w *manifest.Review) string {
 	m := w.Manifest
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", m.Name, m.Version)
@@ -197,7 +198,7 @@ func realPath(path string) string {
 }
 
 // changes says what is different from what was trusted.
-func changes(b *strings.Builder, w *host.Wants) {
+func changes(b *strings.Builder, w *manifest.Review) {
 	old, m := w.Trusted, w.Manifest
 	switch {
 	case old == nil:
@@ -241,7 +242,7 @@ func commandLine(words []string) string {
 }
 
 // limitsOf is the limits for people.
-func limitsOf(l host.Limits) []string {
+func limitsOf(l manifest.Limits) []string {
 	return []string{
 		fmt.Sprintf("start %s", time.Duration(l.StartTimeout)),
 		fmt.Sprintf("request %s", time.Duration(l.Timeout)),

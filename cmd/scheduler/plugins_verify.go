@@ -12,6 +12,8 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/plugins/verify"
 )
 
 func newPluginsVerify(a *app) *cobra.Command {
@@ -37,17 +39,17 @@ at once, and its end. Its examples are run. Exit code 1 means that something fai
 }
 
 func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
-	m, err := host.ReadManifest(dir)
+	m, err := manifest.Read(dir)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("there is no folder %s", dir)
 			if _, statErr := os.Stat(dir); statErr == nil {
-				err = fmt.Errorf("%s is no plugin: it has no %s", dir, host.ManifestName)
+				err = fmt.Errorf("%s is no plugin: it has no %s", dir, manifest.FileName)
 			}
 		}
 		return usageError(err)
 	}
-	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS, Keeper: true}
+	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS, Reaper: true}
 	if log {
 		opts.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -58,9 +60,9 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 	case err != nil:
 		return exitError{exitFailed, err}
 	}
-	results := h.Verify(ctx)
+	results := verify.Run(ctx, h, m.Name)
 	if err := h.Close(); err != nil {
-		results = append(results, host.Result{Check: "leaves nothing behind", Err: err})
+		results = append(results, verify.Result{Check: "leaves nothing behind", Err: err})
 	}
 	if ctx.Err() != nil {
 		return exitError{exitInterrupted, errors.New("interrupted")}

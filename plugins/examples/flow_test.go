@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/proto"
 	"github.com/callnode/scheduler/plugins/sdk"
@@ -32,7 +33,7 @@ func newHost(t *testing.T, names ...string) (*host.Host, *calls.Registry) {
 	for _, name := range names {
 		dirs = append(dirs, pluginstest.Build(t, name))
 	}
-	h, err := host.Open(host.Options{Plugins: dirs, LockFile: filepath.Join(t.TempDir(), host.LockName)})
+	h, err := host.Open(host.Options{Plugins: dirs, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName)})
 	if err != nil {
 		t.Fatal(err)
 	}

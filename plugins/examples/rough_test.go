@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
 )
 
@@ -89,11 +90,11 @@ func resolve(t *testing.T, r *calls.Registry, name string) (map[string][]byte, e
 func TestRoughPython(t *testing.T) {
 	pluginstest.Python(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../host/project/python")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../project/python")); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, map[string]string{
-		host.ManifestName: "name: rough\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n",
+		manifest.FileName: "name: rough\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n",
 		"main.py": `
 import os, sys, threading
 from scheduler_plugin import TEXT, Error, Plugin
@@ -156,9 +157,9 @@ plugin.serve()
 }
 
 func TestRoughNode(t *testing.T) {
-	dir := pluginstest.Node(t, "../host/project/node")
+	dir := pluginstest.Node(t, "../project/node")
 	write(t, dir, map[string]string{
-		host.ManifestName: "name: rough\nversion: 1.0.0\ncommand: node\nargs: [main.js]\n",
+		manifest.FileName: "name: rough\nversion: 1.0.0\ncommand: node\nargs: [main.js]\n",
 		"main.js": `
 const { Plugin, PluginError, TEXT } = require('./scheduler_plugin')
 

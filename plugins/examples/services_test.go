@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/sdk"
 )
@@ -73,11 +74,11 @@ func write(t *testing.T, dir string, files map[string]string) {
 func TestServicesInPython(t *testing.T) {
 	pluginstest.Python(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../host/project/python")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../project/python")); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, map[string]string{
-		host.ManifestName: "name: curious\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\nservices: [llm, memory]\n",
+		manifest.FileName: "name: curious\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\nservices: [llm, memory]\n",
 		"main.py": `
 from scheduler_plugin import Plugin, Verdict
 
@@ -106,9 +107,9 @@ plugin.serve()
 }
 
 func TestServicesInNode(t *testing.T) {
-	dir := pluginstest.Node(t, "../host/project/node")
+	dir := pluginstest.Node(t, "../project/node")
 	write(t, dir, map[string]string{
-		host.ManifestName: "name: curious\nversion: 1.0.0\ncommand: node\nargs: [main.js]\nservices: [llm, memory]\n",
+		manifest.FileName: "name: curious\nversion: 1.0.0\ncommand: node\nargs: [main.js]\nservices: [llm, memory]\n",
 		"main.js": `
 const { Plugin } = require('./scheduler_plugin')
 

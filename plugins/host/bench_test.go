@@ -160,7 +160,7 @@ func BenchmarkStart(b *testing.B) {
 	for _, keeper := range []bool{true, false} {
 		b.Run(fmt.Sprintf("keeper=%t", keeper), func(b *testing.B) {
 			for b.Loop() {
-				h, err := host.Single(b.Context(), dir, host.Options{Keeper: keeper})
+				h, err := host.Single(b.Context(), dir, host.Options{Reaper: keeper})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"sync/atomic"
-	"time"
 
 	pb "google.golang.org/protobuf/proto"
 
@@ -14,21 +12,23 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/plugins/host/services"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// call is one use of a node type of a plugin.
+// call is one use of a call of a plugin, in one step.
 type call struct {
 	plugin   *plugin
-	function *Function
+	function *manifest.Function
 	info     *calls.Info
 	params   value.Value
 }
 
 var _ calls.CoreCall = (*call)(nil)
 
-// definition makes a node type of a function.
-func (p *plugin) definition(f *Function) (calls.Definition, error) {
+// definition returns the definition of a call that a function of the plugin is.
+func (p *plugin) definition(f *manifest.Function) (calls.Definition, error) {
 	info := &calls.Info{Name: f.Title(p.entry.Name), Summary: f.Doc(), Literal: f.Literal, UsesLLM: f.LLM}
 	for _, s := range []struct {
 		doc value.Value
@@ -55,42 +55,44 @@ func (p *plugin) definition(f *Function) (calls.Definition, error) {
 	}}, nil
 }
 
-// Info describes the node type.
+// Info describes the call.
 func (c *call) Info() *calls.Info { return c.info }
 
-func (c *call) what() string { return "call " + c.function.Name }
+// label names the call in errors.
+func (c *call) label() string { return "call " + c.function.Name }
 
-// state is what the plugin may know of the step.
-func (c *call) state(v *calls.Vars) *proto.State {
+// wireState returns what the plugin may know of the step.
+func (c *call) wireState(v *calls.Vars) *proto.State {
 	return proto.FromState(plugins.State{
 		Input: v.Question, User: v.Scope.User, Session: v.Scope.Session, Language: v.Language, Now: v.Now,
 	})
 }
 
-// Init gives the parameters, or has the plugin compute the input where it wants to.
+// Init returns the parameters, or the input that the plugin computes from them where it
+// wants to.
 func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) {
 	if !c.function.Init {
 		return c.params, nil
 	}
-	reply, err := c.plugin.ask(ctx, c.what(), &proto.Request{Ask: &proto.Request_Init{Init: &proto.Init{
-		Function: c.function.Name, Params: c.params.AppendJSON(nil), State: c.state(vars),
-	}}}, func() *ticket { return &ticket{vars: varsOf(vars)} })
+	reply, err := c.plugin.ask(ctx, c.label(), &proto.Request{Ask: &proto.Request_Init{Init: &proto.Init{
+		Function: c.function.Name, Params: c.params.AppendJSON(nil), State: c.wireState(vars),
+	}}}, func() *services.Grant { return &services.Grant{Vars: services.VarsOf(vars)} })
 	if err != nil {
 		return value.Value{}, err
 	}
 	initialized := reply.GetInitialized()
 	if initialized == nil {
-		return value.Value{}, c.plugin.fault(c.what(), "it gave another kind of answer than an input")
+		return value.Value{}, c.plugin.faultf(c.label(), "it answered with something else than an input")
 	}
-	input, err := c.plugin.checked(initialized.GetInput(), c.info.Input)
+	input, err := parseChecked(initialized.GetInput(), c.info.Input)
 	if err != nil {
-		return value.Value{}, c.plugin.fault(c.what(), "its input: %w", err)
+		return value.Value{}, c.plugin.faultf(c.label(), "its input: %w", err)
 	}
-	c.plugin.succeeded()
+	c.plugin.resetFailures()
 	return input, nil
 }
 
-// Exec streams what the plugin puts out, within its limits.
+// Exec streams the output of the plugin, within its limits.
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		if err := c.exec(ctx, env, input, yield); err != nil {
@@ -99,51 +101,49 @@ func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter
 	}
 }
 
-// exec gives nil where it ended, or yield wanted no more.
+// exec executes the call; it returns nil at its end, or when yield wants no more.
 func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yield func(calls.Chunk, error) bool) error {
 	p := c.plugin
-	proc, free, err := p.ready(ctx, c.what())
+	instance, release, err := p.acquireForRequest(ctx, c.label())
 	if err != nil {
 		return err
 	}
-	defer free()
+	defer release()
 	vars := env.Vars
 	if vars == nil {
 		vars = &calls.Vars{}
 	}
-	t := &ticket{chat: env.LLM.Chat, vars: varsOf(vars), search: func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
-		return env.Memory.Retrieve(ctx, vars.Scope, query, limit)
-	}}
-	ectx, watch := newWatch(ctx, p.limits, t)
-	defer watch.stop()
+	grant := newCallGrant(env, vars)
+	limited, deadline := newDeadline(ctx, p.limits, grant)
+	defer deadline.stop()
 	req := &proto.ExecRequest{
-		Function: c.function.Name, Input: input.AppendJSON(nil), State: c.state(vars), IdempotencyKey: env.IdempotencyKey(),
+		Function: c.function.Name, Input: input.AppendJSON(nil), State: c.wireState(vars), IdempotencyKey: env.IdempotencyKey(),
 	}
-	if size := pb.Size(req); size > p.limits.maxMessage() {
-		return p.tooLarge(c.what(), "input", size)
+	if size := pb.Size(req); size > p.limits.MessageBytes() {
+		return p.tooLarge(c.label(), "input", size)
 	}
-	if proc.services != nil {
-		token, over := proc.services.issue(ectx, t)
-		defer over()
+	if instance.services != nil {
+		token, revoke := instance.services.Issue(limited, grant)
+		defer revoke()
 		req.Token = token
 	}
-	stream, err := proc.api.Exec(ectx, req)
+	stream, err := instance.api.Exec(limited, req)
 	if err != nil {
-		return c.broken(ctx, ectx, proc, err)
+		return c.execError(ctx, limited, instance, err)
 	}
-	out := &received{call: c, ticket: t}
+	out := &execOutput{call: c, grant: grant}
 	for {
-		watch.waiting()
-		piece, err := stream.Recv()
-		watch.pause()
-		switch {
-		case errors.Is(err, io.EOF):
-			p.succeeded()
+		deadline.startTurn()
+		message, err := stream.Recv()
+		deadline.endTurn()
+		if errors.Is(err, io.EOF) {
+			p.resetFailures()
 			return nil
-		case err != nil:
-			return c.broken(ctx, ectx, proc, err)
 		}
-		chunk, err := out.take(piece)
+		if err != nil {
+			return c.execError(ctx, limited, instance, err)
+		}
+		chunk, err := out.accept(message)
 		if err != nil {
 			return err
 		}
@@ -153,111 +153,63 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 	}
 }
 
-func (c *call) broken(ctx, ectx context.Context, proc *process, err error) error {
-	if cause := context.Cause(ectx); ctx.Err() == nil && errors.As(cause, new(overdue)) {
-		c.plugin.suspect(proc)
-		return c.plugin.errorf(calls.Timeout, c.what(), "%w", cause)
+// newCallGrant returns what an execution may use of the host.
+func newCallGrant(env *calls.Env, vars *calls.Vars) *services.Grant {
+	return &services.Grant{
+		Chat: env.LLM.Chat, Vars: services.VarsOf(vars),
+		Search: func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
+			return env.Memory.Retrieve(ctx, vars.Scope, query, limit)
+		},
 	}
-	return c.plugin.broken(ctx, ectx, proc, c.what(), err, false)
 }
 
-// received counts and checks the chunks of one execution.
-type received struct {
-	call   *call
-	ticket *ticket
-	chunks int
-	bytes  int
-	data   bool
+// execError explains an error of an execution; see [plugin.requestError].
+func (c *call) execError(ctx, limited context.Context, instance *Instance, err error) error {
+	if cause := context.Cause(limited); ctx.Err() == nil && errors.As(cause, new(overdueError)) {
+		c.plugin.checkAlive(instance)
+		return c.plugin.errorf(calls.Timeout, c.label(), "%w", cause)
+	}
+	return c.plugin.requestError(ctx, limited, instance, c.label(), err, false)
 }
 
-func (r *received) take(piece *proto.Chunk) (calls.Chunk, error) {
-	p, what := r.call.plugin, r.call.what()
-	r.chunks++
-	r.bytes += len(piece.GetText()) + len(piece.GetData())
-	switch limits := &p.limits; {
-	case r.chunks > limits.MaxChunks:
-		return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out more than %d chunks", limits.MaxChunks).
+// execOutput counts and checks the chunks of one execution.
+type execOutput struct {
+	call    *call
+	grant   *services.Grant
+	chunks  int
+	bytes   int
+	hasData bool // a chunk of data came
+}
+
+// accept checks one message of the execution and returns its chunk.
+func (o *execOutput) accept(message *proto.Chunk) (calls.Chunk, error) {
+	p, what := o.call.plugin, o.call.label()
+	o.chunks++
+	o.bytes += len(message.GetText()) + len(message.GetData())
+	if o.chunks > p.limits.MaxChunks {
+		return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out more than %d chunks", p.limits.MaxChunks).
 			WithHint("limits.max_chunks in plugin.yaml is the number of chunks of one execution")
-	case r.bytes > limits.MaxOutput<<20:
-		return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out more than %d MiB", limits.MaxOutput).
+	}
+	if o.bytes > p.limits.MaxOutput<<20 {
+		return calls.Chunk{}, p.errorf(calls.Plugin, what, "it put out more than %d MiB", p.limits.MaxOutput).
 			WithHint("limits.max_output_mib in plugin.yaml is the size of all output of one execution")
 	}
-	switch piece := piece.GetPiece().(type) {
+	switch content := message.GetPiece().(type) {
 	case *proto.Chunk_Text:
-		if r.data && piece.Text != "" {
-			return calls.Chunk{}, p.fault(what, "it put out text after data")
+		if o.hasData && content.Text != "" {
+			return calls.Chunk{}, p.faultf(what, "it put out text after data")
 		}
-		return calls.TextChunk(piece.Text), nil
+		return calls.TextChunk(content.Text), nil
 	case *proto.Chunk_Data:
-		v, err := p.checked(piece.Data, r.call.info.Output)
+		v, err := parseChecked(content.Data, o.call.info.Output)
 		if err != nil {
-			return calls.Chunk{}, p.fault(what, "its output: %w", err)
+			return calls.Chunk{}, p.faultf(what, "its output: %w", err)
 		}
-		r.data = true
+		o.hasData = true
 		return calls.Chunk{Data: &v}, nil
 	case *proto.Chunk_Failure:
-		p.succeeded()
-		return calls.Chunk{}, p.failed(what, piece.Failure, r.ticket)
+		p.resetFailures()
+		return calls.Chunk{}, p.failureError(what, content.Failure, o.grant)
 	}
-	return calls.Chunk{}, p.fault(what, "it put out a chunk with nothing in it")
-}
-
-// overdue is the cause of an execution that took too long.
-type overdue struct{ text string }
-
-func (o overdue) Error() string { return o.text }
-
-// watch ends an execution that takes too long, or puts out nothing for too long
-// while nobody but the plugin works.
-type watch struct {
-	ctx    context.Context
-	limits Limits
-	ticket *ticket
-	cancel context.CancelCauseFunc
-	whole  *time.Timer
-	idle   *time.Timer
-	// since is when the plugin's turn began, in Unix nanoseconds; 0 while the step
-	// takes what it got.
-	since atomic.Int64
-}
-
-func newWatch(ctx context.Context, limits Limits, t *ticket) (context.Context, *watch) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{ctx: ctx, limits: limits, ticket: t, cancel: cancel}
-	w.whole = time.AfterFunc(time.Duration(limits.ExecTimeout), func() {
-		cancel(overdue{"it was not done within " + time.Duration(limits.ExecTimeout).String() + " (limits.exec_timeout in plugin.yaml)"})
-	})
-	w.idle = time.AfterFunc(time.Duration(limits.Timeout), w.look)
-	return ctx, w
-}
-
-// look ends the execution where the plugin had its time, else it looks again when
-// that is over.
-func (w *watch) look() {
-	if w.ctx.Err() != nil {
-		return
-	}
-	timeout, since := time.Duration(w.limits.Timeout), w.since.Load()
-	used := time.Since(time.Unix(0, since))
-	switch {
-	case since == 0: // not its turn
-		w.idle.Reset(timeout)
-	case w.ticket.busy.Load() > 0: // it waits for the host
-		w.since.CompareAndSwap(since, time.Now().UnixNano())
-		w.idle.Reset(timeout)
-	case used >= timeout:
-		w.cancel(overdue{"it put out nothing for " + timeout.String() + " (limits.timeout in plugin.yaml)"})
-	default:
-		w.idle.Reset(timeout - used)
-	}
-}
-
-// waiting says that it is the plugin's turn, pause that it is not.
-func (w *watch) waiting() { w.since.Store(time.Now().UnixNano()) }
-func (w *watch) pause()   { w.since.Store(0) }
-
-func (w *watch) stop() {
-	w.whole.Stop()
-	w.idle.Stop()
-	w.cancel(nil)
+	return calls.Chunk{}, p.faultf(what, "it put out an empty chunk")
 }

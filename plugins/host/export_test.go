@@ -2,12 +2,12 @@ package host
 
 import "context"
 
-// WithoutSession has a plugin's process ask by unary requests from now on.
+// WithoutSession makes a plugin's process answer by unary requests from now on.
 func WithoutSession(ctx context.Context, h *Host, name string) error {
-	proc, err := h.plugins[name].acquire(ctx)
+	instance, err := h.plugin(name).acquire(ctx)
 	if err == nil {
-		proc.session.close()
-		proc.session = nil
+		instance.session.Close()
+		instance.session = nil
 	}
 	return err
 }

@@ -27,6 +27,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/host/process"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 	"github.com/callnode/scheduler/plugins/sdk"
 )
@@ -37,11 +39,11 @@ const hangs = "its-keeper-hangs"
 // The test's own program is the plugin, and a host that is killed.
 func TestMain(m *testing.M) {
 	switch {
-	case len(os.Args) > 1 && os.Args[1] == host.KeeperCommand:
+	case len(os.Args) > 1 && os.Args[1] == process.ReaperCommand:
 		if slices.Contains(os.Args, hangs) {
 			select {}
 		}
-		syscall.Exit(host.Keep(os.Args[2:]))
+		syscall.Exit(process.Reap(os.Args[2:]))
 	case os.Getenv(proto.MaxMessageKey) != "": // whatever else it was told: it must not run the tests
 		sdk.Serve(sample())
 		syscall.Exit(0) // os.Exit sleeps for a second under the race detector
@@ -191,7 +193,7 @@ func folder(t testing.TB, more string) string {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, host.ManifestName), fmt.Appendf(nil, "name: sample\nversion: 1.0.0\ncommand: %s\n%s\n", program, more), 0o600)
+		err = os.WriteFile(filepath.Join(dir, manifest.FileName), fmt.Appendf(nil, "name: sample\nversion: 1.0.0\ncommand: %s\n%s\n", program, more), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -551,7 +553,7 @@ func TestAfterClose(t *testing.T) {
 func TestCloseWhileTrusting(t *testing.T) {
 	for range 5 {
 		dir := folder(t, "")
-		h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), host.LockName), TempDir: shortDir(t), Keeper: true})
+		h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t), Reaper: true})
 		trusted := make(chan error)
 		go func() {
 			_, err := h.Trust(t.Context(), "sample")

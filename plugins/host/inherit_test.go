@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // A program gets three standard files and the life pipe, even where this process has
@@ -27,12 +28,12 @@ func TestNoFilesAreInherited(t *testing.T) {
 	}
 	// The folder that the shell looks into is closed again when the loop comes to it.
 	const script = `cat; for f in /proc/$$/fd/*; do [ -e "$f" ] && printf "%s " "${f##*/}" >&2 && readlink "$f" >&2; done; exit 1`
-	manifest := fmt.Sprintf("name: lister\nversion: 1.0.0\ncommand: sh\nargs: [-c, %q]\n", script)
-	if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(manifest), 0o600); err != nil {
+	text := fmt.Sprintf("name: lister\nversion: 1.0.0\ncommand: sh\nargs: [-c, %q]\n", script)
+	if err := os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, keeper := range []bool{true, false} {
-		_, err = host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t), Keeper: keeper})
+		_, err = host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t), Reaper: keeper})
 		if err == nil {
 			t.Fatal("it is a plugin")
 		}

@@ -8,89 +8,104 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// plugin is one trusted plugin: its process, when it has one, and the starts and
-// restarts of that.
+// plugin is one trusted plugin: its running instance, when it has one, and the starts and
+// restarts of that. [Host.addLocked] makes it; it lives until it is untrusted, trusted
+// again, or its host is closed. It is safe for concurrent use.
 type plugin struct {
 	host     *Host
-	entry    *Entry
-	limits   Limits // the manifest's, the defaults before it was read
+	entry    *manifest.Entry
+	limits   manifest.Limits // the manifest's
 	launcher launcher
-	slots    chan struct{}
+	slots    chan struct{}  // holds one value for each request that runs
+	stops    sync.WaitGroup // starts, checks and stops that run in the background
 
-	mu      sync.Mutex
-	current *process
-	// starting and checking are closed when a start, or a look at a process that
-	// did not answer in time, is over; nil where none is under way.
+	mu      sync.Mutex // guards all below
+	current *Instance  // nil where none runs
+	// starting and checking are closed when a start, or a check of an instance that did
+	// not answer in time, is over; nil where none runs.
 	starting, checking chan struct{}
 	cancelStart        context.CancelFunc
 	failures           int // in a row
 	failedAt           time.Time
 	failure            error // the last
 	closed             bool
-	stops              sync.WaitGroup // processes that are being stopped
 }
 
-// errClosed is what a plugin says when its host was closed.
+// errClosed is the error of every request after its host was closed.
 var errClosed = errors.New("plugins are shut down")
 
 // maxBackoff is the longest pause before a restart.
 const maxBackoff = 5 * time.Second
 
-// acquire gives the running process, and starts it where there is none. After a
+// acquire returns the running instance, and starts one where there is none. After a
 // failure it waits before the next start, and after too many in a row it refuses for
 // a while.
-func (p *plugin) acquire(ctx context.Context) (*process, error) {
+func (p *plugin) acquire(ctx context.Context) (*Instance, error) {
 	for {
-		p.mu.Lock()
-		if p.closed {
-			p.mu.Unlock()
-			return nil, errClosed
+		instance, wait, err := p.findOrStart()
+		if instance != nil || err != nil {
+			return instance, err
 		}
-		wait := p.checking
-		if wait == nil {
-			if proc := p.current; proc != nil {
-				if proc.alive() {
-					p.mu.Unlock()
-					return proc, nil
-				}
-				p.lose(proc, fmt.Errorf("it ended by itself: %s", proc.status()))
-			}
-			if p.starting == nil {
-				if p.exhausted() {
-					err := fmt.Errorf("it failed %d times in a row and is not started again for %s; the last time: %w",
-						p.failures, p.host.opts.Cooldown, p.failure)
-					p.mu.Unlock()
-					return nil, err
-				}
-				p.begin()
-			}
-			wait = p.starting
-		}
-		p.mu.Unlock()
 		select {
 		case <-wait:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		p.mu.Lock()
-		if err := p.failure; p.current == nil && p.starting == nil && errors.As(err, new(permanent)) {
-			p.mu.Unlock()
+		if err := p.permanentFailure(); err != nil {
 			return nil, err
 		}
-		p.mu.Unlock()
 	}
 }
 
-// exhausted says that the plugin failed too often; after the cooldown it gets one
-// more chance. p.mu is held.
-func (p *plugin) exhausted() bool {
+// findOrStart returns the running instance, or a channel that is closed when it makes
+// sense to look again; it starts an instance where that is needed.
+func (p *plugin) findOrStart() (instance *Instance, wait <-chan struct{}, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, errClosed
+	}
+	if p.checking != nil {
+		return nil, p.checking, nil
+	}
+	if p.current != nil {
+		if p.current.Alive() {
+			return p.current, nil, nil
+		}
+		p.dropLocked(p.current, fmt.Errorf("it ended by itself: %s", p.current.Status()))
+	}
+	if p.starting == nil {
+		if p.isExhaustedLocked() {
+			return nil, nil, fmt.Errorf("it failed %d times in a row and is not started again for %s; the last time: %w",
+				p.failures, p.host.opts.Cooldown, p.failure)
+		}
+		p.startLocked()
+	}
+	return nil, p.starting, nil
+}
+
+// permanentFailure returns the error of a start that failed and would fail again; nil
+// where there is none.
+func (p *plugin) permanentFailure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil && p.starting == nil && isPermanent(p.failure) {
+		return p.failure
+	}
+	return nil
+}
+
+// isExhaustedLocked reports whether the plugin failed too often; after the cooldown it
+// gets one more chance.
+func (p *plugin) isExhaustedLocked() bool {
 	return p.failures > p.limits.Restarts && time.Since(p.failedAt) < p.host.opts.Cooldown
 }
 
-// begin starts the process in the background: whoever waits may leave. p.mu is held.
-func (p *plugin) begin() {
+// startLocked starts an instance in the background: a request that waits for it may end.
+func (p *plugin) startLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.starting, p.cancelStart = make(chan struct{}), cancel
 	pause := time.Duration(0)
@@ -99,89 +114,106 @@ func (p *plugin) begin() {
 	}
 	p.stops.Go(func() {
 		defer cancel()
-		var proc *process
-		var err error
-		select {
-		case <-time.After(pause):
-			proc, err = p.launcher.launch(ctx)
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+		instance, err := p.launchAfter(ctx, pause)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch {
 		case err != nil:
-			p.note(err)
+			p.recordFailureLocked(err)
 		case p.closed:
-			p.stops.Go(func() { proc.stop(p.host.opts.StopGrace) })
+			p.stops.Go(func() { instance.Stop(p.host.opts.GracePeriod) })
 		default:
-			p.current, p.failure = proc, nil
+			p.current, p.failure = instance, nil
 		}
 		close(p.starting)
 		p.starting = nil
 	})
 }
 
-// note counts a failure; permanent ones are not: the next request tries anew. p.mu
-// is held.
-func (p *plugin) note(err error) {
+func (p *plugin) launchAfter(ctx context.Context, pause time.Duration) (*Instance, error) {
+	select {
+	case <-time.After(pause):
+		return p.launcher.launch(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// recordFailureLocked counts a failure. A permanent one does not count: the next request
+// tries again at once.
+func (p *plugin) recordFailureLocked(err error) {
 	p.failure = err
-	if !errors.As(err, new(permanent)) {
+	if !isPermanent(err) {
 		p.failures++
 		p.failedAt = time.Now()
 	}
 }
 
-// lose gives a process up and counts the failure. p.mu is held.
-func (p *plugin) lose(proc *process, err error) {
-	if p.current != proc {
+// dropLocked gives an instance up and counts the failure.
+func (p *plugin) dropLocked(instance *Instance, err error) {
+	if p.current != instance {
 		return
 	}
 	p.current = nil
-	p.note(err)
-	p.stops.Go(func() { proc.stop(0) })
+	p.recordFailureLocked(err)
+	p.stops.Go(func() { instance.Stop(0) })
 }
 
-// drop is lose for callers without the lock.
-func (p *plugin) drop(proc *process, err error) {
+// drop gives an instance up and counts the failure.
+func (p *plugin) drop(instance *Instance, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose(proc, err)
+	p.dropLocked(instance, err)
 }
 
-// succeeded forgets failures.
-func (p *plugin) succeeded() {
+// resetFailures forgets failures, after a success.
+func (p *plugin) resetFailures() {
 	p.mu.Lock()
 	p.failures = 0
 	p.mu.Unlock()
 }
 
-// pingTimeout is how long a process that did not answer in time has to say that it
-// is alive.
+// pingTimeout is how long an instance that did not answer in time has to answer the
+// health check.
 const pingTimeout = 2 * time.Second
 
-// suspect looks whether a process that did not answer a request in time is alive at
-// all. Requests that come meanwhile wait for the result.
-func (p *plugin) suspect(proc *process) {
+// checkAlive looks whether an instance that did not answer a request in time is alive at
+// all, and drops it where it is not. Requests that come meanwhile wait for the result.
+func (p *plugin) checkAlive(instance *Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.checking != nil || p.current != proc || p.closed {
+	underway := p.checking != nil
+	if underway || p.current != instance || p.closed {
 		return
 	}
 	checking := make(chan struct{})
 	p.checking = checking
 	p.stops.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), min(pingTimeout, time.Duration(p.limits.Timeout)))
-		err := proc.ping(ctx)
+		err := instance.Ping(ctx)
 		cancel()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err != nil {
-			p.lose(proc, errors.New("it hung, and was killed"))
+			p.dropLocked(instance, errors.New("it hung, and was killed"))
 		}
 		p.checking = nil
 		close(checking)
 	})
+}
+
+// take returns the running instance and forgets it: the next request starts another.
+func (p *plugin) take(ctx context.Context) (*Instance, error) {
+	instance, err := p.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == instance {
+		p.current = nil
+	}
+	return instance, nil
 }
 
 // close stops the plugin and waits until its processes are gone.
@@ -191,15 +223,15 @@ func (p *plugin) close() {
 	if p.starting != nil {
 		p.cancelStart()
 	}
-	if proc := p.current; proc != nil {
+	if instance := p.current; instance != nil {
 		p.current = nil
-		p.stops.Go(func() { proc.stop(p.host.opts.StopGrace) })
+		p.stops.Go(func() { instance.Stop(p.host.opts.GracePeriod) })
 	}
 	p.mu.Unlock()
 	p.stops.Wait()
 }
 
-// errorf is an error of the plugin; what names the function or what was wanted.
+// errorf returns an error of the plugin; what names the function.
 func (p *plugin) errorf(kind calls.Kind, what, format string, args ...any) *calls.Error {
 	if what != "" {
 		what = ", " + what
@@ -207,10 +239,10 @@ func (p *plugin) errorf(kind calls.Kind, what, format string, args ...any) *call
 	return calls.Errorf(kind, "plugin %s%s: %w", p.entry.Name, what, fmt.Errorf(format, args...))
 }
 
-// fault is an error of the plugin's own making, with the way to look for it.
-func (p *plugin) fault(what, format string, args ...any) *calls.Error {
+// faultf returns an error that the plugin itself caused, with the way to look for it.
+func (p *plugin) faultf(what, format string, args ...any) *calls.Error {
 	err := p.errorf(calls.Plugin, what, format, args...)
-	if dir := p.host.folders[p.entry.Name]; dir != "" { // else it runs inside this process
+	if dir := p.host.catalog.Dir(p.entry.Name); dir != "" { // else it runs inside this process
 		return err.WithHint("look for the fault in the plugin: scheduler plugins verify --log %q", dir)
 	}
 	return err

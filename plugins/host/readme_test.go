@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/plugins/verify"
 )
 
 // The manifest and the program of the README are a plugin that works.
@@ -31,7 +33,7 @@ func TestReadme(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{
-		"main.go": blocks["go"], host.ManifestName: blocks["yaml"], "go.sum": sums,
+		"main.go": blocks["go"], manifest.FileName: blocks["yaml"], "go.sum": sums,
 		"go.mod": fmt.Appendf(nil, "module mine\n\ngo 1.26\n\nrequire github.com/callnode/scheduler v0.0.0\n\nreplace github.com/callnode/scheduler => %s\n", module),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -44,7 +46,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	h, _ := open(t, dir, host.Options{})
-	for _, r := range h.Verify(t.Context()) {
+	for _, r := range verify.Run(t.Context(), h, h.Names()[0]) {
 		if r.Err != nil {
 			t.Errorf("%s: %v", r.Check, r.Err)
 		}

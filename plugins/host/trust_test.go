@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 func openAll(t *testing.T, opts host.Options) *host.Host {
@@ -41,16 +42,16 @@ func states(h *host.Host) (all []string) {
 // needed only to run.
 func TestTrust(t *testing.T) {
 	dir := folder(t, "services: [vars]\nenv: [TZ]\ndata: [cache]")
-	opts := host.Options{Folders: []string{filepath.Dir(dir), "/nowhere/at/all"}, LockFile: filepath.Join(t.TempDir(), "state", host.LockName)}
+	opts := host.Options{Folders: []string{filepath.Dir(dir), "/nowhere/at/all"}, LockFile: filepath.Join(t.TempDir(), "state", manifest.LockFileName)}
 	h := openAll(t, opts)
 	if got := states(h); !slices.Equal(got, []string{"sample 1.0.0 untrusted"}) || len(h.Names()) > 0 {
 		t.Errorf("found %q, trusted %q", got, h.Names())
 	}
-	w, err := h.Wants("sample")
+	w, err := h.Review("sample")
 	if err != nil || w.Trusted != nil || len(w.SHA256) != 64 || w.Dir != dir || w.Manifest.Services[0] != "vars" || !strings.Contains(w.Manifest.CommandLine(), "host.test") {
 		t.Errorf("it wants %+v, %v", w, err)
 	}
-	if _, err := h.Wants("sampel"); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "sample"?` {
+	if _, err := h.Review("sampel"); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "sample"?` {
 		t.Errorf("got %v (%s)", err, calls.HintOf(err))
 	}
 	e, err := h.Trust(t.Context(), "sample")
@@ -111,9 +112,9 @@ func TestTrust(t *testing.T) {
 
 func TestVersionThatDiffers(t *testing.T) {
 	dir := folder(t, "args: [2.0.0]")
-	h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), host.LockName)})
+	h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName)})
 	_, err := h.Trust(t.Context(), "sample")
-	if err == nil || !strings.Contains(err.Error(), `it says that its version is "2.0.0", its plugin.yaml "1.0.0"`) {
+	if err == nil || !strings.Contains(err.Error(), `its version is "2.0.0" in the program and "1.0.0" in plugin.yaml`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -121,7 +122,7 @@ func TestVersionThatDiffers(t *testing.T) {
 func TestProblemsOfFolders(t *testing.T) {
 	one, two := folder(t, ""), folder(t, "")
 	empty := t.TempDir()
-	h := openAll(t, host.Options{Plugins: []string{one, two, empty}, Folders: []string{filepath.Join(one, host.ManifestName)}})
+	h := openAll(t, host.Options{Plugins: []string{one, two, empty}, Folders: []string{filepath.Join(one, manifest.FileName)}})
 	_, problems := h.List()
 	want := []string{"looking for plugins: ", "two plugins are called sample: " + one + " is used, " + two + " is not", "reading a manifest: "}
 	for i, p := range problems {
@@ -149,77 +150,10 @@ func TestNamesThatAreTaken(t *testing.T) {
 	}
 }
 
-func TestManifest(t *testing.T) {
-	const good = "name: sample\nversion: 1.0.0\ncommand: ./x\n"
-	for text, want := range map[string]string{
-		good: "",
-		good + "limits: {timeout: 5s, max_message_mib: 1}": "",
-		good + "limits:":                             "",
-		"name: sample\nversion: 1.0.0\n":             ":1:1: the required property \"command\" is missing (add it: The program",
-		"name: Sample\nversion: 1\ncommand: x\n":     ":2:10: version: want string, got integer",
-		"name: Sample\nversion: '1'\ncommand: x\n":   ":1:7: name: \"Sample\" does not match",
-		good + "comand: y\n":                         ":4:1: unknown property \"comand\" (did you mean \"command\"?)",
-		good + "limits: {a_b_c: 1}":                  ":4:10: unknown property \"a_b_c\" (take it out; there are start_timeout, timeout,",
-		good + "env: ['A=B']":                        `:4:7: env.0: "A=B" cannot be passed on`,
-		good + "env: [PLUGIN_UNIX_SOCKET_DIR]":       "cannot be passed on",
-		good + "services: [everything]":              ":4:12: services.0: \"everything\" is not one of llm, memory, vars, log",
-		good + "data: [../x]":                        "no path inside the plugin's folder",
-		good + "data: ['.']":                         "no path inside the plugin's folder",
-		good + "data: [./plugin.yaml]":               ":4:8: data.0: plugin.yaml says what is trusted, and cannot change without it (take it out)",
-		good + "limits: {timeout: 5}":                ":4:19: limits.timeout: want string, got integer",
-		good + "limits: {timeout: soon}":             ":4:19: limits.timeout: \"soon\" is no time span: write it like 30s",
-		good + "limits: {max_chunks: 0}":             ":4:22: limits.max_chunks: 0 is less",
-		good + "args: [\"a\\nb\"]":                   ":4:8: args.0: \"a\\nb\" has a line break",
-		"name: vars\nversion: '1'\ncommand: x\n":     "give it another name",
-		good + "name: twice\n":                       ":4:1: ",
-		good + "description: \"\\e[2J\"":             ":4:14: description: the text \"\\x1b[2J\" has the character U+001B",
-		good + "args: [\"a\\u202Eb\"]":               "the character U+202E",
-		"- a list":                                   "want object, got array",
-		"name: x\nversion: 1.0.0\ncommand: ../../sh": "leaves the plugin's folder",
-		"name: x\nversion: '1'\ncommand: ../../s":    "leaves the plugin's folder",
-		"": "",
-	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := host.ReadManifest(dir)
-		switch {
-		case want == "" && text != "" && (err != nil || m.Limits.MaxChunks != 100_000):
-			t.Errorf("%s\ngot %+v, %v", text, m, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), host.ManifestName)):
-			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
-		case text == "" && err == nil:
-			t.Error("an empty manifest was read")
-		}
-	}
-}
-
-// All faults of a manifest are told, each with its place.
-func TestManifestFaults(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, host.ManifestName)
-	const text = "name: vars\nversion: 1.0.0\nservices:\n  - lmm\ndata: [../x]\nlimits:\n  timout: 3s\n  exec_timeout: 9\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := host.ReadManifest(dir)
-	want := strings.ReplaceAll(strings.TrimSpace(`
-FILE:1:1: the required property "command" is missing (add it: The program: a path relative to this folder, or a name that is looked for in PATH)
-FILE:1:7: name: flows name variables by vars (give it another name)
-FILE:4:5: services.0: "lmm" is not one of llm, memory, vars, log (did you mean "llm"?)
-FILE:5:8: data.0: "../x" is no path inside the plugin's folder (data is relative to plugin.yaml, and below it)
-FILE:7:3: unknown property "timout" (did you mean "timeout"?)
-FILE:8:17: limits.exec_timeout: want string, got integer (One execution of a call)`), "FILE", file)
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
-}
-
 // Trust is taken back: the entry is gone, the others stay, and what runs is ended.
 func TestUntrust(t *testing.T) {
 	dir := folder(t, "")
-	lock := filepath.Join(t.TempDir(), host.LockName)
+	lock := filepath.Join(t.TempDir(), manifest.LockFileName)
 	h := openAll(t, host.Options{Plugins: []string{dir}, LockFile: lock, TempDir: shortDir(t)})
 	if _, err := h.Untrust("sample"); err == nil || err.Error() != "the plugin sample is not trusted" {
 		t.Errorf("got %v", err)
@@ -228,7 +162,7 @@ func TestUntrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := pid(t, registered(t, h))
-	if _, err := h.Untrust("sampel"); err == nil || err.Error() != `there is no plugin "sampel"` || calls.HintOf(err) != `did you mean "sample"?` {
+	if _, err := h.Untrust("sampel"); err == nil || err.Error() != `unknown plugin "sampel"` || calls.HintOf(err) != `did you mean "sample"?` {
 		t.Errorf("got %v", err)
 	}
 	e, err := h.Untrust("sample")
@@ -243,7 +177,7 @@ func TestUntrust(t *testing.T) {
 // Several programs change the lock file at the same time, and no change is lost.
 func TestUntrustAtOnce(t *testing.T) {
 	const n = 16
-	file := filepath.Join(t.TempDir(), host.LockName)
+	file := filepath.Join(t.TempDir(), manifest.LockFileName)
 	entries := make([]string, n)
 	for i := range entries {
 		entries[i] = fmt.Sprintf(`{"name":"p%d","version":"1","sha256":"","functions":[]}`, i)
@@ -266,38 +200,24 @@ func TestUntrustAtOnce(t *testing.T) {
 	}
 }
 
-func FuzzManifest(f *testing.F) {
-	f.Add("name: sample\nversion: 1.0.0\ncommand: ./x\nenv: [A]\nlimits: {timeout: 3s}\n")
-	f.Add("limits: 3")
-	f.Fuzz(func(t *testing.T, text string) {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if m, err := host.ReadManifest(dir); err == nil && (m.Name == "" || m.Command == "" || m.Limits.Concurrency < 1) {
-			t.Errorf("%q gave %+v", text, m)
-		}
-	})
-}
-
 func TestLockFile(t *testing.T) {
 	const plugin = `{"name":"x","version":"1","sha256":"","functions":[`
 	for text, want := range map[string]string{
 		`{"version":1,"plugins":[]}`: "",
-		`{"version":2,"plugins":[]}`: ":1:12: version: it has version 2, this program reads version 1",
-		`{"version":2,"new":1}`:      "it has version 2",
+		`{"version":2,"plugins":[]}`: ":1:12: version: the file has version 2, this program reads version 1",
+		`{"version":2,"new":1}`:      "the file has version 2",
 		`{"plugins":[]}`:             `:1:1: the required property "version" is missing`,
 		`{"version":1`:               ":1:13: ",
 		"{\n\t\"version\": 1,\n\t\"plugin\": [],\n\t\"plugins\": []\n}":                  `:3:2: unknown property "plugin" (did you mean "plugins"?)`,
 		`{"version":1,"plugins":[{"name":"x","version":"1","sha256":"","function":[]}]}`: `:1:63: unknown property "function" (did you mean "functions"?)`,
 		`[]`: "want object, got array",
-		`{"version":1,"plugins":[` + plugin + `]},` + plugin + `]}]}`:                                                 `the plugin "x" is there twice`,
-		`{"version":1,"plugins":[{"name":"../x","version":"1","sha256":"","functions":[]}]}`:                          `"../x" is no name`,
-		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"magic","doc_en":"d"}]}]}`:                          `the kind "magic" is not known`,
+		`{"version":1,"plugins":[` + plugin + `]},` + plugin + `]}]}`:                                                 `duplicate plugin "x"`,
+		`{"version":1,"plugins":[{"name":"../x","version":"1","sha256":"","functions":[]}]}`:                          `"../x" cannot be the name`,
+		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"magic","doc_en":"d"}]}]}`:                          `unknown kind "magic"`,
 		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"d","output":{"type":"x"}}]}]}`: "not a JSON Schema",
-		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"\u009b2J"}]}]}`:                "the character U+009B",
+		`{"version":1,"plugins":[` + plugin + `{"name":"f","kind":"variable","doc_en":"\u009b2J"}]}]}`:                "the invisible character U+009B",
 	} {
-		file := filepath.Join(t.TempDir(), host.LockName)
+		file := filepath.Join(t.TempDir(), manifest.LockFileName)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +236,7 @@ func FuzzLockFile(f *testing.F) {
 		{"name":"f","kind":"variable","doc_en":"d","output":{"type":"string"}},
 		{"name":"g","kind":"call","doc_en":"d","params":{"type":"object"},"input":{"type":"object"},"output":{"type":"object"}}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		file := filepath.Join(t.TempDir(), host.LockName)
+		file := filepath.Join(t.TempDir(), manifest.LockFileName)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -10,12 +10,14 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/plugins/verify"
 )
 
 // A registry says why what it has, or has not, cannot be used.
 func TestUnusable(t *testing.T) {
 	dir := folder(t, "")
-	opts := host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), host.LockName)}
+	opts := host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName)}
 	why := func() (message, hint string) {
 		r := registered(t, openAll(t, opts))
 		err := r.CheckPlugin("sample.greet")
@@ -45,40 +47,40 @@ func TestUnusable(t *testing.T) {
 	}
 	is("the plugin sample is not trusted", "look at what it wants, then trust it: scheduler plugins trust sample")
 	h := openAll(t, opts)
-	w, err := h.Wants("sample")
+	w, err := h.Review("sample")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.TrustAs(t.Context(), w); err != nil {
+	if _, err := h.TrustReviewed(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	is("", "")
 
-	manifest := filepath.Join(dir, host.ManifestName)
-	text, err := os.ReadFile(manifest)
+	file := filepath.Join(dir, manifest.FileName)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(string(text) + "# changed\n")
 	is("the plugin sample changed since it was trusted", "if you know why, trust it again: scheduler plugins trust sample")
-	if _, err := h.TrustAs(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
+	if _, err := h.TrustReviewed(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
 		t.Errorf("what was not shown is trusted: %v", err)
 	}
 	write("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, touch ran]\n")
-	if _, err := h.TrustAs(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
+	if _, err := h.TrustReviewed(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
 		t.Errorf("what was not shown is trusted: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 		t.Error("what was not shown was started")
 	}
 	write("name: sample\nversion: 1.0.0\ncommand: ./not-built\n")
-	is("the program of the plugin sample is not there: ./not-built", "build or install it, in "+dir)
+	is("the program of the plugin sample is missing: ./not-built", "build or install it, in "+dir)
 	if got := states(openAll(t, opts)); got[0] != "sample 1.0.0 no-program" {
 		t.Errorf("listed as %q", got)
 	}
@@ -89,7 +91,7 @@ func TestUnusable(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	is("the plugin sample is trusted, but in no folder of plugins", "put it back: plugins are looked for in "+filepath.Dir(dir))
+	is("the plugin sample is trusted, but its folder is missing", "restore it in one of "+filepath.Dir(dir))
 }
 
 // A temporary folder may be relative: a plugin starts in a folder of its own.
@@ -112,16 +114,16 @@ func TestWritesItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for data, want := range map[string]string{
-		"": "plugin sample: its folder changed when it was started, so that it would not be the trusted one next time",
+		"": "plugin sample: it changed its own folder when it started, so that it would not be the trusted one next time",
 		// it may change then
 		"data: [cache]": "",
 	} {
 		dir := folder(t, data)
-		manifest := fmt.Sprintf("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, mkdir -p cache; echo $$ > cache/pid; exec %s]\n%s\n", program, data)
-		if err := os.WriteFile(filepath.Join(dir, host.ManifestName), []byte(manifest), 0o600); err != nil {
+		content := fmt.Sprintf("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, mkdir -p cache; echo $$ > cache/pid; exec %s]\n%s\n", program, data)
+		if err := os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), host.LockName), TempDir: shortDir(t)})
+		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t)})
 		got := ""
 		if _, err := h.Trust(t.Context(), "sample"); err != nil {
 			got = err.Error()
@@ -137,7 +139,7 @@ func TestWritesItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = ""
-		for _, r := range single.Verify(t.Context()) {
+		for _, r := range verify.Run(t.Context(), single, "sample") {
 			if r.Check == "starts" && r.Err != nil {
 				got, _, _ = strings.Cut(r.Err.Error(), " (")
 			}

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
+	"github.com/callnode/scheduler/plugins/verify"
 )
 
 // Run checks the plugin in a folder: the same as `scheduler plugins verify`.
@@ -35,7 +37,7 @@ func RunInProcess(t *testing.T, server proto.PluginServer, services ...string) {
 
 func report(t *testing.T, h *host.Host) {
 	t.Helper()
-	for _, r := range h.Verify(t.Context()) {
+	for _, r := range verify.Run(t.Context(), h, h.Names()[0]) {
 		t.Run(r.Check, func(t *testing.T) {
 			if r.Err != nil {
 				t.Error(r.Err)
@@ -51,7 +53,7 @@ func report(t *testing.T, h *host.Host) {
 // everything that stands beside its source: one that a host can start.
 func Build(t testing.TB, dir string) string {
 	t.Helper()
-	m, err := host.ReadManifest(dir)
+	m, err := manifest.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

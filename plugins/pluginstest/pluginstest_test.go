@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/plugins"
-	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/sdk"
 )
@@ -67,7 +67,7 @@ func (r recorder) Fatalf(format string, args ...any) {
 func TestBuildFails(t *testing.T) {
 	broken := t.TempDir()
 	for name, text := range map[string]string{
-		host.ManifestName: "name: broken\nversion: 1.0.0\ncommand: ./broken\n",
+		manifest.FileName: "name: broken\nversion: 1.0.0\ncommand: ./broken\n",
 		"go.mod":          "module broken\n\ngo 1.26\n",
 		"main.go":         "package main\n\nfunc main() { this is no Go }\n",
 	} {

@@ -20,12 +20,12 @@ PATH=$tools:$PATH protoc --go_out=. --go_opt=paths=source_relative \
 	--go-grpc_out=. --go-grpc_opt=paths=source_relative plugin.proto
 
 # The runtimes of other languages, and the copies beside the examples.
-cp plugin.proto transport.proto ../host/project/node/
-protoc --python_out=../host/project/python plugin.proto transport.proto
+cp plugin.proto transport.proto ../project/node/
+protoc --python_out=../project/python plugin.proto transport.proto
 for name in scheduler_plugin.py plugin_pb2.py transport_pb2.py; do
-	cp "../host/project/python/$name" ../examples/glossary/
+	cp "../project/python/$name" ../examples/glossary/
 done
 for name in scheduler_plugin.js plugin.proto transport.proto package-lock.json; do
-	cp "../host/project/node/$name" ../examples/units/
+	cp "../project/node/$name" ../examples/units/
 done
 sed -i 's/sample-plugin/units/' ../examples/units/package-lock.json

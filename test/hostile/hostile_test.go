@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/verify"
 )
 
 // The conformance suite says which faults of the program itself it found.
@@ -17,18 +18,18 @@ func TestVerify(t *testing.T) {
 	w := newWorld(t, "stubborn", "[]")
 	w.trust(t)
 	failed := map[string]string{}
-	for _, r := range w.Verify(t.Context()) {
-		if name, ok := strings.CutPrefix(r.Check, "hostile: "); ok && r.Err != nil {
-			failed[name] = r.Err.Error()
+	for _, r := range verify.Run(t.Context(), w.Host, "hostile") {
+		if r.Err != nil {
+			failed[r.Check] = r.Err.Error()
 		}
 	}
 	for check, want := range map[string]string{
-		"description":           "judge: it has no doc_zh",
-		"unknown function":      "a request of the kind importance: by Ask: its process ended: exit status 2: answer with a Failure",
-		"input that is no JSON": "call act: it answered as if nothing were wrong",
-		"large request":         "a request of 1047552 bytes: by Ask: its process ended: exit status 2",
-		"ends when asked":       "it did not end within 300ms of plugin.GRPCController/Shutdown and had to be killed (signal: killed)",
-		"ends with its host":    "it did not end within 300ms of end of file on the descriptor that the environment variable SCHEDULER_PLUGIN_LIFE names",
+		"description":            "judge: doc_zh is empty",
+		"unknown function":       "a request of the kind importance: by Ask: its process ended: exit status 2 (answer with a Failure",
+		"input that is not JSON": "call act: it answered as if nothing were wrong",
+		"large request":          "a request of 1047552 bytes: by Ask: its process ended: exit status 2",
+		"ends when asked":        "it did not end within 300ms of plugin.GRPCController/Shutdown and had to be killed (signal: killed)",
+		"ends with its host":     "it did not end within 300ms of end of file on the descriptor in the environment variable SCHEDULER_PLUGIN_LIFE",
 	} {
 		if !strings.Contains(failed[check], want) {
 			t.Errorf("%s: got %q, want %q", check, failed[check], want)

@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // hostDir is the environment variable by which the test's own program becomes a host
@@ -29,8 +30,8 @@ const allDaemons = 7
 func beAHost(dir string) {
 	h, err := host.Open(host.Options{
 		Folders:  []string{filepath.Join(dir, "plugins")},
-		LockFile: filepath.Join(dir, host.LockName), TempDir: os.Getenv("HOSTILE_TEMP"),
-		Keeper: os.Getenv("HOSTILE_KEEPER") != "",
+		LockFile: filepath.Join(dir, manifest.LockFileName), TempDir: os.Getenv("HOSTILE_TEMP"),
+		Reaper: os.Getenv("HOSTILE_KEEPER") != "",
 	})
 	r, _ := calls.NewRegistry()
 	if err == nil {

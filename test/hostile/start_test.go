@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 func TestStart(t *testing.T) {
@@ -67,7 +67,7 @@ func TestChangedProgram(t *testing.T) {
 	}
 	_, err := w.judge(t.Context(), t, "hostile", "healthy")
 	says(t, err, calls.Invalid, "its program changed since it was trusted (sha256 ")
-	if statuses, _ := w.List(); statuses[1].State != host.Changed || statuses[0].State != host.Trusted {
+	if statuses, _ := w.List(); statuses[1].State != manifest.Changed || statuses[0].State != manifest.Trusted {
 		t.Errorf("the list says %v", statuses)
 	}
 	w.healthy(t, "healthy")

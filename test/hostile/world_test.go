@@ -23,6 +23,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/plugins/host/process"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // built is the folder of the built plugin.
@@ -33,8 +35,8 @@ func TestMain(m *testing.M) {
 		fmt.Println("the hostile plugin needs Linux")
 		os.Exit(0)
 	}
-	if len(os.Args) > 1 && os.Args[1] == host.KeeperCommand {
-		os.Exit(host.Keep(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == process.ReaperCommand {
+		os.Exit(process.Reap(os.Args[2:]))
 	}
 	if dir := os.Getenv(hostDir); dir != "" {
 		beAHost(dir)
@@ -109,8 +111,8 @@ func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 		if err := os.Link(filepath.Join(built, "hostile"), filepath.Join(folder, "program")); err != nil {
 			t.Fatal(err)
 		}
-		manifest := fmt.Sprintf("name: %s\nversion: 1.0.0\ncommand: ./program\nargs: [%s, %q]\nservices: %s\nlimits: %s\n", name, name, at, services, limits)
-		if err := os.WriteFile(filepath.Join(folder, host.ManifestName), []byte(manifest), 0o600); err != nil {
+		text := fmt.Sprintf("name: %s\nversion: 1.0.0\ncommand: ./program\nargs: [%s, %q]\nservices: %s\nlimits: %s\n", name, name, at, services, limits)
+		if err := os.WriteFile(filepath.Join(folder, manifest.FileName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +139,7 @@ func (w *world) open(t *testing.T) {
 	var err error
 	w.Host, err = host.Open(host.Options{
 		Folders:  []string{filepath.Join(w.dir, "plugins")},
-		LockFile: filepath.Join(w.dir, host.LockName), TempDir: w.temp, AutoMTLS: w.autoMTLS, Keeper: true, StopGrace: 300 * time.Millisecond,
+		LockFile: filepath.Join(w.dir, manifest.LockFileName), TempDir: w.temp, AutoMTLS: w.autoMTLS, Reaper: true, GracePeriod: 300 * time.Millisecond,
 		Backoff: time.Millisecond, Cooldown: time.Hour,
 	})
 	if err != nil {

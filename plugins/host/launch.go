@@ -1,0 +1,181 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/host/process"
+	"github.com/callnode/scheduler/plugins/host/services"
+	"github.com/callnode/scheduler/plugins/host/session"
+	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// programLauncher starts the program of a plugin.
+type programLauncher struct {
+	host *Host
+	name string
+	dir  string // "" where the folder is missing
+	// trusted is what the lock file says of it; nil where that is being found out.
+	trusted *manifest.Entry
+	// reviewedSHA256 is the digest that the user was shown; "" where there was no review.
+	reviewedSHA256 string
+}
+
+// errNotInstalled is the error of a plugin that is trusted but in no folder.
+var errNotInstalled = errors.New("its folder was not found")
+
+// launch compares the program with the trusted one, starts it, and lets it describe
+// itself.
+func (l *programLauncher) launch(ctx context.Context) (*Instance, error) {
+	if l.dir == "" {
+		return nil, permanentError{errNotInstalled}
+	}
+	m, err := manifest.Read(l.dir)
+	if err != nil {
+		return nil, permanentError{err}
+	}
+	instance, sum, serviceID, err := l.start(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.describe(ctx, instance, m, sum, serviceID); err != nil {
+		instance.Stop(l.host.opts.GracePeriod)
+		return nil, err
+	}
+	return instance, nil
+}
+
+// start starts the process and its services. It returns the digest of what was started,
+// and the id of the services at the broker.
+func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *Instance, sum string, serviceID uint32, err error) {
+	program, err := manifest.Locate(l.dir, m)
+	if err != nil {
+		return nil, "", 0, permanentError{err}
+	}
+	sockets, err := l.host.socketDir()
+	if err != nil {
+		return nil, "", 0, permanentError{err}
+	}
+	log := l.host.opts.Log.With("plugin", l.name)
+	proc, err := process.Start(ctx, process.Config{
+		Manifest: m, Dir: l.dir, Program: program, Sockets: sockets, Log: log,
+		Spawner: &l.host.spawner, Reaper: l.host.opts.Reaper, AutoMTLS: l.host.opts.AutoMTLS,
+		Check: func() (err error) {
+			sum, err = l.checkDigest(m)
+			return err
+		},
+	})
+	if err != nil {
+		if errors.As(err, new(*process.RefusedError)) {
+			err = permanentError{err}
+		}
+		return nil, "", 0, err
+	}
+	instance := &Instance{
+		output: proc.Output, api: proto.NewPluginClient(proc.Conn), exited: proc.Exited(), status: proc.Status,
+		ping: proc.Ping, end: proc.Stop, closeLifePipe: proc.CloseLifePipe,
+	}
+	if len(m.Services) > 0 {
+		instance.services = services.NewServer(l.name, m, log)
+		serviceID = proc.Broker.NextId()
+		go proc.Broker.AcceptAndServe(serviceID, instance.services.GRPC)
+	}
+	return instance, sum, serviceID, nil
+}
+
+// checkDigest holds the program to what is trusted, or what the user was shown.
+func (l *programLauncher) checkDigest(m *manifest.Manifest) (sum string, err error) {
+	sum, err = manifest.Digest(l.dir, m)
+	switch {
+	case err != nil:
+		return "", err
+	case l.trusted != nil && sum != l.trusted.SHA256:
+		return "", fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, l.trusted.SHA256, l.name)
+	case l.reviewedSHA256 != "" && sum != l.reviewedSHA256:
+		return "", errors.New("its program changed while it was looked at")
+	}
+	return sum, nil
+}
+
+// describe asks the plugin what it is, compares that with what was trusted, and opens its
+// session.
+func (l *programLauncher) describe(ctx context.Context, instance *Instance, m *manifest.Manifest, sum string, serviceID uint32) error {
+	d, err := l.requestDescription(ctx, instance, time.Duration(m.Limits.StartTimeout), serviceID)
+	if err != nil {
+		return err
+	}
+	instance.entry, err = manifest.NewEntry(m, sum, d)
+	if err != nil {
+		return permanentError{fmt.Errorf("how it describes itself is wrong: %w", err)}
+	}
+	if l.trusted != nil {
+		if changes := l.trusted.Changes(instance.entry); changes != "" {
+			return permanentError{fmt.Errorf("it describes itself differently than when it was trusted: %s; if you know why, run: scheduler plugins trust %s", changes, l.name)}
+		}
+	}
+	if instance.entry.Session {
+		instance.session, err = session.Open(instance.api, m.Limits.MessageBytes())
+		if err != nil {
+			return fmt.Errorf("it did not open a session: %w", instance.ExplainError(err))
+		}
+	}
+	return nil
+}
+
+func (l *programLauncher) requestDescription(ctx context.Context, instance *Instance, timeout time.Duration, serviceID uint32) (*proto.Description, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	d, err := instance.api.Describe(limited, &proto.DescribeRequest{HostService: serviceID})
+	if status.Code(err) == codes.DeadlineExceeded { // the other side may be first to see it
+		AwaitDeadline(limited)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, instance.Annotate(fmt.Errorf("it did not describe itself within %s", timeout))
+	case err != nil:
+		return nil, instance.Annotate(fmt.Errorf("it did not describe itself: %w", instance.ExplainError(err)))
+	}
+	return d, nil
+}
+
+// clockDifference is how far two clocks of one machine are apart.
+const clockDifference = 100 * time.Millisecond
+
+// AwaitDeadline waits for the deadline of a context that is about to pass: the other side
+// of a connection has the same deadline, and may be first to see it.
+func AwaitDeadline(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < clockDifference {
+		<-ctx.Done()
+	}
+}
+
+// Single returns a host of the one plugin in a folder, trusted for as long as the host
+// lives. The plugin is started once, to describe itself.
+func Single(ctx context.Context, dir string, opts Options) (*Host, error) {
+	m, err := manifest.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	h := newHost(opts, manifest.Find(nil, []string{dir}))
+	dir = h.catalog.Dir(m.Name)
+	instance, err := (&programLauncher{host: h, name: m.Name, dir: dir}).launch(ctx)
+	if err != nil {
+		if left := h.Close(); left != nil {
+			err = fmt.Errorf("%w; %w", err, left)
+		}
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
+	}
+	instance.Stop(h.opts.GracePeriod)
+	h.lock.Put(*instance.entry)
+	h.addLocked(instance.entry, &programLauncher{host: h, name: m.Name, dir: dir, trusted: instance.entry}, m.Limits)
+	return h, nil
+}

@@ -1,0 +1,41 @@
+package host
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/plugins/manifest"
+)
+
+// Probe gives a conformance suite access to one plugin of a host beside what flows use.
+// [Host.Probe] makes it. It is safe for concurrent use.
+type Probe struct{ plugin *plugin }
+
+// Probe returns the probe of a trusted plugin; nil for another name.
+func (h *Host) Probe(name string) *Probe {
+	if p := h.plugin(name); p != nil {
+		return &Probe{p}
+	}
+	return nil
+}
+
+// Entry returns what is trusted of the plugin.
+func (p *Probe) Entry() *manifest.Entry { return p.plugin.entry }
+
+// Limits returns the limits of the plugin.
+func (p *Probe) Limits() manifest.Limits { return p.plugin.limits }
+
+// Options returns the options of the host, with their defaults.
+func (p *Probe) Options() Options { return p.plugin.host.opts }
+
+// Dir returns the folder of the plugin; "" for one in this process.
+func (p *Probe) Dir() string { return p.plugin.host.catalog.Dir(p.plugin.entry.Name) }
+
+// Instance returns the running instance, and starts one where there is none.
+func (p *Probe) Instance(ctx context.Context) (*Instance, error) { return p.plugin.acquire(ctx) }
+
+// TakeInstance returns the running instance, which the host does not use any more: the
+// caller has to stop it.
+func (p *Probe) TakeInstance(ctx context.Context) (*Instance, error) { return p.plugin.take(ctx) }
+
+// ResetFailures forgets failures, so that a plugin that failed is started again at once.
+func (p *Probe) ResetFailures() { p.plugin.resetFailures() }

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// explainExec explains why the system did not start a program that exists. The system's
+// own message misleads: when the interpreter of a script is missing, it reports that the
+// script is. The error may come from the reaper, as text.
+func explainExec(program string, err error) string {
+	is := func(errno syscall.Errno) bool { return errors.Is(err, errno) || err.Error() == errno.Error() }
+	interpreter, script := shebang(program)
+	switch {
+	case is(syscall.ENOENT) && script:
+		return fmt.Sprintf("its interpreter %q, from its first line, does not exist (install it, or name another)", interpreter)
+	case is(syscall.ENOENT) && exists(program):
+		return "its dynamic loader does not exist here (build it for this system, or without dynamic libraries)"
+	case is(syscall.ENOEXEC):
+		return fmt.Sprintf("it is not a program for %s/%s (build it for that, or begin a script with #! and its interpreter)", runtime.GOOS, runtime.GOARCH)
+	}
+	return err.Error()
+}
+
+// exists reports whether there is a file of that name.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// supportedVersion is the version of the protocol in a handshake line.
+var supportedVersion = strconv.Itoa(proto.Version)
+
+// parseHandshake returns the fields of a handshake line, core version, protocol version,
+// network and address first; nil where it is not one.
+func parseHandshake(line string) []string {
+	fields := strings.Split(line, "|")
+	if len(fields) < 4 || fields[0] != "1" {
+		return nil
+	}
+	return fields
+}
+
+// isKillStatus reports whether a process ended by SIGKILL.
+func isKillStatus(status string) bool { return strings.HasPrefix(status, "signal: killed") }
+
+// shebang returns the interpreter that the first line of a script names, and whether the
+// program is a script.
+func shebang(program string) (interpreter string, script bool) {
+	f, err := os.Open(program)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	start, _ := io.ReadAll(io.LimitReader(f, 256)) // the system does not read more either
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	words, script := bytes.CutPrefix(line, []byte("#!"))
+	// Only the first space or tab ends the name: a carriage return is part of it.
+	name := strings.TrimLeft(string(words), " \t")
+	if end := strings.IndexAny(name, " \t"); end >= 0 {
+		name = name[:end]
+	}
+	return name, script
+}

@@ -1,0 +1,101 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/plugins/manifest"
+)
+
+// Bounds of what a process writes to standard output and error.
+const (
+	tailBytes    = 4 << 10
+	maxLogLines  = 1000 // per process
+	maxLineBytes = 1 << 10
+)
+
+// Output takes what a process writes: whole lines go to the log, with the plugin's
+// name, and the last few KiB are kept for error messages. It never keeps more, and
+// never blocks the process. [NewOutput] makes one for each process; it is safe for
+// concurrent use.
+type Output struct {
+	log *slog.Logger
+
+	mu    sync.Mutex // guards all below
+	tail  []byte
+	line  []byte
+	lines int
+	cause string // the last line by which a Go program begins to explain its crash
+}
+
+// NewOutput returns an output that writes to a log.
+func NewOutput(log *slog.Logger) *Output { return &Output{log: log} }
+
+// Write never fails.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(p)
+	o.appendTailLocked(p)
+	for len(p) > 0 && o.lines < maxLogLines {
+		end := bytes.IndexByte(p, '\n')
+		part := p
+		if end >= 0 {
+			part, p = p[:end], p[end+1:]
+		} else {
+			p = nil
+		}
+		o.line = append(o.line, part[:min(len(part), maxLineBytes-len(o.line))]...)
+		if end >= 0 {
+			o.logLineLocked()
+		}
+	}
+	return n, nil
+}
+
+func (o *Output) logLineLocked() {
+	line := manifest.Printable(string(o.line))
+	o.line = o.line[:0]
+	if line == "" {
+		return
+	}
+	o.lines++
+	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		o.cause = line
+	}
+	o.log.LogAttrs(context.Background(), slog.LevelInfo, line)
+	if o.lines == maxLogLines {
+		o.log.LogAttrs(context.Background(), slog.LevelWarn, "the plugin writes too much: nothing more of this process is logged")
+	}
+}
+
+func (o *Output) appendTailLocked(p []byte) {
+	o.tail = append(o.tail, p[max(0, len(p)-tailBytes):]...)
+	if extra := len(o.tail) - tailBytes; extra > 0 {
+		o.tail = append(o.tail[:0], o.tail[extra:]...)
+	}
+}
+
+// Tail returns the end of what was written, for a message; "" where nothing was. The
+// cause of a crash is put before it where the stacks of many goroutines came after.
+func (o *Output) Tail() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := strings.TrimSpace(manifest.Printable(string(o.tail)))
+	if !strings.Contains(text, o.cause) {
+		text = o.cause + "\n...\n" + text
+	}
+	return text
+}
+
+// Annotate adds the end of what was written to an error.
+func (o *Output) Annotate(err error) error {
+	if text := o.Tail(); text != "" {
+		return fmt.Errorf("%w; it wrote:\n%s", err, text)
+	}
+	return err
+}

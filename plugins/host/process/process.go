@@ -1,0 +1,233 @@
+// Package process starts the program of a plugin, connects to it, and ends it with
+// everything that it started. It knows nothing of what a plugin offers: [Start] returns
+// a gRPC connection, and [Process.Stop] leaves no process and no file behind, whatever
+// the program does.
+//
+// Three things end a program whose host is gone: the end of its life pipe, which the
+// SDKs watch; the kernel, which on Linux kills the child of a thread that ended (hence
+// [Spawner]); and a helper process, the reaper on Linux ([Reap]) or the group watcher,
+// which also ends the program's own children.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	gorunner "github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/plugins/proto"
+)
+
+// Config says what to start and how.
+type Config struct {
+	Manifest *manifest.Manifest
+	// Dir is the plugin's folder, the program's working directory; Program the path of
+	// its command.
+	Dir, Program string
+	// Sockets is the folder of the host's sockets (see [SocketDir]).
+	Sockets string
+	// Log takes what the program writes.
+	Log *slog.Logger
+	// Spawner starts the process; one serves all plugins of a host.
+	Spawner *Spawner
+	// Reaper starts the program through the reaper, where the system has that; else its
+	// process group is ended.
+	Reaper bool
+	// AutoMTLS encrypts the connection.
+	AutoMTLS bool
+	// Check returns an error where the program must not be started. It is called when
+	// everything else is ready, as late as possible.
+	Check func() error
+}
+
+// Process is a program that was started and connected to. [Start] makes it, [Process.Stop]
+// ends it. It is safe for concurrent use.
+type Process struct {
+	// Conn is the connection to the program, Broker announces services of the host to it,
+	// Output is what it writes.
+	Conn   *grpc.ClientConn
+	Broker *goplugin.GRPCBroker
+	Output *Output
+
+	client   *goplugin.Client
+	runner   *runner
+	stopping sync.Once
+}
+
+// RefusedError is returned by [Start] where Config.Check refused the program, or nothing
+// could be prepared for it: starting it again would not help.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Start starts a program and connects to it. The error says how far it came, with the
+// last lines that it wrote.
+func Start(ctx context.Context, c Config) (*Process, error) {
+	out := NewOutput(c.Log)
+	r := &runner{config: c, out: out, throughReaper: c.Reaper && canReap()}
+	timeout := time.Duration(c.Manifest.Limits.StartTimeout)
+	kind := &clientKind{messageBytes: c.Manifest.Limits.MessageBytes()}
+	client := goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig:  goplugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue},
+		VersionedPlugins: map[int]goplugin.PluginSet{proto.Version: {"plugin": kind}},
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		Logger:           hclog.NewNullLogger(),
+		SkipHostEnv:      true,
+		AutoMTLS:         c.AutoMTLS || runtime.GOOS == "windows",
+		StartTimeout:     timeout,
+		SyncStdout:       out,
+		SyncStderr:       out,
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: c.Sockets},
+		GRPCDialOptions:  kind.dialOptions(),
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (gorunner.Runner, error) {
+			r.libraryEnv, r.ownSockets = cmd.Env, sockets
+			return r, nil
+		},
+	})
+	stop := context.AfterFunc(ctx, func() { _ = r.Kill(ctx) })
+	defer stop()
+	connected, err := client.Client()
+	if err == nil {
+		_, err = connected.Dispense("plugin")
+	}
+	if err != nil {
+		killClient(client, r, 0)
+		_ = os.RemoveAll(r.ownSockets) // the library forgets it where nothing was started
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case r.refusal != nil:
+			err = &RefusedError{r.refusal}
+		default:
+			err = r.startFailure(err, timeout)
+		}
+		return nil, out.Annotate(err)
+	}
+	return &Process{Conn: kind.conn, Broker: kind.broker, Output: out, client: client, runner: r}, nil
+}
+
+// Exited returns a channel that is closed when the process is gone.
+func (p *Process) Exited() <-chan struct{} { return p.runner.exited }
+
+// Status returns how the process ended; "" while it runs.
+func (p *Process) Status() string { return p.runner.status() }
+
+// Ping returns an error where the process does not answer the health check.
+func (p *Process) Ping(ctx context.Context) error {
+	_, err := grpc_health_v1.NewHealthClient(p.Conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
+	return err
+}
+
+// Stop asks the process to end, and kills it with all its children after gracePeriod. It
+// returns when the process is gone.
+func (p *Process) Stop(gracePeriod time.Duration) {
+	p.stopping.Do(func() { killClient(p.client, p.runner, gracePeriod) })
+}
+
+// CloseLifePipe lets the process believe that the host is gone.
+func (p *Process) CloseLifePipe() { _ = p.runner.life.Close() }
+
+// killTimeout is how long a killed process is waited for: only the kernel can delay its
+// end.
+const killTimeout = 5 * time.Second
+
+// killClient asks a process to end, and kills it after gracePeriod. The library's Kill
+// waits without a bound for a process that hangs, hence the goroutine; it also removes
+// the folder of the socket.
+func killClient(client *goplugin.Client, r *runner, gracePeriod time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		client.Kill()
+		close(done)
+	}()
+	timer := time.NewTimer(gracePeriod)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	_ = r.Kill(context.Background())
+	select {
+	case <-done:
+	case <-time.After(killTimeout):
+	}
+}
+
+// clientKind is the client side of the only plugin kind, as the library wants it.
+type clientKind struct {
+	goplugin.NetRPCUnsupportedPlugin
+	messageBytes int
+	broker       *goplugin.GRPCBroker
+	conn         *grpc.ClientConn
+}
+
+// GRPCServer is never called: it is for plugins.
+func (*clientKind) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("the host serves no plugin")
+}
+
+// GRPCClient keeps the connection.
+func (k *clientKind) GRPCClient(_ context.Context, broker *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	k.broker, k.conn = broker, conn
+	return k, nil
+}
+
+// windowBytes is the flow-control window: a batch is sent in one go.
+const windowBytes = 1 << 20
+
+func (k *clientKind) dialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(k.messageBytes), grpc.MaxCallSendMsgSize(k.messageBytes)),
+		grpc.WithInitialWindowSize(windowBytes),
+		grpc.WithInitialConnWindowSize(windowBytes),
+	}
+}
+
+// startFailure explains why a process did not become a plugin. err is the library's.
+func (r *runner) startFailure(err error, timeout time.Duration) error {
+	line := r.firstLine()
+	status := r.status()
+	r.mu.Lock()
+	silent, pid := r.silent, r.pid
+	if silent && r.failure != nil { // else it took too long
+		err = r.failure
+	}
+	if r.killed && isKillStatus(status) {
+		status = "" // it did not end by itself
+	}
+	r.mu.Unlock()
+	fields := parseHandshake(line)
+	switch {
+	case pid == 0:
+		return fmt.Errorf("the program %s cannot be started: %s", r.config.Program, explainExec(r.config.Program, err))
+	case line != "" && fields == nil:
+		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", manifest.Truncate(manifest.Printable(line), 200))
+	case fields != nil && fields[1] != supportedVersion:
+		return fmt.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", manifest.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
+	case line == "" && status != "":
+		return errors.New("it ended before the handshake: " + status)
+	case line == "" && silent:
+		return errors.New("it closed standard output before the handshake line")
+	case line == "":
+		return fmt.Errorf("it did not print the handshake line within %s", timeout)
+	case status != "":
+		return errors.New("it ended after the handshake: " + status)
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+//go:build !linux
+
+package process
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// canReap reports that there is no reaper: other systems give the orphans of a process to
+// the first process of the system.
+func canReap() bool { return false }
+
+type reaper struct{}
+
+func startThroughReaper(*exec.Cmd, string) (*reaper, error) { return nil, errors.ErrUnsupported }
+
+func (*reaper) awaitStart() (int, error) { return 0, errors.ErrUnsupported }
+
+func (*reaper) awaitEnd() string { return "" }
+
+func (*reaper) sendOrder() {}
+
+func (*reaper) close() {}
+
+// Reap is for Linux; elsewhere there is no reaper.
+func Reap([]string) int { return 2 }

@@ -1,0 +1,237 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// LockFileName is the usual name of the lock file.
+const LockFileName = "plugins.lock.json"
+
+// lockVersion is the version of the lock file's format.
+const lockVersion = 1
+
+// maxLockBytes bounds the lock file; a thousand plugins with many functions fit.
+const maxLockBytes = 64 << 20
+
+// Lock is the content of a lock file: the plugins that the user trusts, sorted by name.
+// [NewLock] or [ReadLock] makes one. It is not safe for concurrent use: its owner guards
+// it.
+type Lock struct {
+	Version int     `json:"version"`
+	Plugins []Entry `json:"plugins"`
+}
+
+// NewLock returns a lock that trusts nothing.
+func NewLock() *Lock { return &Lock{Version: lockVersion} }
+
+// ReadLock reads a lock file; one that does not exist is empty.
+func ReadLock(path string) (*Lock, error) {
+	l := NewLock()
+	content, err := calls.ReadFile(path, maxLockBytes)
+	if errors.Is(err, fs.ErrNotExist) || path == "" {
+		return l, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the lock file of plugins: %w", err)
+	}
+	if err := l.parse(path, content); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "reading the lock file of plugins: %w", err).
+			WithHint("restore the file, or remove it and trust its plugins again: scheduler plugins trust NAME")
+	}
+	return l, nil
+}
+
+// parse reads the text of the file. Only what this program writes is accepted: an unknown
+// key would have been meant for something.
+func (l *Lock) parse(path string, content []byte) error {
+	doc, err := value.ParseJSON(content)
+	if err != nil {
+		return fmt.Errorf("%s:%w", path, err)
+	}
+	from := document{file: path}
+	from.root, _ = yaml.Parse(content) // nearly all JSON is YAML
+	var header struct {
+		Version *int `json:"version"`
+	}
+	if err := value.Decode(doc, &header); err == nil && header.Version != nil && *header.Version != lockVersion {
+		return from.errorAt(schema.Problem{Pointer: "/version", Message: fmt.Sprintf("the file has version %d, this program reads version %d", *header.Version, lockVersion)})
+	}
+	form := schema.MustFor[Lock]()
+	if problems := slices.Concat(unprintable(doc, ""), form.Check(doc)); len(problems) > 0 {
+		return from.errors(form, problems)
+	}
+	if err := value.Decode(doc, l); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := l.check(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// check holds the entries to what [NewEntry] guarantees.
+func (l *Lock) check() error {
+	for i := range l.Plugins {
+		e := &l.Plugins[i]
+		if !kebabCase.MatchString(e.Name) {
+			return fmt.Errorf("%q cannot be the name of a plugin (use kebab-case)", e.Name)
+		}
+		if l.Find(e.Name) != e {
+			return fmt.Errorf("duplicate plugin %q", e.Name)
+		}
+		for j := range e.Functions {
+			if err := e.Functions[j].check(); err != nil {
+				return fmt.Errorf("the plugin %q, function %q: %w", e.Name, e.Functions[j].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// check holds a function of the lock file to what [newFunction] guarantees.
+func (f *Function) check() error {
+	if !slices.Contains([]Kind{Importance, Variable, Call}, f.Kind) {
+		return fmt.Errorf("unknown kind %q (there are importance, variable and call)", f.Kind)
+	}
+	for _, doc := range []value.Value{f.Params, f.Input, f.Output} {
+		if doc.IsNull() {
+			continue
+		}
+		if _, err := schema.Parse(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names lists the trusted plugins, sorted.
+func (l *Lock) Names() []string {
+	names := make([]string, len(l.Plugins))
+	for i := range l.Plugins {
+		names[i] = l.Plugins[i].Name
+	}
+	return names
+}
+
+// Find returns the entry of a plugin; nil where it is not trusted.
+func (l *Lock) Find(name string) *Entry {
+	for i := range l.Plugins {
+		if l.Plugins[i].Name == name {
+			return &l.Plugins[i]
+		}
+	}
+	return nil
+}
+
+// OwnerOf returns the plugin that has a variable; "" where none has. Flows name variables
+// without their plugin.
+func (l *Lock) OwnerOf(variable string) string {
+	for i := range l.Plugins {
+		if f := l.Plugins[i].Function(variable); f != nil && f.Kind == Variable {
+			return l.Plugins[i].Name
+		}
+	}
+	return ""
+}
+
+// CheckVariables refuses an entry with a variable whose name the host itself (builtIn) or
+// another plugin has.
+func (l *Lock) CheckVariables(e *Entry, builtIn []string) error {
+	for i := range e.Functions {
+		f := &e.Functions[i]
+		if f.Kind != Variable {
+			continue
+		}
+		owner := l.OwnerOf(f.Name)
+		if slices.Contains(builtIn, f.Name) {
+			owner = "scheduler"
+		}
+		if owner != "" && owner != e.Name {
+			return calls.Errorf(calls.Plugin, "plugin %s: the variable %q belongs to %s already", e.Name, f.Name, owner).
+				WithHint("its author should rename it, for example to %s_%s", strings.ReplaceAll(e.Name, "-", "_"), f.Name)
+		}
+	}
+	return nil
+}
+
+// Put enters a plugin, in the place of its old entry or by its name.
+func (l *Lock) Put(e Entry) {
+	if old := l.Find(e.Name); old != nil {
+		*old = e
+		return
+	}
+	i, _ := slices.BinarySearchFunc(l.Plugins, e.Name, func(e Entry, name string) int { return strings.Compare(e.Name, name) })
+	l.Plugins = slices.Insert(l.Plugins, i, e)
+}
+
+// Remove takes a plugin out.
+func (l *Lock) Remove(name string) {
+	l.Plugins = slices.DeleteFunc(l.Plugins, func(e Entry) bool { return e.Name == name })
+}
+
+// Update reads a lock file, changes it and writes it. Other programs that update it wait
+// meanwhile; on file systems without locks the last one wins. It returns the new lock.
+func Update(path string, change func(*Lock) error) (*Lock, error) {
+	defer lockFolder(path)()
+	l, err := ReadLock(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(l); err != nil {
+		return nil, err
+	}
+	return l, l.write(path)
+}
+
+// lockFolder waits for the lock of the folder that the file is in.
+func lockFolder(path string) (release func()) {
+	f, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return func() {} // a folder that does not exist has nothing to protect
+	}
+	waitForLock(f)
+	return func() { _ = f.Close() }
+}
+
+// write replaces the file as a whole, so that a reader never sees half of it.
+func (l *Lock) write(path string) error {
+	doc, err := value.Of(l)
+	if err != nil {
+		return fmt.Errorf("writing the lock file of plugins: %w", err)
+	}
+	if err := replaceFile(path, append(doc.AppendIndented(nil, "  "), '\n')); err != nil {
+		return fmt.Errorf("writing the lock file of plugins: %w", err)
+	}
+	return nil
+}
+
+func replaceFile(path string, content []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".plugins-*.json")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

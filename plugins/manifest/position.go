@@ -1,0 +1,126 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// document is a file of YAML or JSON while it is checked, for errors that name places
+// in it.
+type document struct {
+	file string
+	root *yaml.Node // nil where the text could not be parsed as YAML
+}
+
+// locate returns the node that a problem belongs to: for a missing property its object,
+// for an unknown one its key.
+func (d document) locate(p schema.Problem) *yaml.Node {
+	node, key, found := yaml.Walk(d.root, p.Pointer)
+	if key != nil && p.Keyword == "additionalProperties" {
+		return key
+	}
+	if !found && p.Keyword == "required" {
+		node, _, _ = yaml.Walk(d.root, parentPointer(p.Pointer))
+	}
+	return node
+}
+
+// parentPointer returns a JSON pointer without its last token.
+func parentPointer(pointer string) string {
+	return pointer[:max(0, strings.LastIndexByte(pointer, '/'))]
+}
+
+// errorAt makes an error of a problem: file:line:col: fact (remedy).
+func (d document) errorAt(p schema.Problem) error {
+	if d.root == nil {
+		return fmt.Errorf("%s: %w", d.file, p)
+	}
+	node := d.locate(p)
+	path := strings.ReplaceAll(strings.TrimPrefix(p.Pointer, "/"), "/", ".")
+	namesKey := p.Keyword == "required" || p.Keyword == "additionalProperties"
+	if path != "" && !namesKey {
+		p.Message = path + ": " + p.Message
+	}
+	p.Pointer = "" // the message has it
+	return fmt.Errorf("%s:%d:%d: %w", d.file, node.Line, node.Column, p)
+}
+
+// errors returns all problems as one error, a line each, in the order of the text.
+func (d document) errors(form *schema.Schema, problems schema.Problems) error {
+	if d.root != nil {
+		slices.SortStableFunc(problems, func(a, b schema.Problem) int {
+			x, y := d.locate(a), d.locate(b)
+			return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+		})
+	}
+	all := make([]error, len(problems))
+	for i, p := range problems {
+		if p.Hint == "" {
+			p.Hint = remedy(form, p)
+		}
+		all[i] = d.errorAt(p)
+	}
+	return errors.Join(all...)
+}
+
+// remedy returns what the schema wants where a problem is; "" where it does not say.
+func remedy(form *schema.Schema, p schema.Problem) string {
+	switch p.Keyword {
+	case "required":
+		if doc := description(form, p.Pointer); doc != "" {
+			return "add it: " + doc
+		}
+		return ""
+	case "additionalProperties":
+		if names := propertyNames(form, parentPointer(p.Pointer)); len(names) > 0 {
+			return "take it out; there are " + strings.Join(names, ", ")
+		}
+		return ""
+	default:
+		return description(form, p.Pointer)
+	}
+}
+
+// propertyNames lists the properties that an object may have.
+func propertyNames(form *schema.Schema, pointer string) (names []string) {
+	for _, s := range form.Describe(pointer).All {
+		properties, _ := s.Get("properties")
+		names = append(names, properties.Map().Keys()...)
+	}
+	return names
+}
+
+// description returns the sentence of the schema about a place.
+func description(form *schema.Schema, pointer string) string {
+	for _, s := range form.Describe(pointer).All {
+		if doc, ok := s.Get("description"); ok {
+			text, _ := doc.Str()
+			return text
+		}
+	}
+	return ""
+}
+
+// texts iterates over the texts at a key of an object, one or a list, with their JSON
+// pointers.
+func texts(doc value.Value, key string) iter.Seq2[string, string] {
+	return func(yield func(pointer, text string) bool) {
+		member, _ := doc.Get(key)
+		if text, ok := member.Str(); ok && !yield("/"+key, text) {
+			return
+		}
+		for i, item := range member.List() {
+			if text, ok := item.Str(); ok && !yield(fmt.Sprintf("/%s/%d", key, i), text) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxText bounds the texts of a plugin that people read.
+const maxText = 10_000
+
+// deceives reports whether a character could mislead whoever reads the text on a
+// terminal: control characters steer it, others turn the direction of writing.
+func deceives(r rune) bool {
+	control := unicode.IsControl(r) && r != '\n' && r != '\t'
+	bidi := r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+	return control || bidi
+}
+
+// Printable returns the text without characters that could mislead its reader.
+func Printable(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if !strings.ContainsFunc(text, deceives) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if deceives(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// Message returns text of a plugin as a part of an error: printable, and of bounded
+// length.
+func Message(text string) string { return Printable(Truncate(text, maxText)) }
+
+// Truncate shortens a text to n bytes, and marks that with an ellipsis.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// oneLine puts a text on one line. Lists show descriptions, and so does the question
+// whether to trust a plugin: a line break would let it pretend to be a part of that.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// checkPrintable refuses text that could mislead its reader. What a plugin reports
+// about itself is shown to the user who is asked to trust it.
+func checkPrintable(v value.Value) error {
+	problems := unprintable(v, "")
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(problems[0].Message + " (" + problems[0].Hint + ")")
+}
+
+// unprintable finds the texts below v that could mislead their reader; at is the JSON
+// pointer of v.
+func unprintable(v value.Value, at string) (all schema.Problems) {
+	look := func(at, text string) {
+		if i := strings.IndexFunc(text, deceives); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(text[i:])
+			all = append(all, schema.Problem{
+				Pointer: at, Message: fmt.Sprintf("the text %q has the invisible character %U", Truncate(text, 60), r), Hint: "take it out",
+			})
+		}
+	}
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		look(at, text)
+	case value.List:
+		for i, item := range v.List() {
+			all = append(all, unprintable(item, at+"/"+strconv.Itoa(i))...)
+		}
+	case value.Object:
+		for key, member := range v.Map().All() {
+			look(at, key)
+			all = append(all, unprintable(member, at+"/"+value.Escape(key))...)
+		}
+	case value.Null, value.Bool, value.Int, value.Float:
+	}
+	return all
+}

@@ -1,0 +1,56 @@
+package manifest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// Locate returns the absolute path of a plugin's program. The error says why there is
+// none, and what to do.
+func Locate(dir string, m *Manifest) (path string, err error) {
+	path = m.Command
+	if isPath(path) {
+		path = commandPath(dir, path)
+	}
+	path, err = exec.LookPath(path)
+	if err != nil {
+		return "", missingProgram(dir, m, err)
+	}
+	return filepath.Abs(path)
+}
+
+// isPath reports whether a command is a path; else it is a name to look for in PATH.
+func isPath(command string) bool { return strings.ContainsRune(command, '/') }
+
+// commandPath returns the path of a command that may be relative to the plugin's folder.
+func commandPath(dir, command string) string {
+	if filepath.IsAbs(command) {
+		return command
+	}
+	return filepath.Join(dir, filepath.FromSlash(command))
+}
+
+// missingProgram explains why a program cannot be started; cause is the error of looking
+// it up.
+func missingProgram(dir string, m *Manifest, cause error) error {
+	fail := func(what, hint string, args ...any) error {
+		return calls.Errorf(calls.Plugin, "the program of the plugin %s is %s: %s", m.Name, what, m.Command).WithHint(hint, args...)
+	}
+	info, statErr := os.Stat(commandPath(dir, m.Command))
+	found := statErr == nil
+	switch {
+	case found && isPath(m.Command) && info.IsDir():
+		return fail("a folder", "command in %s names a file, which is started", filepath.Join(dir, FileName))
+	case found && !isPath(m.Command) && !info.IsDir():
+		return fail("not in PATH", "for the file in %s write command: ./%s", dir, m.Command)
+	case errors.Is(cause, fs.ErrPermission):
+		return fail("not executable", "chmod +x %s, in %s", m.Command, dir)
+	}
+	return fail("missing", "build or install it, in %s", dir)
+}

@@ -1,0 +1,153 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// State tells whether a plugin can be used.
+type State string
+
+// The states of plugins.
+const (
+	Trusted   State = "trusted"
+	Untrusted State = "untrusted"  // it never was trusted
+	Changed   State = "changed"    // its program is not the trusted one
+	Missing   State = "missing"    // trusted, but in no folder
+	NoProgram State = "no-program" // its command does not exist: not built, not installed
+)
+
+// stateOf looks at the files of a plugin; trusted is nil where it is not.
+func stateOf(dir string, m *Manifest, trusted *Entry) State {
+	if _, err := Locate(dir, m); err != nil {
+		return NoProgram
+	}
+	if trusted == nil {
+		return Untrusted
+	}
+	if sum, err := Digest(dir, m); err != nil || sum != trusted.SHA256 {
+		return Changed
+	}
+	return Trusted
+}
+
+// Status is one line of a list of plugins; see [Catalog.List].
+type Status struct {
+	Name, Version, Description string
+	// Dir is the plugin's folder; "" where it is missing.
+	Dir   string
+	State State
+	// Entry is what is trusted; nil where nothing is.
+	Entry *Entry
+}
+
+// List returns all plugins that were found or are trusted, sorted by name, and the
+// problems of folders.
+func (c *Catalog) List(l *Lock) ([]Status, []error) {
+	var all []Status
+	problems := c.Problems()
+	for name, dir := range c.dirs {
+		m, err := Read(dir)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		trusted := l.Find(name)
+		all = append(all, Status{
+			Name: name, Version: m.Version, Description: m.Description, Dir: dir,
+			State: stateOf(dir, m, trusted), Entry: trusted,
+		})
+	}
+	for i := range l.Plugins {
+		e := &l.Plugins[i]
+		if c.dirs[e.Name] == "" {
+			all = append(all, Status{Name: e.Name, Version: e.Version, Description: e.Description, State: Missing, Entry: e})
+		}
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	return all, problems
+}
+
+// CheckUsable returns why flows cannot use a plugin, and what to do; nil for one that
+// they can, and for a name that is neither found nor trusted.
+func (c *Catalog) CheckUsable(name string, trusted *Entry) error {
+	dir := c.dirs[name]
+	if dir == "" && trusted == nil {
+		return nil
+	}
+	if dir == "" {
+		return calls.Errorf(calls.Plugin, "the plugin %s is trusted, but its folder is missing", name).
+			WithHint("restore it in one of %s", strings.Join(c.searched, ", "))
+	}
+	m, err := Read(dir)
+	if err != nil {
+		return calls.Errorf(calls.Plugin, "the plugin %s: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if _, err := Locate(dir, m); err != nil {
+		return err
+	}
+	switch stateOf(dir, m, trusted) {
+	case Untrusted:
+		return calls.Errorf(calls.Plugin, "the plugin %s is not trusted", name).
+			WithHint("look at what it wants, then trust it: scheduler plugins trust %s", name)
+	case Changed:
+		return calls.Errorf(calls.Plugin, "the plugin %s changed since it was trusted", name).
+			WithHint("if you know why, trust it again: scheduler plugins trust %s", name)
+	case Trusted, Missing, NoProgram:
+	}
+	return nil
+}
+
+// Review is what a user should know before trusting a plugin. [Catalog.Review] makes one.
+type Review struct {
+	Manifest *Manifest
+	// Dir is its folder, SHA256 the [Digest] of its program.
+	Dir, SHA256 string
+	// Program is the path of its command; "" where that does not exist, which Missing
+	// explains.
+	Program string
+	Missing error
+	// Sealed reports whether the program is a part of SHA256; an interpreter is not.
+	Sealed bool
+	// Trusted is what is trusted now; nil where nothing is.
+	Trusted *Entry
+}
+
+// Review reads what a plugin wants. It starts nothing.
+func (c *Catalog) Review(name string, l *Lock) (*Review, error) {
+	dir, err := c.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	sum, sealed, err := digestAndSeal(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	r := &Review{Manifest: m, Dir: dir, SHA256: sum, Sealed: sealed}
+	r.Program, r.Missing = Locate(dir, m)
+	if e := l.Find(name); e != nil {
+		trusted := *e
+		r.Trusted = &trusted
+	}
+	return r, nil
+}
+
+// CheckUnchanged returns an error where the program is no longer the one of a digest:
+// a start changed it, and the next would be refused.
+func CheckUnchanged(dir string, m *Manifest, before string) error {
+	sum, err := Digest(dir, m)
+	if err != nil {
+		return calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
+	}
+	if sum != before {
+		return calls.Errorf(calls.Plugin, "plugin %s: it changed its own folder when it started, so that it would not be the trusted one next time", m.Name).
+			WithHint("list what it writes there under data in %s, or let its name begin with a dot", FileName)
+	}
+	return nil
+}
