@@ -57,7 +57,8 @@ func (l *programLauncher) launch(ctx context.Context) (*Instance, error) {
 func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *Instance, sum string, serviceID uint32, err error) {
 	program, err := manifest.Locate(l.dir, m)
 	if err != nil {
-		return nil, "", 0, permanentError{err}
+		missing := calls.Errorf(calls.Invalid, "its program cannot be found: %s", m.Command)
+		return nil, "", 0, permanentError{missing.WithHint("%s", calls.HintOf(err))}
 	}
 	sockets, err := l.host.socketDir()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func write(t *testing.T, language string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "my-first")
-	source, err := filepath.Abs("../../..")
+	source, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

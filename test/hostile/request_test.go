@@ -23,13 +23,13 @@ func TestRequest(t *testing.T) {
 			"stop":         {calls.Timeout, "function judge: no answer within 1s"},
 			"hang":         {calls.Timeout, "no answer within 1s"},
 			"slow":         {calls.Timeout, "no answer within 1s"},
-			"too few":      {calls.Plugin, "it gave 2 verdicts for 3 items"},
-			"NaN":          {calls.Plugin, "the score of item 0 is NaN, want 0 to 1"},
-			"beyond":       {calls.Plugin, "the score of item 0 is 2, want 0 to 1"},
+			"too few":      {calls.Plugin, "it returned 2 verdicts for 3 items"},
+			"NaN":          {calls.Plugin, "the score of item 0 is NaN (want 0 to 1)"},
+			"beyond":       {calls.Plugin, "the score of item 0 is 2 (want 0 to 1)"},
 			"large":        {calls.Plugin, "the answer is larger than 1048576 bytes"},
 			"not UTF-8":    {calls.Plugin, "invalid UTF-8"},
-			"another kind": {calls.Plugin, "it gave another kind of answer than verdicts"},
-			"no answer":    {calls.Plugin, "it gave another kind of answer than verdicts"},
+			"another kind": {calls.Plugin, "it answered with something else than verdicts"},
+			"no answer":    {calls.Plugin, "it answered with something else than verdicts"},
 			"failure":      {calls.Plugin, "function judge: it went [31mwrong"},
 		} {
 			t.Run(at+" "+mode, func(t *testing.T) {
@@ -62,9 +62,9 @@ func TestVariable(t *testing.T) {
 	w.trust(t)
 	for mode, want := range map[string]string{
 		"bad schema": "variable hostile_value: the value of hostile_value: it does not fit its schema: ",
-		"NaN":        "it is no JSON",
-		"not UTF-8":  "it is no JSON",
-		"other name": `it gave a value for "uninvited", for which nobody asked`,
+		"NaN":        "it is not JSON",
+		"not UTF-8":  "it is not JSON",
+		"other name": `it returned a value for "uninvited", which was not requested`,
 	} {
 		err := w.resolve(t.Context(), "hostile", mode)
 		says(t, err, calls.Plugin, want)
@@ -89,9 +89,9 @@ func TestCall(t *testing.T) {
 		"large":              {calls.Plugin, "the answer is larger than 1048576 bytes"},
 		"text after data":    {calls.Plugin, "it put out text after data"},
 		"bad schema":         {calls.Plugin, "its output: it does not fit its schema: "},
-		"no JSON":            {calls.Plugin, "its output: it is no JSON"},
-		"NaN":                {calls.Plugin, "its output: it is no JSON"},
-		"nothing":            {calls.Plugin, "it put out a chunk with nothing in it"},
+		"no JSON":            {calls.Plugin, "its output: it is not JSON"},
+		"NaN":                {calls.Plugin, "its output: it is not JSON"},
+		"nothing":            {calls.Plugin, "it put out an empty chunk"},
 		"not UTF-8":          {calls.Plugin, "invalid UTF-8"},
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestServicesNotGranted(t *testing.T) {
 			w := newWorld(t, "", granted)
 			w.trust(t)
 			for _, service := range refused {
-				want := "the plugin hostile was not granted the service " + service + ": list it under services in plugin.yaml, then run: scheduler plugins trust hostile"
+				want := "the plugin hostile was not granted the service " + service + " (list it under services in plugin.yaml, then run: scheduler plugins trust hostile)"
 				_, err := w.judge(t.Context(), t, "hostile", "use "+service)
 				says(t, err, calls.Plugin, want)
 				says(t, w.resolve(t.Context(), "hostile", "use "+service), calls.Plugin, want)

@@ -27,7 +27,7 @@ func TestStart(t *testing.T) {
 		"daemons":               "it ended before the handshake: exit status 1",
 		"describe hang":         "it did not describe itself within 2s",
 		"describe exit":         "its process ended: exit status 4",
-		"describe another name": `it calls itself "somebody-else", its plugin.yaml "hostile"`,
+		"describe another name": `its name is "somebody-else" in the program and "hostile" in plugin.yaml`,
 		"describe nothing":      "it has 0 functions",
 		"describe bad schema":   "the schema params: not a JSON Schema",
 		"describe twice":        `two functions are called "judge"`,
