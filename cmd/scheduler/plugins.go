@@ -80,13 +80,13 @@ func (a *app) openPlugins() (*host.Host, error) {
 		return full
 	}
 	h, err := host.Open(host.Options{
-		Folders:  slices.Concat(within(c.Folders...), []string{filepath.Join(a.config.StateDir, "plugins")}),
-		Plugins:  within(c.Paths...),
-		LockFile: within(c.LockFile)[0],
-		Log:      a.pluginLog(level),
-		AutoMTLS: c.AutoMTLS,
-		Reaper:   true,
-		BuiltInVariables:    variableNames(),
+		Folders:          slices.Concat(within(c.Folders...), []string{filepath.Join(a.config.StateDir, "plugins")}),
+		Plugins:          within(c.Paths...),
+		LockFile:         within(c.LockFile)[0],
+		Log:              a.pluginLog(level),
+		AutoMTLS:         c.AutoMTLS,
+		Reaper:           true,
+		BuiltInVariables: variableNames(),
 	})
 	if err != nil {
 		return nil, usageError(err)
