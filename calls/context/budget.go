@@ -9,7 +9,8 @@ import (
 // fixedTokens is what the parts cost that are never cut.
 func (b *builder) fixedTokens(identity, session string, user *userWords, tail []*value.Map) int {
 	count := b.env.Tokens.Count
-	n := count(identity) + count(session) + llm.MessageOverhead
+	before, after := b.surroundings()
+	n := count(before) + count(identity) + count(after) + count(session) + llm.MessageOverhead
 	if user != nil {
 		n += count(user.text) + count(user.runtime) + llm.MessageOverhead
 		for _, x := range user.skills {

@@ -66,7 +66,10 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	if err := b.applyBudget(b.fixedTokens(identity, session, user, tail)+past.fixedTokens(), []shrinkable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err
 	}
+	before, after := b.surroundings()
+	b.addSystemText("slot", "before_char", before, "parameter slots", env.Tokens.Count(before))
 	b.addSystemText("identity", "identity", identity, reason, env.Tokens.Count(identity))
+	b.addSystemText("slot", "after_char", after, "parameter slots", env.Tokens.Count(after))
 	for _, s := range []*section{bootstrap, memory, recalled, active, list} {
 		b.writeSection(s)
 	}
@@ -81,6 +84,17 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	b.countTokens()
 	b.out.Warnings = b.warnings
 	return &b.out, nil
+}
+
+// surroundings are the texts before and after the identity, with their separators.
+func (b *builder) surroundings() (before, after string) {
+	if before = b.params.Slots.BeforeChar; before != "" {
+		before += sectionBreak
+	}
+	if after = b.params.Slots.AfterChar; after != "" {
+		after = sectionBreak + after
+	}
+	return before, after
 }
 
 func (b *builder) warn(format string, args ...any) {

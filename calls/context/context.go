@@ -44,12 +44,19 @@ type Params struct {
 	ChatID         string        `json:"chat_id,omitempty" doc:"The conversation within the channel."`
 	BuiltinSkills  string        `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name."`
 	Identity       string        `json:"identity,omitempty" doc:"Replaces the built-in text that the system prompt begins with."`
+	Slots          Slots         `json:"slots,omitzero" doc:"Texts of world books, as in-chat returns them: before_char goes before the identity, after_char after it."`
 	SkillsIntro    string        `json:"skills_intro,omitempty" doc:"Replaces the built-in sentences before the list of skills."`
 	SkillsFormat   string        `json:"skills_format,omitempty" enum:"nanobot|agent-skills" default:"nanobot" doc:"How skills are listed: with what is missing for those that cannot be used (nanobot), or only the usable ones in the form of the Agent Skills standard."`
 	RuntimeContext string        `json:"runtime_context,omitempty" enum:"system|message" default:"system" doc:"Where the clock, the channel and $name skills go: into the system prompt, or after the user's words, so that the system prompt stays the same and providers can cache it."`
 	Append         []*value.Map  `json:"append,omitempty" doc:"Messages after the user's: assistant messages {role, content, tool_calls} and tool results {role, tool_call_id, name, content}."`
 	MaxTokens      int           `json:"max_tokens,omitempty" min:"0" doc:"Budget of the whole prompt. Skills, files, history and memories are cut to fit; the identity, the current message with its media, and append never. 0: no limit."`
 	Model          string        `json:"model,omitempty" doc:"Name of the model that the prompt is for, to estimate what images cost; that of the flow where it is not given."`
+}
+
+// Slots are texts that surround the identity.
+type Slots struct {
+	BeforeChar string `json:"before_char,omitempty"`
+	AfterChar  string `json:"after_char,omitempty"`
 }
 
 // Input is what the step sees beside its parameters.
@@ -98,6 +105,23 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 		Pointer: "/workspace", Warning: true,
 		Message: "there is no directory " + path, Hint: "paths are relative to the flow file",
 	}}
+}
+
+// Validate refuses line breaks in fields of one line: they could fake sections of
+// the system prompt.
+func (p Params) Validate() error {
+	lines := []struct{ name, text string }{
+		{"channel", p.Channel}, {"chat_id", p.ChatID}, {"workspace", p.Workspace}, {"work_dir", p.WorkDir}, {"builtin_skills", p.BuiltinSkills},
+	}
+	for _, file := range p.BootstrapFiles {
+		lines = append(lines, struct{ name, text string }{"bootstrap_files", file})
+	}
+	for _, line := range lines {
+		if strings.ContainsAny(line.text, "\n\r\v\f\u0085\u2028\u2029") {
+			return calls.Errorf(calls.Invalid, "%s: line breaks are not allowed in it", line.name).WithHint("write it on one line")
+		}
+	}
+	return nil
 }
 
 // Init notes the time and the language.

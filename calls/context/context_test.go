@@ -187,7 +187,7 @@ func TestFiles(t *testing.T) {
 		"ws/a/b/AGENTS.override.md":   "in b, instead\n",
 		"ws/a/b/AGENTS.md":            "in b\n",
 		"ws/a/b/c/AGENTS.md":          " \n",
-		"ws/a/b/c/d/AGENTS.md":        strings.Repeat("x", 33_000),
+		"ws/a/b/c/d/AGENTS.md":        strings.Repeat("x", 32_000) + "\n# Second\n" + strings.Repeat("y", 1000),
 		"ws/BIG.md":                   strings.Repeat("a line\n", 200_000),
 		"ws/memory/MEMORY.md":         " \n",
 		"ws/memory/2026-03-05.md":     "today",
@@ -207,9 +207,9 @@ func TestFiles(t *testing.T) {
 
 	t.Run("work_dir", func(t *testing.T) {
 		out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", "a/b/c/d"))
-		same(t, "files", kinds(out, "file", true), []string{"AGENTS.md", "a/AGENTS.md", "a/b/AGENTS.override.md"})
-		warned(t, out, "AGENTS.md files together", "skill escape: skipped")
-		if !strings.Contains(out.System, "\n\n## a/b/AGENTS.override.md\n\nin b, instead\n\n\n---\n\n# Memory\n\n## Long-term Memory\n \n\n\n## Today's Notes\ntoday") {
+		same(t, "files", kinds(out, "file", true), []string{"AGENTS.md", "a/AGENTS.md", "a/b/AGENTS.override.md", "a/b/c/d/AGENTS.md"})
+		warned(t, out, "a/b/c/d/AGENTS.md: only the first 32001 of 33010 bytes", "skill escape: skipped")
+		if !strings.Contains(out.System, "\n\n## a/b/AGENTS.override.md\n\nin b, instead\n\n\n## a/b/c/d/AGENTS.md\n\nx") || !strings.Contains(out.System, "x\n\n\n---\n\n# Memory\n\n## Long-term Memory\n \n\n\n## Today's Notes\ntoday") {
 			t.Errorf("system: %s", out.System)
 		}
 	})
@@ -266,17 +266,17 @@ func TestMedia(t *testing.T) {
 	if err := os.Symlink("../a.png", filepath.Join(dir, "ws/link.png")); err != nil {
 		t.Skip(err)
 	}
-	media := []string{"ws/a.png", "sub/b.png", filepath.Join(dir, "ws", "a.png"), "ws/a.png", "pool/c.png", "wide.png", "odd.heic", // usable
-		"none.png", "https://example.org/a.png", "data:image/png;base64,AA", "a.txt", "broken.png", "../a.png", "link.png", "d"}
+	media := []string{"ws/a.png", "sub/b.png", filepath.Join(dir, "ws", "a.png"), "ws/a.png", "pool/c.png", "wide.png", // usable
+		"odd.heic", "none.png", "https://example.org/a.png", "data:image/png;base64,AA", "a.txt", "broken.png", "../a.png", "link.png", "d"}
 	with := value.Pairs("workspace", "ws", "media", media, "model", "gpt-4o", "max_tokens", 10_000)
 	roots := func(e *calls.Env) { e.MediaRoots = []string{filepath.Join(dir, "pool"), filepath.Join(dir, "gone")} }
 	out := run(t, dir, callstest.Now, with, roots)
-	same(t, "sent", kinds(out, "image", true), media[:7])
-	same(t, "not sent", kinds(out, "image", false), media[7:])
-	warned(t, out, "media root", "odd.heic: the content", "none.png: not sent: there is no such file", "a.png: not sent: addresses", "base64,AA: not sent",
-		"a.txt: not sent: neither", "broken.png: not sent", "../a.png: not sent: it lies outside", "link.png: not sent", "media d: not sent: it is a directory")
+	same(t, "sent", kinds(out, "image", true), media[:6])
+	same(t, "not sent", kinds(out, "image", false), media[6:])
+	warned(t, out, "media root", "odd.heic: not sent: its content is not an image", "none.png: not sent: there is no such file", "a.png: not sent: addresses", "base64,AA: not sent",
+		"a.txt: not sent: its content", "broken.png: not sent", "../a.png: not sent: it lies outside", "link.png: not sent", "media d: not sent: it is a directory")
 	content, _ := out.Messages[1].Get("content")
-	if n := len(content.List()); n != 8 {
+	if n := len(content.List()); n != 7 {
 		t.Errorf("%d content parts", n)
 	}
 	for _, p := range out.Parts {
@@ -289,11 +289,11 @@ func TestMedia(t *testing.T) {
 	many := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"a.png"}, 101)))
 	same(t, "at most", len(kinds(many, "image", true)), 100)
 	warned(t, many, "a message may have at most 100 images")
-	write(t, filepath.Join(dir, "ws/large.svg"), make([]byte, 3_000_000), 0o644)
-	large := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"large.svg"}, 10)))
+	write(t, filepath.Join(dir, "ws/large.png"), append([]byte(small), make([]byte, 3_000_000)...), 0o644)
+	large := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "media", slices.Repeat([]string{"large.png"}, 10)))
 	same(t, "together at most", len(kinds(large, "image", true)), 7)
 	same(t, "left out", len(kinds(large, "image", false)), 3)
-	warned(t, large, "after its name", "the images of a message", "the images of a message", "the images of a message")
+	warned(t, large, "the images of a message", "the images of a message", "the images of a message")
 	none := run(t, dir, callstest.Now, value.Pairs("media", []string{"none.png"}))
 	same(t, "user", none.Messages[1].Keys(), []string{"role", "content"})
 
@@ -499,5 +499,20 @@ func TestHistoryFromMemory(t *testing.T) {
 	out = run(turns{err: errors.New("the disk is gone")})
 	if warnings, _ := out.Get("warnings"); !strings.Contains(warnings.JSON(), "the disk is gone") {
 		t.Errorf("got %s", warnings)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	out := run(t, t.TempDir(), callstest.Now, value.Pairs("identity", "You are Ella.", "slots", value.Pairs("before_char", "The world.", "after_char", "The town.")))
+	same(t, "system", out.System, "The world.\n\n---\n\nYou are Ella.\n\n---\n\nThe town.")
+	checkParts(t, out)
+}
+
+func TestLineBreaksAreRefused(t *testing.T) {
+	for _, name := range []string{"channel", "chat_id", "workspace", "work_dir"} {
+		_, err := callcontext.Definition().New(value.OfMap(value.Pairs(name, "shop\n\n# Skills")))
+		if calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -106,7 +106,7 @@ func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := media.Prepare(name, data)
+	m, err := media.Prepare(data)
 	if err != nil {
 		return nil, err
 	}

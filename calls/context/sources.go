@@ -66,23 +66,58 @@ func (b *builder) quoteAgentsFiles(s *section) {
 			}
 		}
 	}
-	left := maxAgents
+	var found []agentsFile
 	for _, d := range dirs {
 		for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
 			name = path.Join(d, name)
 			text, ok := b.readWorkspaceFile("bootstrap file", name, false)
-			if !ok || strings.TrimSpace(text) == "" {
-				continue
+			if ok && strings.TrimSpace(text) != "" {
+				found = append(found, agentsFile{name, text})
+				break
 			}
-			if len(text) > left {
-				b.warn("bootstrap file %s: left out, the AGENTS.md files together have more than %d bytes", name, maxAgents)
-			} else {
-				left -= len(text)
-				b.quoteFile(s, name, text)
-			}
-			break
 		}
 	}
+	b.limitAgentsFiles(found)
+	for _, f := range found {
+		if f.text != "" {
+			b.quoteFile(s, f.name, f.text)
+		}
+	}
+}
+
+// agentsFile is an AGENTS.md of some directory.
+type agentsFile struct{ name, text string }
+
+// limitAgentsFiles cuts the files, nearest last, to maxAgents bytes together. The
+// nearest one comes first; what is too long is cut before a heading.
+func (b *builder) limitAgentsFiles(files []agentsFile) {
+	left := maxAgents
+	for i := len(files) - 1; i >= 0; i-- {
+		f := &files[i]
+		if len(f.text) > left {
+			cut := cutAtHeading(f.text, left)
+			if cut == "" {
+				b.warn("bootstrap file %s: left out, the AGENTS.md files nearer to work_dir have %d bytes, at most %d are used", f.name, maxAgents-left, maxAgents)
+			} else {
+				b.warn("bootstrap file %s: only the first %d of %d bytes are used, the AGENTS.md files together have more than %d", f.name, len(cut), len(f.text), maxAgents)
+			}
+			f.text = cut
+		}
+		left -= len(f.text)
+	}
+}
+
+// cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else
+// after a line, else between characters.
+func cutAtHeading(text string, limit int) string {
+	head := text[:limit]
+	if i := strings.LastIndex(head, "\n#"); i >= 0 {
+		return head[:i+1]
+	}
+	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
+		return head[:i+1]
+	}
+	return strings.ToValidUTF8(head, "")
 }
 
 // readWorkspaceFile reads a text file of the workspace; a failure becomes a warning.

@@ -80,6 +80,9 @@ func messageDepartures() map[string]string {
 		// The type of an image is that of its content.
 		"msg-media-noext": `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":[` +
 			`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}},{"type":"text","text":"x"}]}]`,
+		// What is not an image by its bytes is not sent as one.
+		"msg-media-not-an-image": `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":"x"}]`,
+		"msg-media-empty-file":   `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":"x"}]`,
 	}
 }
 

@@ -51,6 +51,7 @@ func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *
 	left := *budget
 	for _, c := range claims {
 		if c.tokens > left && !c.free {
+			c.code = codeBudget
 			c.leaveOut("budget: it takes %d tokens, %d of %d are left", c.tokens, max(left, 0), *budget)
 			continue
 		}
@@ -68,4 +69,9 @@ func (b *builder) included() []*candidate {
 		}
 	}
 	return in
+}
+
+// inChat is the entries that go into the chat.
+func (b *builder) inChat() []*candidate {
+	return slices.DeleteFunc(b.included(), func(c *candidate) bool { return c.slot != "" })
 }

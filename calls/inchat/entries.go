@@ -15,6 +15,20 @@ const (
 	kindWorldBook = "world_book"
 )
 
+// The codes of decisions, as the trace has them.
+const (
+	codeConstant  = "constant"
+	codeKey       = "key"
+	codeSecondary = "secondary"
+	codeNoKey     = "no_key"
+	codeDisabled  = "disabled"
+	codeEmpty     = "empty"
+	codeUnread    = "unread"
+	codeCondition = "condition"
+	codeBudget    = "budget"
+	codeAlways    = "included"
+)
+
 // defaultOrder is the order of entries that have none, or zero.
 const defaultOrder = 100
 
@@ -29,11 +43,17 @@ type candidate struct {
 	depth   int64
 	order   int64
 	cond    *condition // nil for an entry without one
+	lore    *loreEntry // nil for a native entry
+	book    *book      // nil for a preset
+	pointer string     // JSON pointer into the parameters
+	slot    string     // the place outside of the chat; "" for the chat
 
 	out     bool
+	code    string // one of the codes, "" where the reason says all
 	reason  string
 	tokens  int
 	message int // the index in the output
+	start   int // the byte in the slot
 }
 
 func (c *candidate) leaveOut(format string, args ...any) {
@@ -60,8 +80,8 @@ const maxWarnings = 100
 
 // collectEntries reads all entries.
 func (b *builder) collectEntries(presets, books value.Value) {
-	flat := flattenBooks(nil, books, false)
-	b.candidates = make([]candidate, 0, len(presets.List())+len(flat))
+	found := readBooks(books, "/world_books")
+	b.candidates = make([]candidate, 0, len(presets.List())+len(found.entries))
 	b.conditions = map[string]*condition{}
 	for i, v := range presets.List() {
 		b.candidates = append(b.candidates, b.readPreset(v, i))
@@ -70,54 +90,14 @@ func (b *builder) collectEntries(presets, books value.Value) {
 		b.warn("world_books is %s: want a list of entries, or an object", k)
 	}
 	index := len(presets.List())
-	for _, v := range flat {
-		b.candidates = append(b.candidates, b.readWorldBook(v, index))
-		if v.Kind() == value.Object {
+	for _, e := range found.entries {
+		b.candidates = append(b.candidates, b.readWorldBook(e, index))
+		if e.v.Kind() == value.Object {
 			index++
 		}
 	}
 	b.warnDeprecated()
-}
-
-// flattenBooks appends the entries of world books in any shape: a list of them,
-// nested, {entries: a list or a map}, {world_book: ...}, or one entry. What is no
-// entry is appended too, so that the trace can name it. Lists directly in entries
-// are no books.
-func flattenBooks(flat []value.Value, v value.Value, inEntries bool) []value.Value {
-	switch v.Kind() {
-	case value.List:
-		if inEntries {
-			return append(flat, v)
-		}
-		for _, item := range v.List() {
-			flat = flattenBooks(flat, item, false)
-		}
-		return flat
-	case value.Object:
-		if entries, _ := v.Get("entries"); entries.Kind() == value.List {
-			for _, item := range entries.List() {
-				flat = flattenBooks(flat, item, true)
-			}
-			return flat
-		} else if entries.Kind() == value.Object {
-			for _, item := range entries.Map().All() {
-				flat = flattenBooks(flat, item, true)
-			}
-			return flat
-		}
-		if book, _ := v.Get("world_book"); book.Kind() == value.Object || book.Kind() == value.List {
-			return flattenBooks(flat, book, false)
-		}
-		if v.Map().Len() == 0 {
-			return flat
-		}
-		return append(flat, v)
-	case value.Null, value.Bool, value.Int, value.Float, value.String:
-	}
-	if isEmpty(v) {
-		return flat
-	}
-	return append(flat, v)
+	b.warnUnread(found.books)
 }
 
 // readPreset reads one preset entry; i is its place.
@@ -148,8 +128,9 @@ func (b *builder) readPreset(v value.Value, i int) candidate {
 }
 
 // readWorldBook reads one world-book entry; index is its place among all entries.
-func (b *builder) readWorldBook(v value.Value, index int) candidate {
-	c := candidate{kind: kindWorldBook, index: index, entry: v.Map(), role: "system"}
+func (b *builder) readWorldBook(e placedEntry, index int) candidate {
+	v := e.v
+	c := candidate{kind: kindWorldBook, index: index, entry: v.Map(), role: "system", pointer: e.pointer, book: e.book}
 	if c.entry == nil {
 		c.name = strconv.Itoa(index)
 		c.leaveOut("not an entry but %s", v.Kind())
@@ -161,13 +142,16 @@ func (b *builder) readWorldBook(v value.Value, index int) candidate {
 	} else if c.name == "" {
 		c.name = strconv.Itoa(index)
 	}
+	if isLore(c.entry) {
+		b.readLore(&c)
+		return c
+	}
 	position, _ := c.entry.Get("position")
 	switch s, _ := position.Str(); s {
 	case "user", "assistant":
 		c.role = s
-	case "before_char", "after_char":
-		c.leaveOut("position %s is outside of the chat", s)
-		return c
+	default:
+		c.slot = slots[s]
 	}
 	b.readCommonFields(&c)
 	return c
@@ -178,6 +162,7 @@ func (b *builder) readCommonFields(c *candidate) {
 	if enabled, ok := c.entry.Get("enabled"); ok {
 		if on, isBool := enabled.Bool(); isBool && !on {
 			c.leaveOut("disabled")
+			c.code = codeDisabled
 			return
 		}
 	}
@@ -209,7 +194,7 @@ func (b *builder) readCommonFields(c *candidate) {
 		c.cond = b.conditionOf(c)
 		return
 	}
-	c.reason = "always"
+	c.reason, c.code = "always", codeAlways
 }
 
 // intField is an integer field; what is missing or empty takes the default.
@@ -256,25 +241,18 @@ func firstField(entry *value.Map, standard string, fields ...string) string {
 // warnDeprecated tells of fields that other programs give a meaning to, and this
 // call does not.
 func (b *builder) warnDeprecated() {
-	keys, key, first := 0, 0, [2]string{}
+	keys, first := 0, ""
 	for i := range b.candidates {
 		c := &b.candidates[i]
-		if _, ok := c.entry.Get("keys"); ok {
-			if keys++; keys == 1 {
-				first[0] = c.name
-			}
-		}
-		if v, _ := c.entry.Get("key"); v.Kind() == value.List {
-			if key++; key == 1 {
-				first[1] = c.name
+		if _, ok := c.entry.Get("keys"); ok && !isLore(c.entry) {
+			keys++
+			if keys == 1 {
+				first = c.name
 			}
 		}
 	}
 	if keys > 0 {
-		b.warn("%d entries have the deprecated field keys, which is ignored: write mode: conditional and condition: \"<<keywords:...>>\" (the first is %q)", keys, first[0])
-	}
-	if key > 0 {
-		b.warn("%d entries look like SillyTavern's, whose key, constant and disable are not read: write mode, condition and enabled (the first is %q)", key, first[1])
+		b.warn("%d entries have the deprecated field keys, which is ignored: write mode: conditional and condition: \"<<keywords:...>>\" (the first is %q)", keys, first)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestStepTimesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	in, err := call.Init(ctx, env.Vars)
 	if err != nil {

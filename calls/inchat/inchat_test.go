@@ -144,7 +144,7 @@ variables: {level: 3}
 		"world_book commented 3: always",
 		"world_book 11 out: the content is empty",
 		"world_book 7 out: the content is integer, not text",
-		"world_book 13 out: position before_char is outside of the chat",
+		"world_book 13 out: always; in the slot before_char",
 		"world_book 14 out: depth \"deep\" is not an integer",
 		"world_book 15 out: order [1] is not an integer",
 		"world_book 16 4: condition <<keywords:Ella>> is true: found Ella",
@@ -163,7 +163,6 @@ variables: {level: 3}
 	}
 	wantWarnings := []string{
 		`1 entries have the deprecated field keys, which is ignored: write mode: conditional and condition: "<<keywords:...>>" (the first is "commented")`,
-		`1 entries look like SillyTavern's, whose key, constant and disable are not read: write mode, condition and enabled (the first is "21")`,
 		`the condition of world book "18": keywords "!": a keyword is missing at the end`,
 		`the condition of world book "23": python: division by zero`,
 	}

@@ -20,6 +20,40 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 		entries, _ := params.Get(name)
 		found = lintEntries(found, entries, "/"+name, env.Registry)
 	}
+	books, _ := params.Get("world_books")
+	return append(found, lintLorebooks(books)...)
+}
+
+// lintLorebooks finds, for each book of another program, the entries that are never
+// in: because of fields that are not evaluated, or because they have no key.
+func lintLorebooks(books value.Value) (found []schema.Problem) {
+	read := readBooks(books, "/world_books")
+	for _, e := range read.entries {
+		if !isLore(e.v.Map()) || isTrue(loreField(e.v.Map(), "disable")) {
+			continue
+		}
+		for _, field := range unreadFields(e.v.Map()) {
+			e.book.unread[field]++
+		}
+		if !isTrue(loreField(e.v.Map(), "constant")) && len(texts(loreField(e.v.Map(), "key", "keys"))) == 0 {
+			e.book.keyless++
+		}
+	}
+	for _, book := range read.books {
+		if text := book.unreadText(); text != "" {
+			found = append(found, schema.Problem{
+				Pointer: book.pointer, Warning: true,
+				Message: "entries of the world book " + strconv.Quote(truncate(book.name)) + " are left out, for these fields are not evaluated: " + text,
+				Hint:    "write these entries with mode and condition",
+			})
+		}
+		if book.keyless > 0 {
+			found = append(found, schema.Problem{
+				Pointer: book.pointer, Warning: true,
+				Message: strconv.Itoa(book.keyless) + " entries of the world book " + strconv.Quote(truncate(book.name)) + " are never in: they are not constant and have no key",
+			})
+		}
+	}
 	return found
 }
 
@@ -38,6 +72,9 @@ func lintEntries(found []schema.Problem, v value.Value, at string, registry *cal
 }
 
 func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []schema.Problem) {
+	if isLore(entry) {
+		return nil
+	}
 	warn := func(field, message, hint string) {
 		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
 	}

@@ -1,6 +1,7 @@
 package inchat
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -20,17 +21,42 @@ func (b *builder) buildOutput(messages []message) value.Value {
 			m.entry.message = i
 		}
 	}
+	slots := b.fillSlots()
 	trace := make([]value.Value, len(b.candidates))
 	for i := range b.candidates {
 		trace[i] = b.candidates[i].part()
 	}
-	out := value.NewMap(3)
+	out := value.NewMap(4)
 	out.Set("messages", value.OfList(list...))
+	if slots.Len() > 0 {
+		out.Set("slots", value.OfMap(slots))
+	}
 	out.Set("trace", value.OfList(trace...))
 	if len(b.warnings) > 0 {
 		out.Set("warnings", value.Must(b.warnings))
 	}
 	return value.OfMap(out)
+}
+
+// fillSlots joins the texts that go outside of the chat, and sets their places.
+func (b *builder) fillSlots() *value.Map {
+	entries := slices.DeleteFunc(b.included(), func(c *candidate) bool { return c.slot == "" })
+	sortEntries(entries)
+	joined := map[string]string{}
+	for _, c := range entries {
+		if text, ok := joined[c.slot]; ok {
+			joined[c.slot] = text + "\n"
+		}
+		c.start = len(joined[c.slot])
+		joined[c.slot] += c.content
+	}
+	slots := value.NewMap(2)
+	for _, name := range []string{"before_char", "after_char"} {
+		if text, ok := joined[name]; ok {
+			slots.Set(name, value.OfString(text))
+		}
+	}
+	return slots
 }
 
 // source is where a message comes from.
@@ -78,13 +104,19 @@ func (c *candidate) part() value.Value {
 	text := ""
 	if !c.out {
 		text = c.content
-		p.Set("message", value.OfInt(int64(c.message)))
+		if c.slot == "" {
+			p.Set("message", value.OfInt(int64(c.message)))
+		}
 	}
-	p.Set("start", value.OfInt(0))
-	p.Set("end", value.OfInt(int64(len(text))))
+	p.Set("start", value.OfInt(int64(c.start)))
+	p.Set("end", value.OfInt(int64(c.start+len(text))))
 	p.Set("text", value.OfString(text))
 	p.Set("tokens", value.OfInt(int64(c.tokens)))
 	p.Set("included", value.OfBool(!c.out))
-	p.Set("reason", value.OfString(c.reason))
+	reason := c.reason
+	if c.slot != "" && !c.out {
+		reason += "; in the slot " + c.slot
+	}
+	p.Set("reason", value.OfString(reason))
 	return value.OfMap(p)
 }

@@ -12,8 +12,6 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
-	"path"
-	"strings"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
@@ -93,46 +91,24 @@ func sniffFormat(data []byte) (format, bool) {
 	return format{}, false
 }
 
-// mimeByName is the type of an image file by its extension, in any case; "" for
-// other files.
-func mimeByName(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg", ".jpe":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	case ".bmp":
-		return "image/bmp"
-	case ".svg":
-		return "image/svg+xml"
-	case ".tif", ".tiff":
-		return "image/tiff"
-	case ".ico":
-		return "image/vnd.microsoft.icon"
-	case ".avif":
-		return "image/avif"
-	case ".heic":
-		return "image/heic"
-	case ".heif":
-		return "image/heif"
-	}
-	return ""
+// isSVG reports whether the content begins as an SVG document does.
+func isSVG(data []byte) bool {
+	head := data[:min(len(data), 1000)]
+	return bytes.HasPrefix(head, []byte("<svg")) || bytes.HasPrefix(head, []byte("<?xml")) && bytes.Contains(head, []byte("<svg"))
 }
 
-// Prepare makes an image of a file. The type is that of the content; content that
-// is of no known type goes by the file's name, untouched and with a doubt, because
-// vendors know formats that are not decoded here. What fits is sent byte for byte;
-// what is larger than [MaxEdge] or [MaxSent] is scaled down and encoded again, as
-// JPEG where it is opaque and as PNG otherwise. The error is why the file cannot
-// be used.
-func Prepare(name string, data []byte) (*Image, error) {
+// Prepare makes an image of a file's content. What fits is sent byte for byte; what
+// is larger than [MaxEdge] or [MaxSent], and BMP, which vendors do not take, is
+// scaled down and encoded again, as JPEG where it is opaque and as PNG otherwise.
+// The error is why the file cannot be used: it is not an image by its bytes, or
+// damaged.
+func Prepare(data []byte) (*Image, error) {
 	f, known := sniffFormat(data)
+	if !known && isSVG(data) && len(data) <= MaxSent {
+		return &Image{MIME: "image/svg+xml", Data: data, Doubt: "a vector image is sent as it is, which few models take"}, nil
+	}
 	if !known {
-		return byName(name, data)
+		return nil, errors.New("its content is not an image (PNG, JPEG, GIF, WebP, BMP or SVG)")
 	}
 	config, err := recoverPanic(func() (image.Config, error) { return f.config(data) })
 	if err != nil {
@@ -163,18 +139,6 @@ func Prepare(name string, data []byte) (*Image, error) {
 		}
 	}
 	return m, nil
-}
-
-func byName(name string, data []byte) (*Image, error) {
-	mime := mimeByName(name)
-	if mime == "" {
-		return nil, errors.New("neither the content nor the name is that of an image")
-	}
-	if len(data) > MaxSent {
-		return nil, fmt.Errorf("%d bytes are more than the %d that can be sent of a format that is not decoded here", len(data), MaxSent)
-	}
-	return &Image{MIME: mime, Data: data,
-		Doubt: "the content is of no format that is known here; it is sent as " + mime + ", after its name"}, nil
 }
 
 // countFrames counts the frames of a GIF, 1 where it cannot be told.

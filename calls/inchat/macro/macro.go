@@ -67,13 +67,20 @@ type call struct {
 
 // Parse reads a text. It never fails: a macro that cannot be read expands
 // to nothing, and its error is among [Text.Errors].
-func Parse(text string) *Text {
+func Parse(text string) *Text { return parse(text, nil) }
+
+// ParseOnly is Parse where only the macros of those names are known, "//" being
+// comments. The others stay as they are written, without a warning.
+func ParseOnly(text string, names []string) *Text { return parse(text, names) }
+
+// parse is Parse; only is nil for all macros.
+func parse(text string, only []string) *Text {
 	t := &Text{}
 	if len(text) > maxText {
 		t.nodes = []node{{call: &call{expand: t.addError("the text has %d bytes, more than %d", len(text), maxText)}}}
 		return t
 	}
-	p := parser{out: t}
+	p := parser{out: t, only: only}
 	t.nodes = p.parseText(text)
 	return t
 }
@@ -128,6 +135,9 @@ type Machine struct {
 	// Judge asks an importance function about the entry whose text is expanded. nil: there
 	// are none.
 	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
+	// UndefinedIsEmpty prints nothing for a variable that is not defined, instead of
+	// the text that conditions compare with.
+	UndefinedIsEmpty bool
 }
 
 // Result is a text that was expanded.
@@ -261,6 +271,9 @@ func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 func (r *run) lookupVar(path string) value.Value {
 	if v, ok := r.vars.Get(path); ok {
 		return v
+	}
+	if r.UndefinedIsEmpty {
+		return value.OfString("")
 	}
 	return value.OfString(undefinedPrefix + path + "]")
 }

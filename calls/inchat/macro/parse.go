@@ -1,6 +1,7 @@
 package macro
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/inchat/keyword"
@@ -11,6 +12,7 @@ import (
 // of its kind; the two kinds do not see each other.
 type parser struct {
 	out    *Text
+	only   []string // the names of the macros that are known; nil for all
 	source string
 	frames []frame      // frames[0] is the text itself
 	open   map[byte]int // how many openers of a kind are among frames
@@ -133,7 +135,7 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 	}
 	c := &call{}
 	rest := head
-	if strings.HasPrefix(head, "//") {
+	if strings.HasPrefix(head, "//") && p.knows("//") {
 		c.name, c.expand, c.hasParam = "//", expandNothing, true
 	} else {
 		colon := strings.IndexByte(head[:min(len(head), maxName)], ':')
@@ -143,8 +145,10 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 			return nil
 		}
 		c.name = strings.ToLower(strings.TrimSpace(c.name))
-		if c.expand = findBuiltin(c.name); c.expand == nil || !c.hasParam && len(nodes) > 1 {
-			p.warnUnknown(c.name, c.hasParam || len(nodes) == 1)
+		c.expand = findBuiltin(c.name)
+		nameIsWhole := c.hasParam || len(nodes) == 1
+		if c.expand == nil || !nameIsWhole || !p.knows(c.name) {
+			p.warnUnknown(c.name, nameIsWhole)
 			return nil
 		}
 	}
@@ -164,9 +168,12 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 	return c
 }
 
+// knows reports whether a macro of that name may be used.
+func (p *parser) knows(name string) bool { return p.only == nil || slices.Contains(p.only, name) }
+
 // warnUnknown notes a macro that people may have mistyped.
 func (p *parser) warnUnknown(name string, whole bool) {
-	if len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || findBuiltin(name) != nil {
+	if p.only != nil || len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || findBuiltin(name) != nil {
 		return
 	}
 	message := "unknown macro %q stays as it is"

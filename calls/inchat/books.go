@@ -1,0 +1,121 @@
+package inchat
+
+import (
+	"strconv"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// book is one world book among the parameters: an object with entries, or a list of
+// entries.
+type book struct {
+	name    string
+	pointer string // JSON pointer into the parameters
+	// scanDepth is the book's own number of newest messages to search for keys; nil
+	// where it has none.
+	scanDepth *int64
+	// unread counts, by field, the entries that are left out because of a field that
+	// is not understood.
+	unread map[string]int
+	// keyless counts the entries that are not constant and have no key; lint sets it.
+	keyless int
+}
+
+// placedEntry is an entry of a world book, or what stands in the place of one.
+type placedEntry struct {
+	v       value.Value
+	pointer string // JSON pointer into the parameters
+	book    *book
+}
+
+// bookReader lists the entries of world books in any shape: a list of them, nested,
+// {entries: a list or a map}, {world_book: ...}, a character card, or one entry.
+// What is not an entry is listed too, so that the trace can name it. Lists directly
+// in entries are not books.
+type bookReader struct {
+	entries []placedEntry
+	books   []*book
+}
+
+func readBooks(v value.Value, pointer string) *bookReader {
+	r := &bookReader{}
+	r.read(v, pointer, nil)
+	return r
+}
+
+func (r *bookReader) read(v value.Value, pointer string, in *book) {
+	switch v.Kind() {
+	case value.List:
+		if in == nil {
+			in = r.newBook(v, pointer)
+		}
+		for i, item := range v.List() {
+			r.read(item, pointer+"/"+strconv.Itoa(i), in)
+		}
+		return
+	case value.Object:
+		r.readObject(v, pointer, in)
+		return
+	case value.Null, value.Bool, value.Int, value.Float, value.String:
+	}
+	if !isEmpty(v) {
+		r.add(v, pointer, in)
+	}
+}
+
+func (r *bookReader) readObject(v value.Value, pointer string, in *book) {
+	if entries, _ := v.Get("entries"); entries.Kind() == value.List || entries.Kind() == value.Object {
+		r.readEntries(entries, pointer+"/entries", r.newBook(v, pointer))
+		return
+	}
+	for _, wrapper := range []string{"world_book", "character_book", "data"} {
+		inner, _ := v.Get(wrapper)
+		if inner.Kind() == value.Object || inner.Kind() == value.List && wrapper == "world_book" {
+			r.read(inner, pointer+"/"+wrapper, nil)
+			return
+		}
+	}
+	if v.Map().Len() > 0 {
+		r.add(v, pointer, in)
+	}
+}
+
+// readEntries reads the member entries of a book, a list or a map.
+func (r *bookReader) readEntries(entries value.Value, pointer string, in *book) {
+	readOne := func(v value.Value, key string) {
+		at := pointer + "/" + value.Escape(key)
+		if v.Kind() == value.List {
+			r.add(v, at, in)
+			return
+		}
+		r.read(v, at, in)
+	}
+	for i, item := range entries.List() {
+		readOne(item, strconv.Itoa(i))
+	}
+	for key, item := range entries.Map().All() {
+		readOne(item, key)
+	}
+}
+
+func (r *bookReader) add(v value.Value, pointer string, in *book) {
+	if in == nil {
+		in = r.newBook(v, pointer)
+	}
+	r.entries = append(r.entries, placedEntry{v, pointer, in})
+}
+
+func (r *bookReader) newBook(v value.Value, pointer string) *book {
+	b := &book{pointer: pointer, unread: map[string]int{}}
+	if _, isBook := v.Get("entries"); isBook {
+		b.name = firstField(v.Map(), "", "name")
+		if depth, ok := intField(v.Map(), "scan_depth", -1); ok && depth >= 0 {
+			b.scanDepth = &depth
+		}
+	}
+	if b.name == "" {
+		b.name = pointer[1:]
+	}
+	r.books = append(r.books, b)
+	return b
+}

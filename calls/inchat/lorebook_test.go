@@ -1,0 +1,162 @@
+package inchat_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/inchat"
+)
+
+// A book as SillyTavern exports it. Everything that is in the chat is there because
+// its keys occur, or because it is constant.
+func TestLorebook(t *testing.T) {
+	const head = `
+history:
+  - {role: user, content: "Long ago there was a dragon."}
+  - {role: system, content: "the moon"}
+  - {role: assistant, content: "Ella repairs a Clock."}
+  - {role: user, content: "在杭州做什么？ I had a notebook."}
+world_books:
+  name: World
+  entries:
+    "0": `
+	entry := func(fields string) string {
+		return "{uid: 0, selective: true, position: 4, content: X, " + fields + "}\n"
+	}
+	tests := []struct {
+		name, entry string
+		in          bool
+		reason      string
+	}{
+		{"constant", entry(`constant: true, key: []`), true, "constant"},
+		{"constant but disabled", entry(`constant: true, disable: true`), false, "disabled"},
+		{"card that is not enabled", `{keys: [ella], insertion_order: 1, enabled: false, constant: true, content: X, position: after_char}` + "\n", false, "disabled"},
+		{"a key in any case", entry(`key: [elf, ELLA]`), true, "found ELLA"},
+		{"a key as one text", entry(`key: "elf, clock"`), true, "found clock"},
+		{"case", entry(`key: [ella], caseSensitive: true`), false, "found none of its keys"},
+		{"case that fits", entry(`key: [Ella], caseSensitive: true`), true, "found Ella"},
+		{"no key", entry(`key: []`), false, "it is not constant and has no key"},
+		{"blank key", entry(`key: ["", " "]`), false, "it is not constant and has no key"},
+		{"beyond the scan depth", entry(`key: [dragon]`), false, "found none of its keys"},
+		{"own scan depth", entry(`key: [dragon], scanDepth: 3`), true, "found dragon"},
+		{"no scan", entry(`key: [ella], scanDepth: 0`), false, "found none of its keys"},
+		{"system messages are not searched", entry(`key: [moon], scanDepth: 9`), false, "found none of its keys"},
+		{"part of a word", entry(`key: [book]`), true, "found book"},
+		{"whole words", entry(`key: [book], matchWholeWords: true`), false, "found none of its keys"},
+		{"a whole word", entry(`key: [notebook], matchWholeWords: true`), true, "found notebook"},
+		{"whole words in Chinese", entry(`key: [杭州], matchWholeWords: true`), true, "found 杭州"},
+		{"several words", entry(`key: [a Clo], matchWholeWords: true`), true, "found a Clo"},
+		{"and any", entry(`key: [ella], keysecondary: [x, clock], selectiveLogic: 0`), true, "found ella with its secondary keys"},
+		{"and any, none", entry(`key: [ella], keysecondary: [x]`), false, "found ella, but 0 of 1 secondary keys (wants one)"},
+		{"not all", entry(`key: [ella], keysecondary: [x, clock], selectiveLogic: 1`), true, "found ella with its secondary keys"},
+		{"not all, all", entry(`key: [ella], keysecondary: [clock], selectiveLogic: 1`), false, "found ella, but 1 of 1 secondary keys (wants not all)"},
+		{"not any", entry(`key: [ella], keysecondary: [x], selectiveLogic: 2`), true, "found ella with its secondary keys"},
+		{"not any, one", entry(`key: [ella], keysecondary: [x, clock], selectiveLogic: 2`), false, "found ella, but 1 of 2 secondary keys (wants none)"},
+		{"and all", entry(`key: [ella], keysecondary: [repairs, clock], selectiveLogic: 3`), true, "found ella with its secondary keys"},
+		{"and all, one", entry(`key: [ella], keysecondary: [x, clock], selectiveLogic: 3`), false, "found ella, but 1 of 2 secondary keys (wants all)"},
+		{"not selective", `{uid: 1, selective: false, position: 4, content: X, key: [ella], keysecondary: [x]}` + "\n", true, "found ella"},
+		{"recursion flags", entry(`key: [ella], excludeRecursion: true, preventRecursion: true`), true, "found ella"},
+		{"certain", entry(`key: [ella], probability: 100, useProbability: true`), true, "found ella"},
+		{"no chance", entry(`key: [ella], probability: 20, useProbability: false`), true, "found ella"},
+		{"chance", entry(`key: [ella], probability: 20`), false, "not evaluated: probability"},
+		{"group", entry(`constant: true, group: weather`), false, "not evaluated: group"},
+		{"several", entry(`key: [/ella/i], sticky: 2, vectorized: true`), false, "not evaluated: sticky, vectorized, key (a regular expression)"},
+		{"EJS", `{uid: 1, key: [ella], position: 4, content: "<% if (x) %>"}` + "\n", false, "not evaluated: content (EJS)"},
+		{"decorators", `{uid: 1, key: [ella], position: 4, content: "@@activate\nX"}` + "\n", false, "not evaluated: content (decorators)"},
+		{"outlet", `{uid: 1, key: [ella], position: 7, outletName: a, content: X}` + "\n", false, "not evaluated: position 7"},
+		{"unknown", entry(`key: [ella], whatever: {a: 1}`), false, "not evaluated: whatever"},
+		{"unknown but empty", entry(`key: [ella], whatever: null`), true, "found ella"},
+		{"key by name", entry(`key: ["{{getvar::who}}"]`), true, "found Ella"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			contents, trace, warnings := summary(t, head+test.entry+"variables: {who: Ella}\n")
+			if got := len(contents) == 5; got != test.in {
+				t.Errorf("in: %v, messages %q", got, contents)
+			}
+			if got := trace[0][strings.Index(trace[0], ": ")+2:]; got != test.reason {
+				t.Errorf("reason %q, want %q", got, test.reason)
+			}
+			isUnread := strings.HasPrefix(test.reason, "not evaluated")
+			if len(warnings) > 0 != isUnread || isUnread && !strings.Contains(warnings[0], `world book "World"`) {
+				t.Errorf("warnings %q", warnings)
+			}
+		})
+	}
+}
+
+// A character card's book: names of its own, what SillyTavern adds under extensions,
+// positions outside of the chat.
+func TestCharacterCard(t *testing.T) {
+	out, err := run(t, inchat.Definition(), params(t, `
+history: [{role: user, content: "Hi Ella"}]
+world_books:
+  spec: chara_card_v2
+  data:
+    name: Ella
+    character_book:
+      entries:
+        - {keys: [hi], content: "{{char}} meets {{user}}.", insertion_order: 5, enabled: true, position: before_char, extensions: {}}
+        - {keys: [], content: "Second.", insertion_order: 9, enabled: true, constant: true, position: before_char, extensions: {position: 0}}
+        - {keys: [ella], content: "After.", insertion_order: 1, enabled: true, position: after_char}
+        - {keys: [ella], content: "Deep.", insertion_order: 1, enabled: true, position: before_char, extensions: {position: 4, depth: 1, role: 2, group_weight: 100}}
+variables: {character_name: Ella, user: Bob}
+`), calls.NewEnv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots, _ := out.Get("slots")
+	if diff := cmp.Diff(`{"before_char":"Ella meets Bob.\nSecond.","after_char":"After."}`, slots.JSON()); diff != "" {
+		t.Error(diff)
+	}
+	first, _ := out.At("/messages/0")
+	if role, _ := first.Get("role"); role.JSON() != `"assistant"` {
+		t.Errorf("got %s", first)
+	}
+	second, _ := out.At("/trace/1")
+	if start, _ := second.Get("start"); start.JSON() != "16" {
+		t.Errorf("trace %s", second)
+	}
+}
+
+func TestLorebookLint(t *testing.T) {
+	problems := inchat.Definition().Lint(params(t, `
+history: []
+world_books:
+  - name: A
+    entries: {"0": {uid: 0, key: [a], content: x, sticky: 3}, "1": {uid: 1, key: [], content: x}, "2": {uid: 2, key: [a], content: x, sticky: 1, depth: deep}}
+  - name: B
+    entries: [{uid: 0, key: [a], content: x}]
+`), calls.LintEnv{})
+	var got []string
+	for _, p := range problems {
+		if !p.Warning {
+			t.Errorf("%v is not a warning", p)
+		}
+		got = append(got, p.Pointer+" "+p.Message)
+	}
+	want := []string{
+		`/world_books/0 entries of the world book "A" are left out, for these fields are not evaluated: sticky (2)`,
+		`/world_books/0 1 entries of the world book "A" are never in: they are not constant and have no key`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Names that no variable gives stay as they are, and are reported once.
+func TestLorebookWithoutNames(t *testing.T) {
+	contents, _, warnings := summary(t, `
+history: [{role: user, content: hi}]
+world_books: [{uid: 1, key: [hi], position: 4, content: "{{char}} is here"}, {uid: 2, key: [hi], position: 4, content: "{{char}}, {{getvar::none}}."}]
+`)
+	if diff := cmp.Diff([]string{"{{char}} is here", "{{char}}, .", "hi"}, contents); diff != "" {
+		t.Error(diff)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "character_name") {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -1,0 +1,257 @@
+package inchat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/inchat/keyword"
+	"github.com/callnode/scheduler/calls/inchat/macro"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// evaluateLore decides about the entries of other programs' lorebooks by their keys,
+// and expands the macros in the contents of those that are in.
+func (b *builder) evaluateLore(ctx context.Context, env *calls.Env, in Input) error {
+	m := &loreMatcher{in: in, expander: newLoreExpander(env, in.Variables), scans: map[int64]*scan{}}
+	for i := range b.candidates {
+		if c := &b.candidates[i]; c.lore != nil && !c.out && !c.lore.constant {
+			m.addWords(ctx, c)
+		}
+	}
+	for _, s := range m.scans {
+		s.found = keyword.Find(s.text, s.words)
+		s.foundLower = keyword.Find(s.lower, s.wordsLower)
+	}
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		if c.lore == nil || c.out {
+			continue
+		}
+		if !c.lore.constant {
+			m.decide(c)
+		}
+		if !c.out {
+			c.content = m.expander.expand(ctx, c.content)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	m.expander.warn(b)
+	return nil
+}
+
+// loreMatcher searches keys in the newest messages. It serves one evaluation.
+type loreMatcher struct {
+	in       Input
+	expander *loreExpander
+	scans    map[int64]*scan // by depth
+}
+
+// scan is the text of some newest messages with the words that are searched in it.
+type scan struct {
+	text, lower       string
+	words, wordsLower []string
+	found, foundLower map[string]bool
+}
+
+// scanOf is the scan of an entry: as deep as the entry, else the parameter, else its
+// book, else SillyTavern's default.
+func (m *loreMatcher) scanOf(c *candidate) *scan {
+	depth := int64(loreScanDepth)
+	if c.book.scanDepth != nil {
+		depth = *c.book.scanDepth
+	}
+	if m.in.ScanDepth != nil {
+		depth = int64(*m.in.ScanDepth)
+	}
+	if c.lore.scanDepth != nil {
+		depth = *c.lore.scanDepth
+	}
+	if s := m.scans[depth]; s != nil {
+		return s
+	}
+	s := &scan{text: loreText(m.in, depth)}
+	s.lower = strings.ToLower(s.text)
+	m.scans[depth] = s
+	return s
+}
+
+// loreText is the text of the newest depth messages of user and assistant, newest
+// first. The variable chat_history_text takes its place.
+func loreText(in Input, depth int64) string {
+	if given, ok := in.Variables.Get(macro.HistoryVar); ok {
+		return plainText(given)
+	}
+	var texts []string
+	for _, v := range slices.Backward(in.History.List()) {
+		if int64(len(texts)) >= depth {
+			break
+		}
+		role, _ := v.Get("role")
+		content, _ := v.Get("content")
+		text, isText := content.Str()
+		if isText && slices.Contains([]string{"user", "assistant"}, strings.ToLower(plainText(role))) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// addWords expands the keys of an entry and has them searched.
+func (m *loreMatcher) addWords(ctx context.Context, c *candidate) {
+	s := m.scanOf(c)
+	for _, list := range [][]string{c.lore.keys, c.lore.secondary} {
+		for i, key := range list {
+			list[i] = strings.TrimSpace(m.expander.expand(ctx, key))
+			if c.lore.caseSensitive {
+				s.words = append(s.words, list[i])
+			} else {
+				s.wordsLower = append(s.wordsLower, strings.ToLower(list[i]))
+			}
+		}
+	}
+}
+
+// decide decides about one entry by its keys.
+func (m *loreMatcher) decide(c *candidate) {
+	s := m.scanOf(c)
+	at := slices.IndexFunc(c.lore.keys, func(key string) bool { return s.has(key, c.lore) })
+	if at < 0 {
+		c.leaveOut("found none of its keys")
+		c.code = codeNoKey
+		return
+	}
+	c.reason, c.code = "found "+truncate(c.lore.keys[at]), codeKey
+	if len(c.lore.secondary) == 0 {
+		return
+	}
+	count := 0
+	for _, key := range c.lore.secondary {
+		if s.has(key, c.lore) {
+			count++
+		}
+	}
+	all := len(c.lore.secondary)
+	holds, wanted := false, ""
+	switch c.lore.logic {
+	case andAny:
+		holds, wanted = count > 0, "one"
+	case notAll:
+		holds, wanted = count < all, "not all"
+	case notAny:
+		holds, wanted = count == 0, "none"
+	case andAll:
+		holds, wanted = count == all, "all"
+	}
+	c.code = codeSecondary
+	if !holds {
+		c.leaveOut("%s, but %d of %d secondary keys (wants %s)", c.reason, count, all, wanted)
+		return
+	}
+	c.reason += " with its secondary keys"
+}
+
+// has reports whether a key occurs.
+func (s *scan) has(key string, e *loreEntry) bool {
+	text, found := s.lower, s.foundLower
+	if e.caseSensitive {
+		text, found = s.text, s.found
+	} else {
+		key = strings.ToLower(key)
+	}
+	if key == "" || !found[key] {
+		return false
+	}
+	isSingleWord := strings.IndexFunc(key, unicode.IsSpace) < 0
+	return !e.wholeWords || !isSingleWord || hasWord(text, key)
+}
+
+// hasWord reports whether a word occurs with no letter, digit or underscore of ASCII
+// beside it. Characters of other scripts do not count as letters, so that it finds
+// words of languages without spaces.
+func hasWord(text, word string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		start, end := at+i, at+i+len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if !isWordRune(before) && !isWordRune(after) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(text[start:])
+		at = start + size
+	}
+}
+
+func isWordRune(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || unicode.IsLetter(r) && r < utf8.RuneSelf
+}
+
+// loreExpander expands the macros of lorebooks: names, variables and chance.
+type loreExpander struct {
+	machine *macro.Machine
+	vars    *value.Map
+	known   []string
+	// missing are the macros of names that no variable gives, by the variable.
+	missing map[string]int
+}
+
+// nameMacros are the macros that print a name, by the variables that give it.
+var nameMacros = map[string]string{"user": "user_name", "char": "character_name"}
+
+func newLoreExpander(env *calls.Env, variables value.Value) *loreExpander {
+	e := &loreExpander{
+		machine: &macro.Machine{Now: env.Clock(), Rand: env.Rand, UndefinedIsEmpty: true},
+		vars:    variables.Map(), missing: map[string]int{},
+		known: []string{"getvar", "getglobalvar", "random", "pick", "roll", "newline", "//"},
+	}
+	for name, variable := range nameMacros {
+		if _, ok := e.vars.Get(variable); ok {
+			e.known = append(e.known, name)
+			continue
+		}
+		if v, ok := e.vars.Get(name); ok {
+			e.vars = e.vars.Clone()
+			e.vars.Set(variable, v)
+			e.known = append(e.known, name)
+		}
+	}
+	return e
+}
+
+// expand replaces the macros that are known. A name that no variable gives stays as
+// it is written.
+func (e *loreExpander) expand(ctx context.Context, text string) string {
+	if !strings.Contains(text, "{{") && !strings.Contains(text, "<<") {
+		return text
+	}
+	lower := strings.ToLower(text)
+	for name, variable := range nameMacros {
+		if !slices.Contains(e.known, name) && strings.Contains(lower, "{{"+name+"}}") {
+			e.missing[variable]++
+		}
+	}
+	got, err := e.machine.Expand(ctx, macro.ParseOnly(text, e.known), macro.NewVars(e.vars))
+	if err != nil || len(got.Errors) > 0 {
+		return text
+	}
+	return got.Text
+}
+
+// warn reports the names that are missing.
+func (e *loreExpander) warn(b *builder) {
+	for _, name := range []string{"user", "char"} {
+		variable := nameMacros[name]
+		if count := e.missing[variable]; count > 0 {
+			b.warn("{{%s}} stays as it is in %d texts of world books: give variables: {%s: ...}", name, count, variable)
+		}
+	}
+}
