@@ -19,7 +19,6 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -74,17 +73,6 @@ func (m *talker) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 	}
 }
 
-// loading lets tools load their flows.
-var loading = schedulertest.Executor(func(e *scheduler.StepExecutor) {
-	e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
-		f, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
-		if f == nil {
-			return nil, problems
-		}
-		return f, nil
-	}
-})
-
 // working is a flow with two agents side by side, as items, and one in a flow that
 // one of them uses.
 const working = `
@@ -133,7 +121,7 @@ func TestAgentKilled(t *testing.T) {
 	model := &talker{plan: deepPlans}
 	options := func(j journal.Journal) []schedulertest.Option {
 		return []schedulertest.Option{
-			schedulertest.With(agent.Definition(), flowcall.Definition(), worker(&ran)), schedulertest.LLM(model), loading,
+			schedulertest.With(agent.Definition(), flowcall.Definition(), worker(&ran)), schedulertest.LLM(model),
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.MaxParallel = j, 1 }),
 		}
 	}
@@ -274,7 +262,7 @@ steps:
   - {id: look, call: work, with: {n: 3}}
   - {id: pick, call: slot, with: {stages: [], current_schema: {type: object, required: [day, name], properties: {day: {type: string}, name: {type: string}}}}}
 outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slot_data.name }}", sources: "{{ pick.sources }}"}
-`, journaled, schedulertest.With(agent.Definition(), flowcall.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model), loading)
+`, journaled, schedulertest.With(agent.Definition(), flowcall.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model))
 	waits := func() (steps []string) {
 		var w *scheduler.Waiting
 		if !errors.As(r.Err, &w) {

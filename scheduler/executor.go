@@ -19,15 +19,14 @@ import (
 // Run; many runs may share one StepExecutor.
 type StepExecutor struct {
 	// Env is the template of what calls may use; nil is [calls.NewEnv]. Every step
-	// gets a copy with the Registry, a metered LLM, the random numbers of its own, its Vars, the
+	// gets a copy with the Loader's Registry, a metered LLM, the random numbers of its own, its Vars, the
 	// directory of its flow file and a runner of sub-flows.
 	Env *calls.Env
-	// Registry is the one that flows were loaded with: what calls find by name, and the
-	// call slot for steps that fill their parameters.
-	Registry *calls.Registry
-	// Load reads the flow file at path for sub-flows that were not loaded with the
-	// flow; nil refuses them.
-	Load func(ctx context.Context, path string) (*flow.Flow, error)
+	// Loader is what the flows were loaded with. Its Registry is what calls find by
+	// name; it loads sub-flows whose path is only known in a run, and the flows of runs
+	// that are resumed. nil: nothing has a name, such sub-flows are refused, and
+	// [StepExecutor.Resume] fails.
+	Loader *flow.Loader
 	// Provider finds the model provider that a flow names under llm; nil gives all
 	// flows that of Env.
 	Provider func(name string) (llm.Provider, error)
@@ -56,11 +55,8 @@ type StepExecutor struct {
 	Journal journal.Journal
 	// Durability is the mode of new runs; "" is [Sync].
 	Durability journal.Durability
-	// Options are kept with every new run: see [RunHeader].
+	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
-	// Parse reads the flow of a run from the text that the journal has: see
-	// [Loader.LoadText]. [StepExecutor.Resume] needs it.
-	Parse func(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems)
 }
 
 const (
@@ -89,6 +85,14 @@ func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Va
 		}
 		r.play(yield)
 	}
+}
+
+// registry returns what flows and calls find by name; nil: nothing.
+func (e *StepExecutor) registry() *calls.Registry {
+	if e.Loader == nil {
+		return nil
+	}
+	return e.Loader.Registry
 }
 
 func (e *StepExecutor) parallel() int {

@@ -21,7 +21,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -456,17 +455,18 @@ steps:
 }
 
 func TestSubFlowDepth(t *testing.T) {
-	var f *flow.Flow
 	again := schedulertest.Do("again", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
 		return env.Flows.RunFlow(ctx, "flow.yaml", value.Value{})
 	})
-	f = schedulertest.Load(t, `{name: x, steps: [{id: a, call: again}]}`, schedulertest.With(again))
-	exec := &scheduler.StepExecutor{Load: func(context.Context, string) (*flow.Flow, error) { return f, nil }}
+	loader := schedulertest.Loader(t, schedulertest.With(again))
+	loader.ReadFile = func(string) ([]byte, error) { return []byte(`{name: x, steps: [{id: a, call: again}]}`), nil }
+	f, _ := loader.Load("flow.yaml")
+	exec := &scheduler.StepExecutor{Loader: loader}
 	r, err := scheduler.Collect(exec.Run(t.Context(), f, value.Value{}))
-	if kindOf(t, err) != calls.Invalid || len(r.Events) == 0 {
+	if kindOf(t, err) != calls.Invalid || !strings.Contains(err.Error(), "16 deep") || len(r.Events) == 0 {
 		t.Error(err)
 	}
-	exec.Load = nil
+	exec.Loader = nil
 	if _, err = scheduler.Collect(exec.Run(t.Context(), f, value.Value{})); kindOf(t, err) != calls.Invalid {
 		t.Error(err)
 	}

@@ -27,7 +27,7 @@ func (*suspension) Error() string { return "the step waits for values" }
 
 // fill lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fill(ctx context.Context) error {
-	def, ok := t.run.exec.Registry.Call(flow.CallSlot)
+	def, ok := t.run.exec.registry().Call(flow.CallSlot)
 	if !ok {
 		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", flow.CallSlot).
 			WithHint("give all parameters of the step, and leave enable_filling out")

@@ -20,7 +20,7 @@ var _ calls.Calls = subcalls{}
 
 // RunCall runs the call as a pseudo-step.
 func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
-	def, ok := s.task.run.exec.Registry.Call(name)
+	def, ok := s.task.run.exec.registry().Call(name)
 	if !ok {
 		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
 	}

@@ -229,21 +229,18 @@ func (rec *recorder) failureOver(run *Failure) *Failure {
 	return f
 }
 
-// load gives a flow that a call runs by a path which only it knows: by the text
-// that the journal has, so that an earlier process and this one run the same, else
-// by load, whose text the journal then gets.
-func (rec *recorder) load(ctx context.Context, file string, load func(context.Context, string) (*flow.Flow, error)) (*flow.Flow, error) {
+// loadFlow loads a flow whose path came up in the run: from the text that the journal
+// has, so that an earlier process and this one run the same, else from its file, whose
+// text the journal then gets.
+func (rec *recorder) loadFlow(ctx context.Context, root *flow.Flow, file string) (*flow.Flow, error) {
 	rec.texts.Lock()
 	defer rec.texts.Unlock()
 	file = flow.Absolute(file)
-	if source, ok := rec.text.Files[file]; ok && rec.run.exec.Parse != nil {
-		flow, problems := rec.run.exec.Parse(file, source, rec.text.Files)
-		if flow == nil {
-			return nil, problems
-		}
-		return flow, nil
+	if source, ok := rec.text.Files[file]; ok {
+		flow, problems := rec.run.exec.Loader.LoadText(file, source, rec.text.Files)
+		return flow, problems.Err()
 	}
-	flow, err := load(ctx, file)
+	flow, err := rec.run.exec.loadBeside(root, file)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func answerNotes(answers []Answer) []*note {
 // than the schema says. What it reads another way, such as tomorrow, is kept as it
 // reads it now.
 func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*note) error {
-	def, ok := e.Registry.Call(flow.CallSlot)
+	def, ok := e.registry().Call(flow.CallSlot)
 	if !ok {
 		return nil
 	}

@@ -170,10 +170,10 @@ func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer
 
 // reload gives the flow that the run goes on with.
 func (e *StepExecutor) reload(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
-	if e.Parse == nil {
-		return nil, calls.Errorf(calls.Internal, "the executor cannot read the flow of the journal")
+	if e.Loader == nil {
+		return nil, calls.Errorf(calls.Internal, "the executor has no Loader to read the flow of the journal with")
 	}
-	flow, problems := e.Parse(header.File, header.Text.Source, header.Text.Files)
+	flow, problems := e.Loader.LoadText(header.File, header.Text.Source, header.Text.Files)
 	switch {
 	case flow == nil && edited == nil:
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run %s does not load any more:\n%w", header.ID, problems).

@@ -75,7 +75,7 @@ func TestInterruptedRuns(t *testing.T) {
 		}
 
 		store := sqlite.NewMemory(nil)
-		exec.Parse = schedulertest.Loader(t).LoadText
+		exec.Loader = schedulertest.Loader(t)
 		events, got := exec.Run, (*scheduler.Result)(nil)
 		for deaths := 0; ; deaths++ {
 			mortal := &dying{store, rapid.IntRange(0, 30).Draw(rt, "events")}
@@ -141,7 +141,7 @@ func TestWaitingRuns(t *testing.T) {
 		store := sqlite.NewMemory(nil)
 		loader := schedulertest.Loader(t, schedulertest.With(slot.Definition()))
 		exec := &scheduler.StepExecutor{
-			NewRunID: func() string { return "run-1" }, Registry: loader.Registry, Parse: loader.LoadText, Journal: store,
+			NewRunID: func() string { return "run-1" }, Loader: loader, Journal: store,
 		}
 		flow, problems := loader.Parse("flow.yaml", []byte(text))
 		if flow == nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -82,9 +81,9 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); calls.KindOf(err) != calls.Internal {
-		t.Errorf("without a parser: %v", err)
+		t.Errorf("without a loader: %v", err)
 	}
-	e.Parse = schedulertest.Loader(t).LoadText
+	e.Loader = schedulertest.Loader(t)
 	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("a flow that does not load: %v", err)
 	}
@@ -265,16 +264,7 @@ steps:
   - {id: two, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}}
 outputs: {x: "{{ one.x }}", n: "{{ two.slot_data.n }}"}
 `, journaled, schedulertest.With(helper(&fails), flowcall.Definition(), slot.Definition()),
-		schedulertest.LLM(scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 4, OutputTokens: 1}})),
-		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
-				f, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
-				if f == nil {
-					return nil, problems
-				}
-				return f, nil
-			}
-		}))
+		schedulertest.LLM(scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 4, OutputTokens: 1}})))
 	var w *scheduler.Waiting
 	if !errors.As(r.Err, &w) || len(w.For) != 1 || w.For[0].Step != "a/flow-1/two" {
 		t.Fatalf("%v\n%s", r.Err, r.Log())
@@ -385,7 +375,7 @@ outputs: {picture: "{{ a.picture }}", n: "{{ b.slot_data.n }}"}
 	j = open()
 	defer shut(j)
 	loader := schedulertest.Loader(t, options(j)...)
-	e := &scheduler.StepExecutor{Journal: j, Registry: loader.Registry, Parse: loader.LoadText}
+	e := &scheduler.StepExecutor{Journal: j, Loader: loader}
 	answers, err := scheduler.AnswersOf(value.OfMap(value.Pairs("n", 5)), w.For)
 	if err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	r := &run{
 		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, patience: e.grace(),
 	}
-	r.env.Registry = e.Registry
+	r.env.Registry = e.registry()
 	r.vars.Language = e.Language
 	return r
 }

@@ -27,7 +27,7 @@ var (
 func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
 	t := s.task
 	if t.step.Call != flow.CallFlow {
-		if def, ok := t.run.exec.Registry.Call(flow.CallFlow); ok {
+		if def, ok := t.run.exec.registry().Call(flow.CallFlow); ok {
 			return t.within(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
 		}
 	}
@@ -74,19 +74,40 @@ func (s subflows) load(ctx context.Context, path string) (*flow.Flow, error) {
 	if sub := s.task.step.Sub; sub != nil && filepath.Clean(sub.File) == filepath.Clean(file) {
 		return sub, nil
 	}
-	if s.task.run.exec.Load == nil {
+	exec := s.task.run.exec
+	if exec.Loader == nil {
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
 	var flow *flow.Flow
 	var err error
 	if rec := s.task.run.stream.record; rec != nil {
-		flow, err = rec.load(ctx, file, s.task.run.exec.Load)
+		flow, err = rec.loadFlow(ctx, s.task.run.outermost().flow, file)
 	} else {
-		flow, err = s.task.run.exec.Load(ctx, file)
+		flow, err = exec.loadBeside(s.task.run.outermost().flow, file)
 	}
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
 	}
 	return flow, nil
+}
+
+// loadBeside loads a sub-flow whose path came up in a run of root: it must be in the
+// folder of root, and is in its language unless it names one.
+func (e *StepExecutor) loadBeside(root *flow.Flow, file string) (*flow.Flow, error) {
+	loader := *e.Loader
+	if loader.Languages != nil && root.Language != "" {
+		languages := *loader.Languages
+		languages.Default = root.Language
+		loader.Languages = &languages
+	}
+	return loader.LoadInside(filepath.Dir(root.File), file)
+}
+
+// outermost returns the whole run that a sub-flow is a part of.
+func (r *run) outermost() *run {
+	for r.outer != nil {
+		r = r.outer.run
+	}
+	return r
 }

@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -93,7 +91,7 @@ func TestInAFlow(t *testing.T) {
 	r := schedulertest.Run(t, weatherFlow, schedulertest.With(builtin.Calls()...), schedulertest.LLM(model),
 		schedulertest.Inputs(`{"question": "How is it?", "hurry": false}`),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Env.HTTP, e.Load = service, loader(e)
+			e.Env.HTTP = service
 		}))
 	if r.Err != nil {
 		t.Fatalf("%v\n%s", r.Err, r.Log())
@@ -146,7 +144,7 @@ steps:
     with: {stages: [], current_schema: {type: object, required: [item], properties: {item: {type: string}}}}
 outputs: {text: "{{ what.slot_data.item }}"}
 `, schedulertest.With(builtin.Calls()...), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Env.HTTP, e.Journal, e.Load = service, sqlite.NewMemory(e.Env.Clock), loader(e)
+		e.Env.HTTP, e.Journal = service, sqlite.NewMemory(e.Env.Clock)
 	}))
 	var waiting *scheduler.Waiting
 	if !errors.As(r.Err, &waiting) || model.Left() != 1 {
@@ -158,13 +156,5 @@ outputs: {text: "{{ what.slot_data.item }}"}
 	}
 	if got := r.Outputs.JSON(); got != `{"reply":"Ordered.","said":"tea"}` || len(service.asked) != 1 || model.Left() != 0 {
 		t.Errorf("got %s after %v", got, service.asked)
-	}
-}
-
-// loader reads sub-flows whose path is known only when their step runs.
-func loader(e *scheduler.StepExecutor) func(context.Context, string) (*flow.Flow, error) {
-	return func(_ context.Context, path string) (*flow.Flow, error) {
-		flow, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
-		return flow, problems.Err()
 	}
 }

@@ -95,7 +95,6 @@ func (a *app) parseRecorded(file string, source []byte, files map[string][]byte)
 	if err != nil {
 		return nil, flow.Problems{{Pos: flow.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
 	}
-	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
 	return loader.LoadText(file, source, files)
 }
 

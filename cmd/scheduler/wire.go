@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -86,23 +85,10 @@ func (a *app) load(path string) (*flow.Flow, error) {
 	return flow, nil
 }
 
-// loadSubFlow reads a sub-flow of a flow whose path is known only when its step
-// runs: it stays inside the flow's folder.
-func (a *app) loadSubFlow(f *flow.Flow) func(context.Context, string) (*flow.Flow, error) {
-	return func(_ context.Context, path string) (*flow.Flow, error) {
-		loader, err := a.loader()
-		if err != nil {
-			return nil, err
-		}
-		loader.Languages.Default = cmp.Or(f.Language, loader.Languages.Default)
-		return loader.LoadInside(filepath.Dir(f.File), path)
-	}
-}
-
 // executor gives what runs a flow, with a provider by name ("" is the flow's own
 // choice) and a fixed clock unless now is zero.
 func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
-	registry, err := a.registry()
+	loader, err := a.loader()
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +109,8 @@ func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler
 	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
 	return &scheduler.StepExecutor{
 		Env:         env,
-		Registry:    registry,
-		Load:        a.loadSubFlow(f),
+		Loader:      loader,
 		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
-		Parse:       a.parseRecorded,
 		Durability:  journal.Durability(a.config.Journal.Durability),
 		MaxParallel: a.config.Run.MaxParallel,
 		CancelGrace: time.Duration(a.config.Run.CancelGrace),

@@ -60,16 +60,15 @@ func newHost(t *testing.T, names ...string) (*host.Host, *calls.Registry) {
 // The example flow uses a function of every kind; a step has its parameters filled.
 func TestFlow(t *testing.T) {
 	h, r := newHost(t, "recency", "almanac", "lookup")
-	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Load("concierge.yaml")
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Registry = r
 	env.LLM = scripted.Texts(`{"table": "rooms"}`)
 	env.Clock = func() time.Time { return time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC) }
-	exec := scheduler.StepExecutor{Env: env, Registry: r, Secrets: func(string) (string, bool) { return "", false }}
+	exec := scheduler.StepExecutor{Env: env, Loader: loader, Secrets: func(string) (string, bool) { return "", false }}
 	result, err := scheduler.Collect(exec.Run(t.Context(), f, value.OfMap(value.Pairs("question", "Is a room with sea view free?"))))
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +88,7 @@ func TestFlow(t *testing.T) {
 // change.
 func TestAgent(t *testing.T) {
 	h, r := newHost(t, "lookup")
-	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Parse("agent.yaml", []byte(`
 name: desk
 plugins: [lookup]
@@ -103,11 +102,10 @@ outputs: {said: "{{ work.rounds[0].tool_calls[0].result }}", text: "{{ work.text
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Registry = r
 	env.LLM = scripted.New(
 		scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "find_rooms", Arguments: `{"where": {"view": "sea"}, "limit": 1}`}}},
 		scripted.Answer{Text: "Take 201."})
-	exec := scheduler.StepExecutor{Env: env, Registry: r, Secrets: func(string) (string, bool) { return "", false }}
+	exec := scheduler.StepExecutor{Env: env, Loader: loader, Secrets: func(string) (string, bool) { return "", false }}
 	result, err := scheduler.Collect(exec.Run(t.Context(), f, value.OfMap(value.Pairs())))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +118,7 @@ outputs: {said: "{{ work.rounds[0].tool_calls[0].result }}", text: "{{ work.text
 // A misspelt parameter or function of a plugin is found before anything starts.
 func TestLint(t *testing.T) {
 	h, r := newHost(t, "recency", "lookup")
-	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	_, problems := loader.Parse("flow.yaml", []byte(`
 name: wrong
 plugins: [recency, lookups]
@@ -217,7 +215,7 @@ func TestRequestsOfAStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
+	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Parse("flow.yaml", []byte(`
 name: counted
 steps:
@@ -238,10 +236,9 @@ outputs: {prompt: "{{ prompt.prompt }}"}
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.Registry = r
 	times := 0
 	env.Memory = searched{times: &times}
-	exec := scheduler.StepExecutor{Env: env, Registry: r}
+	exec := scheduler.StepExecutor{Env: env, Loader: loader}
 	if _, err := scheduler.Collect(exec.Run(t.Context(), f, value.OfMap(nil))); err != nil {
 		t.Fatal(err)
 	}

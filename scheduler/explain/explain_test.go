@@ -12,9 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
-	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/explain"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -150,13 +148,7 @@ steps: [{id: inner, call: flow, with: {path: "{{ inputs.path }}"}}]
 -- inner.yaml --
 steps: [{id: ask, call: chat, with: {user: Hello there}}]
 `, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"})),
-		schedulertest.Inputs(`{"path": "inner.yaml"}`),
-		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Load = func(_ context.Context, path string) (*flow.Flow, error) {
-				flow, problems := (&flow.Loader{Registry: e.Registry}).Load(path)
-				return flow, problems.Err()
-			}
-		}))
+		schedulertest.Inputs(`{"path": "inner.yaml"}`))
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -75,10 +75,12 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 }
 
 // LoadText loads a flow from its text and the content of its other files, by their
-// paths, as a journal keeps them: no file is read.
+// paths, as a journal keeps them: no file is read, and names of providers and secrets
+// that the settings have lost since are no problem.
 func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (*Flow, Problems) {
 	kept := *l
 	kept.recorded = true
+	kept.Providers, kept.Secrets = nil, nil
 	if kept.Root != "" {
 		kept.Root = Absolute(kept.Root)
 	}

@@ -224,8 +224,7 @@ func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
 			t.Fatal(err)
 		}
 	}
-	s.exec.Parse = s.loader.LoadText
-	s.loader.Registry, s.exec.Registry = registry, registry
+	s.loader.Registry, s.exec.Loader = registry, &s.loader
 	var mu sync.Mutex
 	var waits []time.Duration
 	if s.exec.Sleep == nil {

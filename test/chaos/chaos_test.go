@@ -208,7 +208,7 @@ func child(ctx context.Context, dir string) error {
 	}
 	loader := &flow.Loader{Registry: registry}
 	exec := &scheduler.StepExecutor{
-		Registry: registry, Journal: j, Parse: loader.LoadText, NewRunID: func() string { return runID },
+		Loader: loader, Journal: j, NewRunID: func() string { return runID },
 	}
 	var known *calls.Error
 	_, err = scheduler.Collect(exec.Resume(ctx, runID, scheduler.Resumption{}))
