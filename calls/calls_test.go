@@ -167,7 +167,7 @@ func TestChunks(t *testing.T) {
 		want   string
 	}{
 		{calls.Data(repeated{"x"}), `data({"text":"x"})`},
-		{calls.Data(unencodable), `error(encoding the output: a chan int has no JSON form)`},
+		{calls.Data(unencodable), `error(encoding the output: a chan int cannot be written as JSON)`},
 		{calls.Fail(errors.New("no")), `error(no)`},
 		{calls.Do(func() (any, error) { return map[string]int{"n": 1}, nil }), `data({"n":1})`},
 		{calls.Do(func() (any, error) { return nil, errors.New("broken") }), `error(broken)`},

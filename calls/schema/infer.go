@@ -103,7 +103,7 @@ func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	case reflect.Struct:
 		return inferStruct(t, append(outer, t))
 	}
-	return value.Value{}, fmt.Errorf("a %s has no JSON form", t)
+	return value.Value{}, fmt.Errorf("a %s cannot be written as JSON", t)
 }
 
 func inferStruct(t reflect.Type, outer []reflect.Type) (value.Value, error) {

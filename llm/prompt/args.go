@@ -2,7 +2,7 @@ package prompt
 
 import "math"
 
-// hasArg says whether argument i is there.
+// hasArg reports whether argument i is there.
 func (c *call) hasArg(i int) bool { return !c.args[i].isAbsent() }
 
 // stringArg is argument i as a string.
@@ -33,10 +33,10 @@ func asInt(v val) (int, error) {
 		return 0, err
 	}
 	n, ok := toNum(v)
-	switch {
-	case !ok || n.kind == 'f':
+	if !ok || n.kind == 'f' {
 		return 0, errorf(Type, "'%s' is not an integer", v.pyType())
-	case n.kind == 'b':
+	}
+	if n.kind == 'b' {
 		return math.MaxInt32 * n.b.Sign(), nil
 	}
 	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil

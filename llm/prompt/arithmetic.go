@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"strconv"
@@ -75,13 +76,7 @@ func (n num) key() string {
 // compareNums orders two numbers exactly; ok is false where one is nan.
 func compareNums(a, b num) (c int, ok bool) {
 	if a.kind == 'i' && b.kind == 'i' {
-		switch {
-		case a.i < b.i:
-			return -1, true
-		case a.i > b.i:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(a.i, b.i), true
 	}
 	x, okX := a.exact()
 	y, okY := b.exact()
@@ -91,8 +86,8 @@ func compareNums(a, b num) (c int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// exact is the number without rounding; nan has none.
-func (n num) exact() (*big.Float, bool) {
+// exact returns the number without rounding; ok is false for nan.
+func (n num) exact() (f *big.Float, ok bool) {
 	if n.kind != 'f' {
 		return new(big.Float).SetInt(n.big()), true
 	}
@@ -114,8 +109,9 @@ func intResult(i *big.Int) (val, error) {
 
 // computeNumbers computes a binary operation of two numbers.
 func computeNumbers(op string, a, b num) (val, error) {
-	negativePower := op == "**" && b.kind == 'i' && b.i < 0
-	if a.kind == 'f' || b.kind == 'f' || op == "/" || negativePower {
+	isNegativePower := op == "**" && b.kind == 'i' && b.i < 0
+	isFloat := a.kind == 'f' || b.kind == 'f'
+	if isFloat || op == "/" || isNegativePower {
 		return floatArith(op, a, b)
 	}
 	if v, ok := smallArith(op, a, b); ok {
@@ -168,8 +164,8 @@ func smallArith(op string, a, b num) (v val, ok bool) {
 	return none, false
 }
 
-// raiseToPower multiplies step by step, so that it ends at the first result that is too
-// large; 0, 1 and -1 are none.
+// raiseToPower multiplies step by step and stops at the first result that is too
+// large. Powers of 0, 1 and -1 stay small: their exponent is cut before.
 func raiseToPower(x *big.Int, n int64) (val, error) {
 	if x.BitLen() <= 1 && n > 2 { // only the parity of the exponent counts
 		n = 2 - n%2

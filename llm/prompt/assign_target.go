@@ -39,7 +39,7 @@ func (p *parser) parseAssignableName() (*token, error) {
 	return t, nil
 }
 
-// parseTarget reads what stands left of = or in.
+// parseTarget reads what is left of "=" or "in".
 func (p *parser) parseTarget(members bool) (*assignTarget, error) {
 	first := p.current()
 	if members && first.kind == tokName && p.peekNext().matches(tokOp, ".") {
@@ -57,7 +57,7 @@ func (p *parser) parseTarget(members bool) (*assignTarget, error) {
 	return p.parseOneTarget()
 }
 
-// isInSignature says whether the parser is between the parentheses of a macro or
+// isInSignature reports whether the parser is between the parentheses of a macro or
 // behind {% with, where commas separate parameters.
 func (p *parser) isInSignature() bool {
 	switch p.toks[0].text {
@@ -70,10 +70,7 @@ func (p *parser) isInSignature() bool {
 func (p *parser) parseTargets() (*assignTarget, error) {
 	list := &assignTarget{off: p.current().off}
 	comma := false
-	for len(list.parts) == 0 || comma {
-		if t := p.current(); len(list.parts) > 0 && (t.kind == tokEnd || t.matches(tokOp, "=") || t.matches(tokOp, ")") || t.matches(tokName, "in")) {
-			break
-		}
+	for len(list.parts) == 0 || comma && !p.isTargetEnd() {
 		t, err := p.parseOneTarget()
 		if err != nil {
 			return nil, err
@@ -85,6 +82,15 @@ func (p *parser) parseTargets() (*assignTarget, error) {
 		return list.parts[0], nil
 	}
 	return list, nil
+}
+
+// isTargetEnd reports whether a list of targets ends here, after a comma.
+func (p *parser) isTargetEnd() bool {
+	t := p.current()
+	if t.kind == tokOp {
+		return t.text == "=" || t.text == ")"
+	}
+	return t.kind == tokEnd || t.matches(tokName, "in")
 }
 
 func (p *parser) parseOneTarget() (*assignTarget, error) {

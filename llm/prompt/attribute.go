@@ -61,14 +61,7 @@ func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
 			return x.list, true, nil
 		}
 	}
-	kind := ""
-	switch {
-	case o.isDict():
-		kind = "dict"
-	case o.isList():
-		kind = "list"
-	}
-	if owners := mutators[name]; kind != "" && owners != "" && slices.Contains(strings.Fields(owners), kind) {
+	if slices.Contains(strings.Fields(mutators[name]), o.pyType()) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if hasMethod(o, name) {
@@ -77,7 +70,7 @@ func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
 	return none, false, nil
 }
 
-// getItem is a Python subscript; ok is false where there is no such item.
+// getItem evaluates a Python subscript; ok is false where the item is missing.
 func getItem(o, key val) (v val, ok bool, err error) {
 	if o.isDict() {
 		return dictGet(o, key)
@@ -148,13 +141,10 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 	if err := o.checkDefined(); err != nil {
 		return none, err
 	}
-	s, isStr := o.asString()
+	_, isStr := o.asString()
 	_, isTuple := o.x.(tuple)
 	if !isStr && !isTuple && !o.isList() {
 		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
-	}
-	if isStr && step == nil && start != nil && stop == nil && *start >= 0 && *start < len(s) && isASCII(s) {
-		return ofStr(s[*start:]), nil
 	}
 	items, err := m.itemsOf(o)
 	if err != nil {
@@ -165,7 +155,7 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 		return none, err
 	}
 	var out []val
-	for i := from; by > 0 && i < to || by < 0 && i > to; i += by {
+	for i := from; (to-i)*by > 0; i += by {
 		out = append(out, items[i])
 	}
 	if isTuple {

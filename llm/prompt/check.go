@@ -44,18 +44,21 @@ func Check(src Source) (refs []Ref, errs []*Error) {
 
 // locatedError is located with its type.
 func (s *Source) locatedError(err error) *Error {
-	e, ok := s.locate(err).(*Error) //nolint:errorlint // located gives nothing else
+	e, ok := s.locate(err).(*Error) //nolint:errorlint // locate returns nothing else
 	if !ok {
 		return errorf(Other, "%v", err)
 	}
 	return e
 }
 
-// skipBrokenTag notes an error of the tag that begins before start, and says whether
+// skipBrokenTag notes an error of the tag that begins before start, and reports whether
 // the compiler can go on behind it.
 func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
-	if c.faults == nil || !ok || e.Class == Limit || kind == '#' || len(c.faults.list) >= maxFaults-1 {
+	if c.faults == nil || len(c.faults.list) >= maxFaults-1 {
+		return false
+	}
+	if !ok || e.Class == Limit || kind == '#' {
 		return false
 	}
 	if c.pos < start { // not even its words could be read

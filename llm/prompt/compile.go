@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// program is what the numbers in the structure stand for.
+// program holds what the numbers in the tree for pongo2 refer to.
 type program struct {
 	runs  []outputRun
 	stmts []stmt
@@ -109,7 +109,11 @@ func (c *compiler) compileTemplate() error {
 			break
 		}
 		start := i + 2
-		if start < len(c.src) && (c.src[start] == '-' || c.src[start] == '+' && kind != '{') {
+		signs := "-+" // {{+ is an expression
+		if kind == '{' {
+			signs = "-"
+		}
+		if start < len(c.src) && strings.IndexByte(signs, c.src[start]) >= 0 {
 			start++
 		}
 		var err error
@@ -128,7 +132,9 @@ func (c *compiler) compileTemplate() error {
 	c.flushRun()
 	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
-		return syntaxAt(b.off, "{%% %s %%} has no {%% end%s %%}", b.word, b.word)
+		e := syntaxAt(b.off, "{%% %s %%} is not closed", b.word)
+		e.Hint = "add {% end" + b.word + " %}"
+		return e
 	}
 	return nil
 }
@@ -193,7 +199,7 @@ func (c *compiler) flushRun() {
 func (c *compiler) skipComment(at, start int) error {
 	i := strings.Index(c.src[start:], "#}")
 	if i < 0 {
-		return syntaxAt(at, "this comment has no #}")
+		return syntaxAt(at, "the comment is not closed: #} is missing")
 	}
 	c.trim = i > 0 && c.src[start+i-1] == '-'
 	c.pos = start + i + 2
@@ -255,7 +261,8 @@ func (c *compiler) compileStatement(at, start int) error {
 		if word.text == "end"+b.word {
 			return c.closeStatement(b, p)
 		}
-		if b.branch != nil && (word.text == "else" || word.text == "elif") {
+		isBranch := word.text == "else" || word.text == "elif"
+		if b.branch != nil && isBranch {
 			if err := b.branch(word.text, p); err != nil {
 				return err
 			}
@@ -311,7 +318,7 @@ func (c *compiler) unknownTagError(word *token) error {
 	}
 	if word.text == "else" || word.text == "elif" || strings.HasPrefix(word.text, "end") {
 		if inner == nil {
-			return syntaxAt(word.off, "{%% %s %%} has no statement that it belongs to", word.text)
+			return syntaxAt(word.off, "unexpected {%% %s %%}: no statement is open", word.text)
 		}
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
 		return syntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
@@ -323,7 +330,9 @@ func (c *compiler) unknownTagError(word *token) error {
 func (c *compiler) compileRaw(at int) error {
 	loc := endraw.FindStringSubmatchIndex(c.src[c.pos:])
 	if loc == nil {
-		return syntaxAt(at, "{%% raw %%} has no {%% endraw %%}")
+		e := syntaxAt(at, "{%% raw %%} is not closed")
+		e.Hint = "add {% endraw %}"
+		return e
 	}
 	from := c.pos
 	sign := func(i int) byte {

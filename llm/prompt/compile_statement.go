@@ -92,7 +92,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	return nil
 }
 
-// isInLoop says whether the innermost scope is a loop, where loop is not to be set.
+// isInLoop reports whether the innermost scope is a loop, where loop cannot be set.
 func (c *compiler) isInLoop() bool {
 	for _, b := range slices.Backward(c.open) {
 		switch b.word {
@@ -156,7 +156,8 @@ func (c *compiler) compileSet(p *parser, at int) error {
 func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
 	var n node
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
-		if (pipe || n != nil) && !p.acceptOp("|") {
+		needsPipe := pipe || n != nil
+		if needsPipe && !p.acceptOp("|") {
 			return nil, p.unexpectedError("expected '|'")
 		}
 		in := n

@@ -53,7 +53,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the error below.
+// Unwrap returns the error of the scope or the context, if it was one.
 func (e *Error) Unwrap() error { return e.Err }
 
 // errorf makes an error whose place the nearest enclosing node fills in.
@@ -75,7 +75,7 @@ func limitAt(offset int, format string, args ...any) *Error {
 	return e
 }
 
-// withPosition gives an error its place unless it has one already. Errors that are not of
+// withPosition sets the place of an error that has none. Errors that are not of
 // this package come from a scope or a function of the program.
 func withPosition(err error, offset int) error {
 	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
@@ -91,7 +91,7 @@ func withPosition(err error, offset int) error {
 // locate turns the offset of an error into file, line and column, at the door
 // of the package.
 func (s *Source) locate(err error) error {
-	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // at gives nothing else
+	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
 	if !ok {
 		return err
 	}
@@ -106,6 +106,22 @@ func (s *Source) lineCol(offset int) (line, col int) {
 		return s.At(offset)
 	}
 	return value.LineCol(s.Text, offset)
+}
+
+// maxListed bounds how many keys a hint lists.
+const maxListed = 8
+
+// keysHint is the hint for a key that an object does not have: the nearest of its
+// keys, or else what it has.
+func keysHint(key string, keys []string) string {
+	hint := didYouMean(key, keys)
+	if hint != "" || len(keys) == 0 {
+		return hint
+	}
+	if len(keys) > maxListed {
+		keys = append(keys[:maxListed:maxListed], "...")
+	}
+	return "it has " + strings.Join(keys, ", ")
 }
 
 // didYouMean is the hint that names the nearest of keys, or "".

@@ -138,7 +138,7 @@ func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 	case markup:
 		return value.OfString(string(x)), nil
 	case nonFinite:
-		return value.Value{}, errorf(Other, "%s has no form outside of a template", floatText(float64(x)))
+		return value.Value{}, errorf(Other, "%s cannot leave a template", floatText(float64(x)))
 	case *pyDict:
 		out := value.NewMap(len(x.keys))
 		for i, k := range x.keys {
@@ -166,7 +166,7 @@ func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 		}
 		return value.OfList(list...), nil
 	}
-	return value.Value{}, wrongTypeError(v, "a '%s' has no form outside of a template", v.pyType())
+	return value.Value{}, wrongTypeError(v, "a '%s' cannot leave a template", v.pyType())
 }
 
 // keyText is the JSON form of a dict's key, as Python's json module writes it.

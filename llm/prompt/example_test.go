@@ -41,5 +41,5 @@ func ExampleExpr_Eval() {
 	_, err = e.Eval(context.Background(), prompt.Values{Map: value.Pairs("recall", value.Pairs("memories", []int{1, 2, 3}))})
 	fmt.Println(err)
 	// Output:
-	// flow.yaml:1:1: recall.memmories is undefined: there is no key 'memmories' (did you mean "memories"?)
+	// flow.yaml:1:1: recall.memmories is undefined: the object has no key 'memmories' (did you mean "memories"?)
 }

@@ -46,7 +46,7 @@ func newGenerator(name string, run func() ([]val, error)) (val, error) {
 }
 
 func (m *evaluator) noElement(what string) val {
-	return val{x: &undefinedValue{class: Undefined, msg: "there is no " + what + " element: the list is empty", off: m.here}}
+	return val{x: &undefinedValue{class: Undefined, msg: "the list is empty: it has no " + what + " element", off: m.here}}
 }
 
 func filterFirst(m *evaluator, c *call) (val, error) {

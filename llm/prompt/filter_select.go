@@ -34,7 +34,7 @@ func (a *callArgs) builtinArg(what string, table map[string]*builtin) (string, *
 	a.pos = a.pos[1:]
 	def := table[name]
 	if def == nil {
-		e := errorf(Other, "there is no %s named %s", what, quoteText(name))
+		e := errorf(Other, "unknown %s %s", what, quoteText(name))
 		e.Hint = didYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy

@@ -48,8 +48,8 @@ func filterEscape(m *evaluator, c *call) (val, error) {
 	return val{x: markup(escapeHTML(s))}, err
 }
 
-// titleWords is the title filter: unlike str.title, an apostrophe is no border
-// of a word.
+// titleWords is the title filter: unlike str.title, an apostrophe does not
+// end a word.
 func titleWords(s string) string {
 	start := true
 	return strings.Map(func(r rune) rune {
@@ -124,7 +124,11 @@ func filterIndent(m *evaluator, c *call) (val, error) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if i == 0 && first || i > 0 && (blank || line != "") {
+		indented := blank || line != ""
+		if i == 0 {
+			indented = first
+		}
+		if indented {
 			b.WriteString(pad)
 		}
 		b.WriteString(line)

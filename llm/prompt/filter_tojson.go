@@ -97,7 +97,7 @@ func (w *jsonWriter) addJSONValue(v val) {
 	case *undefinedValue:
 		w.setError(x.toError())
 	default:
-		w.setError(errorf(Type, "a '%s' has no form in JSON", v.pyType()))
+		w.setError(errorf(Type, "a '%s' cannot be written as JSON", v.pyType()))
 	}
 }
 

@@ -87,10 +87,10 @@ func filterInt(_ *evaluator, c *call) (val, error) {
 		return truncateFloat(f, fallback), nil
 	}
 	n, ok := toNum(c.in)
-	switch {
-	case !ok:
+	if !ok {
 		return fallback, nil
-	case n.kind == 'f':
+	}
+	if n.kind == 'f' {
 		return truncateFloat(n.f, fallback), nil
 	}
 	return ofBig(n.big()), nil
@@ -107,26 +107,24 @@ func truncateFloat(f float64, fallback val) val {
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
 	s = strings.TrimFunc(s, isSpace)
-	if len(s) > maxDigits || base < 0 || base == 1 || base > 36 {
+	if len(s) > maxDigits || base < 2 || base > 36 {
 		return nil, false
 	}
-	sign := ""
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		sign, s = s[:1], s[1:]
+	digits := strings.TrimLeft(s, "+-")
+	sign := s[:len(s)-len(digits)]
+	if prefix := map[int]string{16: "0x", 8: "0o", 2: "0b"}[base]; prefix != "" {
+		digits = strings.TrimPrefix(strings.ToLower(digits), prefix)
 	}
-	if len(s) > 2 && s[0] == '0' {
-		if want := map[byte]int{'x': 16, 'o': 8, 'b': 2}[s[1]|0x20]; want != 0 && (base == want || base == 0) {
-			s, base = s[2:], want
-		}
-	}
-	if base == 0 {
-		base = 10
-	}
-	if s == "" || strings.Trim(s, "_") != s || strings.Contains(s, "__") || strings.ContainsAny(s, "+-") {
+	if len(sign) > 1 || !hasSingleUnderscores(digits) {
 		return nil, false
 	}
-	s = strings.Map(asciiDigit, s)
-	return new(big.Int).SetString(sign+strings.ReplaceAll(s, "_", ""), base)
+	digits = strings.Map(asciiDigit, digits)
+	return new(big.Int).SetString(sign+strings.ReplaceAll(digits, "_", ""), base)
+}
+
+// hasSingleUnderscores reports whether underscores only separate digits.
+func hasSingleUnderscores(s string) bool {
+	return strings.Trim(s, "_") == s && !strings.Contains(s, "__")
 }
 
 // asciiDigit makes the ASCII digit of a digit of another script.
@@ -144,7 +142,7 @@ func asciiDigit(r rune) rune {
 // parseFloat is Python's float(s) for text.
 func parseFloat(s string) (float64, bool) {
 	s = strings.Map(asciiDigit, strings.TrimFunc(s, isSpace))
-	if strings.ContainsAny(s, "xXpP") || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
+	if strings.ContainsAny(s, "xXpP") || !hasSingleUnderscores(s) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)

@@ -20,7 +20,7 @@ type layout struct {
 	kind      byte // s d f e g x X or %; 0 where not given
 }
 
-// readNumber reads the digits at the start of s, which may be none.
+// readNumber reads the digits at the start of s, if there are any.
 func readNumber(s string) (n int, ok bool, rest string) {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
@@ -74,7 +74,7 @@ func parseLayout(s string) (layout, error) {
 	l.width, _, s = readNumber(s)
 	s, l.comma = strings.CutPrefix(s, ",")
 	s, ok := l.readPrecision(s)
-	if !ok || len(s) > 1 || s != "" && strings.IndexByte("sdfegxX%", s[0]) < 0 {
+	if !ok || len(s) > 1 || !strings.Contains("sdfegxX%", s) {
 		return l, invalid
 	}
 	if s != "" {
@@ -91,13 +91,11 @@ func (l layout) writeValue(m *evaluator, v val) (string, error) {
 	n, isNum := toNum(v)
 	isNum = isNum && !isBool(v)
 	_, isStr := v.asString()
-	wantsText := l.kind == 's' || l.kind == 0
-	switch {
-	case isNum && l.kind != 's':
+	isEmpty := l == layout{fill: ' ', precision: -1}
+	if isNum && l.kind != 's' {
 		return l.writeNumber(n)
-	case l.kind != 0 && !(isStr && l.kind == 's'):
-		return "", errorf(Type, "the format %q does not fit a '%s'", l.kind, v.pyType())
-	case wantsText && (isStr || l == layout{fill: ' ', precision: -1}):
+	}
+	if isStr && (l.kind == 's' || l.kind == 0) || isEmpty {
 		if l.comma || l.sign != 0 || l.align == '=' {
 			return "", errorf(Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.pyType())
 		}
@@ -121,15 +119,16 @@ func (l layout) writeText(m *evaluator, v val, align byte) (string, error) {
 }
 
 func (l layout) writeNumber(n num) (string, error) {
-	wantsInt := l.kind == 'd' || l.kind == 'x' || l.kind == 'X'
-	if wantsInt && n.kind == 'f' || l.kind == 0 && l.precision >= 0 || wantsInt && l.precision >= 0 {
+	wantsInt := l.kind == 'd' || l.kind|0x20 == 'x'
+	hasDecimals := l.precision >= 0
+	if wantsInt && n.kind == 'f' || hasDecimals && (wantsInt || l.kind == 0) {
 		e := errorf(Other, "the format does not fit the number")
 		e.Hint = "'d' is for integers and takes no decimals; decimals need 'f', 'e' or 'g'"
 		return "", e
 	}
 	var digits, tail string
-	negative := n.f < 0 || n.kind == 'f' && n.f == 0 && math.Signbit(n.f)
-	if n.kind != 'f' && (l.kind == 0 || wantsInt) {
+	var negative bool
+	if wantsInt || l.kind == 0 && n.kind != 'f' {
 		i := n.big()
 		negative = i.Sign() < 0
 		base := 10
@@ -205,7 +204,7 @@ func withCommas(digits string, columns int) string {
 	return b.String()
 }
 
-// padText fills up to the width; align counts where the layout names none.
+// padText fills up to the width; align counts where the layout does not say.
 func (l layout) padText(sign, s string, align byte) string {
 	if l.align != 0 {
 		align = l.align
@@ -255,8 +254,8 @@ func (m *evaluator) formatPercent(s string, args val) (string, error) {
 		}
 		s = rest
 	}
-	mayBeLeft := !isTuple && (args.isDict() || isSequence(args))
-	if p.next < len(p.list) && !mayBeLeft {
+	isContainer := args.isDict() || isSequence(args)
+	if p.next < len(p.list) && (isTuple || !isContainer) {
 		return "", errorf(Type, "not all arguments converted during string formatting")
 	}
 	return b.String(), nil
@@ -348,7 +347,8 @@ func (l layout) writePercent(m *evaluator, v val) (string, error) {
 		return l.writeText(m, v, '>')
 	}
 	n, isNum := toNum(v)
-	if !isNum || n.kind == 'f' && l.kind|0x20 == 'x' {
+	isHex := l.kind|0x20 == 'x'
+	if !isNum || isHex && n.kind == 'f' {
 		return "", errorf(Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
 	}
 	if n.kind == 'f' && l.kind == 'd' {
@@ -405,12 +405,12 @@ func (m *evaluator) formatFields(s string, args callArgs) (string, error) {
 
 // writeField writes the field name[:layout].
 func (f *fieldFormat) writeField(field string) (string, error) {
-	if strings.ContainsAny(field, ".[") && strings.IndexAny(field, ".[") < strings.IndexByte(field+":", ':') || strings.Contains(field, "{") {
+	name, form, _ := strings.Cut(field, ":")
+	if strings.ContainsAny(name, ".[") || strings.Contains(field, "{") {
 		e := errorf(Security, "a field of a format reaches no members and contains no field: {%s}", field)
 		e.Hint = "give the value itself as an argument"
 		return "", e
 	}
-	name, form, _ := strings.Cut(field, ":")
 	if i := strings.IndexByte(name, '!'); i >= 0 {
 		return "", errorf(Other, "conversions such as %s are not supported in a format", name[i:])
 	}

@@ -42,7 +42,7 @@ func (r *rangeOf) allItems() []val {
 	return items
 }
 
-// itemsOf is what walking v gives: elements, keys of a dict, characters. The slice
+// itemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
 // must not be changed.
 func (m *evaluator) itemsOf(v val) ([]val, error) {
 	switch x := v.x.(type) {
@@ -122,7 +122,7 @@ func (x *dictView) allItems() []val {
 	return items
 }
 
-// runGenerator runs a generator, which gives its items once.
+// runGenerator computes the items of a generator, once; afterwards it is empty.
 func (m *evaluator) runGenerator(g *generator) ([]val, error) {
 	if g.run == nil {
 		return nil, nil

@@ -45,22 +45,22 @@ func lexExpr(src string, start int, closer string) (toks []token, next int, trim
 			return append(l.toks, end), l.pos + n, t, nil
 		}
 		if l.pos >= len(src) {
-			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside of this tag", closer)
+			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside the tag", closer)
 		}
 		if err := l.lexToken(); err != nil {
 			if closer != "" && !hasCloser(src[start:], closer) {
-				err = syntaxAt(start, "%s is missing: this tag has no end", closer)
+				err = syntaxAt(start, "%s is missing: the tag is not closed", closer)
 			}
 			return nil, 0, 0, err
 		}
 	}
 }
 
-// hasCloser says whether closer comes in src, and before another tag begins.
+// hasCloser reports whether closer comes in src before another tag begins.
 func hasCloser(src, closer string) bool {
 	end := strings.Index(src, closer)
 	next, _ := nextTag(src, 0)
-	return end >= 0 && (end < next || next == len(src))
+	return end >= 0 && end <= next
 }
 
 type exprLexer struct {
@@ -89,10 +89,14 @@ func (l *exprLexer) matchCloser() (n int, trim byte) {
 	if strings.HasPrefix(rest, l.closer) {
 		return len(l.closer), 0
 	}
-	if rest != "" && (rest[0] == '-' || rest[0] == '+' && l.closer == "%}") && strings.HasPrefix(rest[1:], l.closer) {
-		return len(l.closer) + 1, rest[0]
+	signs := "-+"
+	if l.closer == "}}" {
+		signs = "-"
 	}
-	return 0, 0
+	if rest == "" || strings.IndexByte(signs, rest[0]) < 0 || !strings.HasPrefix(rest[1:], l.closer) {
+		return 0, 0
+	}
+	return len(l.closer) + 1, rest[0]
 }
 
 func (l *exprLexer) emitToken(t token, length int) {
@@ -156,10 +160,13 @@ func isNamePart(r rune) bool {
 }
 
 // isSpace is Python's str.isspace.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+func isSpace(r rune) bool {
+	isSeparator := 0x1c <= r && r <= 0x1f
+	return isSeparator || unicode.IsSpace(r)
+}
 
-// lexNumber reads an integer or a float in decimal digits; after a dot (l.0.1) there
-// are no floats.
+// lexNumber reads an integer or a float in decimal digits; after a dot (l.0.1)
+// only an integer.
 func (l *exprLexer) lexNumber() error {
 	rest := l.src[l.pos:]
 	digits := func(from int) int {
@@ -206,7 +213,7 @@ func (l *exprLexer) lexNumber() error {
 
 func (l *exprLexer) isAfterDot() bool {
 	n := len(l.toks)
-	return n > 0 && l.toks[n-1].text == "." && l.toks[n-1].kind == tokOp && l.toks[n-1].end == l.pos
+	return n > 0 && l.toks[n-1].matches(tokOp, ".") && l.toks[n-1].end == l.pos
 }
 
 // lexString reads a string literal and resolves its escapes as Python does.
@@ -219,7 +226,7 @@ func (l *exprLexer) lexString(quote byte) error {
 		i++
 	}
 	if i >= len(l.src) {
-		return syntaxAt(l.pos, "the string that begins here has no end")
+		return syntaxAt(l.pos, "the string is not closed")
 	}
 	text, err := unescapeString(l.src[l.pos+1:i], l.pos+1)
 	if err != nil {
@@ -254,7 +261,7 @@ func unescapeString(s string, offset int) (string, error) {
 		case isSimple:
 			b.WriteByte(simple)
 		case c == '\n': // a line that goes on
-		case c >= '0' && c <= '7' || c == 'N':
+		case strings.IndexByte("01234567N", c) >= 0:
 			e := syntaxAt(offset, `the escape \%c is not supported in a string`, c)
 			e.Hint = `write the character itself or its \u form`
 			return "", e

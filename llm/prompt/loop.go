@@ -12,7 +12,7 @@ type forStmt struct {
 type loopState struct {
 	stmt   *forStmt
 	bodies []*pongo2.NodeWrapper
-	frame  *frame // where the loop stands
+	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
 	items  elements // what is walked
@@ -73,7 +73,7 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 	return nil
 }
 
-// hasItem says whether there is an element i.
+// hasItem reports whether the loop has an element i.
 func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	if l.stmt.cond == nil {
 		return i < l.items.len(), nil
@@ -164,7 +164,7 @@ func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, 
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return val{x: &undefinedValue{class: Undefined, name: path, msg: path + " is undefined: there is no such element", off: m.here}}, true, nil
+	return val{x: &undefinedValue{class: Undefined, name: path, msg: path + " is undefined: the loop has no such element", off: m.here}}, true, nil
 }
 
 func (l *loopState) cycleItems(_ *evaluator, a callArgs) (val, error) {
@@ -190,7 +190,7 @@ func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
 	return ofStr(text), err
 }
 
-// captureNested runs a macro's or a recursive loop's body and gives its text.
+// captureNested runs the body of a macro or a recursive loop and returns its text.
 func (m *evaluator) captureNested(f func() error) (string, error) {
 	if m.calls++; m.calls > maxCalls {
 		return "", errorf(Limit, "macros inside each other deeper than %d", maxCalls)

@@ -55,7 +55,7 @@ func missingMember(o val, path, name string, offset int) *undefinedValue {
 		u.msg = path + " is undefined: what comes before " + quoteText(name) + " is None"
 	}
 	if o.isDict() {
-		u.msg = path + " is undefined: there is no key " + quoteText(name)
+		u.msg = path + " is undefined: the object has no key " + quoteText(name)
 		u.keys = func() []string {
 			var keys []string
 			for i := range dictLen(o) {
@@ -159,7 +159,7 @@ func memberPath(path, name string) string {
 	return path + "." + name
 }
 
-// pathText is the dotted form of a reference; "" where the node is none.
+// pathText returns the dotted form of a reference; "" for any other node.
 func pathText(n node) string {
 	switch n := n.(type) {
 	case *nameNode:

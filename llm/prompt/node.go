@@ -324,7 +324,8 @@ func (n *dictNode) eval(m *evaluator) (val, error) {
 			return none, err
 		}
 		s, ok := k.v.Str()
-		if d == nil && ok && k.x == nil && v.x == nil {
+		isJSON := ok && k.x == nil && v.x == nil
+		if d == nil && isJSON {
 			plain.Set(s, v.v)
 			continue
 		}

@@ -231,7 +231,7 @@ func isSame(a, b val) bool {
 
 func valueTooDeep() error { return errorf(Limit, "a value nested deeper than %d", maxValue) }
 
-// isSequence says whether v has elements by number: list, tuple or range.
+// isSequence reports whether v has elements by number: list, tuple or range.
 func isSequence(v val) bool {
 	if v.isList() {
 		return true
@@ -275,7 +275,8 @@ func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordere
 	}
 	_, at := a.x.(tuple)
 	_, bt := b.x.(tuple)
-	if a.isList() && b.isList() || at && bt {
+	areTuples := at && bt
+	if areTuples || a.isList() && b.isList() {
 		x, y := m.listElements(a), m.listElements(b)
 		for i := range min(x.len(), y.len()) {
 			same, err := m.equalNested(x.at(i), y.at(i), depth+1)

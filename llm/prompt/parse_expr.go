@@ -15,7 +15,8 @@ func (p *parser) parseWhole() (node, error) {
 }
 
 // parseTuple reads expressions separated by commas: one is itself, more are a
-// tuple. stop says where the list ends beside brackets and the end.
+// tuple. stop reports
+// where the list ends besides brackets and the end.
 func (p *parser) parseTuple(cond bool, stop func() bool) (node, error) {
 	var items []node
 	start := p.current().off
@@ -24,7 +25,8 @@ func (p *parser) parseTuple(cond bool, stop func() bool) (node, error) {
 		if len(items) > 0 && !comma {
 			break
 		}
-		if p.isTupleEnd() || stop != nil && stop() {
+		isStop := stop != nil && stop()
+		if isStop || p.isTupleEnd() {
 			break
 		}
 		x, err := p.parseExprOrOr(cond)
@@ -34,10 +36,10 @@ func (p *parser) parseTuple(cond bool, stop func() bool) (node, error) {
 		items = append(items, x)
 		comma = p.acceptOp(",")
 	}
-	switch {
-	case len(items) == 0:
+	if len(items) == 0 {
 		return nil, p.unexpectedError("expected an expression")
-	case len(items) == 1 && !comma:
+	}
+	if len(items) == 1 && !comma {
 		return items[0], nil
 	}
 	return &listNode{position(start), items, true}, nil
@@ -127,6 +129,8 @@ func (p *parser) parseNot() (node, error) {
 	return p.parseComparison()
 }
 
+var comparisons = []string{"==", "!=", "<", "<=", ">", ">="}
+
 func (p *parser) parseComparison() (node, error) {
 	first, err := p.parseSum()
 	if err != nil {
@@ -136,7 +140,7 @@ func (p *parser) parseComparison() (node, error) {
 	for {
 		op := p.current().text
 		switch t := p.current(); {
-		case t.kind == tokOp && (op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">="):
+		case t.kind == tokOp && slices.Contains(comparisons, op):
 			p.i++
 		case t.matches(tokName, "in"):
 			p.i++

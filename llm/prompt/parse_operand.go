@@ -102,7 +102,7 @@ func (p *parser) parseSubscript(obj node) (node, error) {
 	return &itemNode{position(obj.pos()), obj, &listNode{position(start), keys, true}}, nil
 }
 
-// parseArguments reads what stands between the parentheses of a call.
+// parseArguments reads the arguments of a call with their parentheses.
 func (p *parser) parseArguments() ([]argument, error) {
 	outer := p.noColon
 	p.noColon = 0

@@ -5,7 +5,7 @@ type parser struct {
 	toks    []token
 	i       int
 	depth   int
-	noColon int // inside subscripts and dicts a colon is no pongo2 argument
+	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
 	slots   *nameTable
 	funcs   map[string]Func
 }
@@ -73,7 +73,7 @@ func (p *parser) expectName() (*token, error) {
 	return p.advance(), nil
 }
 
-// unexpectedError is the error of the token that stands where it should not.
+// unexpectedError returns the error of the current token, which does not belong there.
 func (p *parser) unexpectedError(want string) error {
 	t := p.current()
 	what := quoteText(t.text)

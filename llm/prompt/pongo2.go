@@ -85,7 +85,7 @@ func parseTree(tree string) (*pongo2.Template, error) {
 // machineKey is where pongo2's context holds the machine.
 const machineKey = "machine"
 
-// errStopped tells pongo2 to stop; the error itself is in the machine.
+// errStopped tells pongo2 to stop; the error itself is in the evaluator.
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: errors.New("the template failed")}
 
 // runTree executes a structure.
@@ -203,7 +203,7 @@ func (m *evaluator) writeText(s string) error {
 	return m.countSteps(len(s) >> 8)
 }
 
-// captureOutput runs f and gives what it wrote.
+// captureOutput runs f and returns what it wrote.
 func (m *evaluator) captureOutput(f func() error) (string, error) {
 	out, trace := m.out, m.trace
 	m.out, m.trace = nil, false

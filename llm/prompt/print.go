@@ -230,6 +230,7 @@ func (p *printer) addQuoted(s string) {
 	p.b = append(p.b, q)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		isInvalid := r == utf8.RuneError && n == 1
 		switch {
 		case r == rune(q) || r == '\\':
 			p.b = append(p.b, '\\', byte(r))
@@ -239,7 +240,7 @@ func (p *printer) addQuoted(s string) {
 			p.b = append(p.b, `\r`...)
 		case r == '\t':
 			p.b = append(p.b, `\t`...)
-		case unicode.IsPrint(r) && (r != utf8.RuneError || n > 1):
+		case unicode.IsPrint(r) && !isInvalid:
 			p.b = append(p.b, s[i:i+n]...)
 		default:
 			p.b = appendEscaped(p.b, r)

@@ -49,7 +49,7 @@ type Scope interface {
 // same.
 type LenientScope interface {
 	Scope
-	// IsAbsent says whether the undefined name is such a one.
+	// IsAbsent reports whether the undefined name is such a one.
 	IsAbsent(name string) bool
 }
 
@@ -141,7 +141,7 @@ func (e *Expr) Path() ([]string, bool) { return e.path, e.path != nil }
 // Refs lists the outer names that the expression mentions, in order.
 func (e *Expr) Refs() []Ref { return e.refs }
 
-// SingleExpr says whether text is one {{ expression }} with nothing but white space
+// SingleExpr reports whether text is one {{ expression }} with nothing but white space
 // around it, and gives the expression and its offset in text.
 func SingleExpr(text string) (expr string, offset int, ok bool) {
 	trimmed := strings.TrimSpace(text)
@@ -159,7 +159,7 @@ func SingleExpr(text string) (expr string, offset int, ok bool) {
 	return text[offset:toks[len(toks)-1].off], offset, true
 }
 
-// HasTags says whether text has anything of a template in it: {{, {% or {#.
+// HasTags reports whether text has anything of a template in it: {{, {% or {#.
 func HasTags(text string) bool {
 	for i := strings.IndexByte(text, '{'); i >= 0 && i+1 < len(text); {
 		switch text[i+1] {

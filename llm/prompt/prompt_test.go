@@ -54,19 +54,19 @@ func TestEvalKeepsTypes(t *testing.T) {
 func TestErrors(t *testing.T) {
 	values := value.Pairs("recall", value.Pairs("memories", []string{"a"}, "count", 1), "nil", nil)
 	for text, want := range map[string]string{
-		"{{ recall.memmories }}":                    `f.yaml:1:4: recall.memmories is undefined: there is no key 'memmories' (did you mean "memories"?)`,
-		"a\n{% if recall.cuont %}{% endif %}":       `f.yaml:2:7: recall.cuont is undefined: there is no key 'cuont' (did you mean "count"?)`,
+		"{{ recall.memmories }}":                    `f.yaml:1:4: recall.memmories is undefined: the object has no key 'memmories' (did you mean "memories"?)`,
+		"a\n{% if recall.cuont %}{% endif %}":       `f.yaml:2:7: recall.cuont is undefined: the object has no key 'cuont' (did you mean "count"?)`,
 		"{{ recall.memories[3].x }}":                `f.yaml:1:4: recall.memories[3] is undefined: the list has no member '3'`,
 		"{{ recal }}":                               `f.yaml:1:4: recal is undefined`,
 		"{{ nil.x }}":                               `f.yaml:1:4: nil.x is undefined: what comes before 'x' is None`,
 		"{{ 'n=' + recall.count }}":                 `f.yaml:1:9: unsupported operand types for +: 'str' and 'int' (~ joins any two values as text)`,
-		"{{ recall | uper }}":                       `f.yaml:1:13: there is no filter named 'uper' (did you mean "upper"?)`,
-		"{{ recall is mappin }}":                    `f.yaml:1:14: there is no test named 'mappin' (did you mean "mapping"?)`,
-		"{% fro x in y %}":                          `f.yaml:1:4: there is no tag named 'fro' (did you mean "for"?)`,
+		"{{ recall | uper }}":                       `f.yaml:1:13: unknown filter 'uper' (did you mean "upper"?)`,
+		"{{ recall is mappin }}":                    `f.yaml:1:14: unknown test 'mappin' (did you mean "mapping"?)`,
+		"{% fro x in y %}":                          `f.yaml:1:4: unknown tag 'fro' (did you mean "for"?)`,
 		"{% if 1 %}\n{% for x in y %}\n{% endif %}": `f.yaml:3:4: unexpected {% endif %}: {% for %} of line 2 is still open`,
-		"{% if 1 %}":                                `f.yaml:1:1: {% if %} has no {% endif %}`,
-		"{{ 1":                                      `f.yaml:1:3: }} is missing: the template ends inside of this tag`,
-		"中文{{ 'a }}":                                `f.yaml:1:6: the string that begins here has no end`,
+		"{% if 1 %}":                                `f.yaml:1:1: {% if %} is not closed (add {% endif %})`,
+		"{{ 1":                                      `f.yaml:1:3: }} is missing: the template ends inside the tag`,
+		"中文{{ 'a }}":                                `f.yaml:1:6: the string is not closed`,
 		"{{ [1, 2] | map('upper') | length }}":      `f.yaml:1:28: 'generator' has no length (make a list of it first: | list | length)`,
 		"{{ recall.items[0].id }}":                  `f.yaml:1:4: recall.items[0] is undefined: the function has no member '0' (after a dot items is the method of the dict; the key is ['items'])`,
 		"{{ recall.items }}":                        `f.yaml:1:4: a function cannot be printed (after a dot items is the method of the dict; the key is ['items'])`,
@@ -138,8 +138,8 @@ func TestFuncs(t *testing.T) {
 		"double(4) + 1": "9", "[1, 2] | map('abs') | list": "[1,2]", "double(double(a))": "12",
 		"double()": "1:1: double wants one argument", "explode()": "1:1: explode panicked: bang",
 		"double(x=1)": "1:1: double takes no arguments by name", "double(nope)": "1:8: nope is undefined",
-		"double": "1:1: a 'function' has no form outside of a template",
-		"{}.get": "1:1: a 'function' has no form outside of a template (after a dot get is the method of the dict; the key is ['get'])",
+		"double": "1:1: a 'function' cannot leave a template",
+		"{}.get": "1:1: a 'function' cannot leave a template (after a dot get is the method of the dict; the key is ['get'])",
 	} {
 		e, err := ParseExpr(Source{Text: text}, funcs)
 		if err != nil {

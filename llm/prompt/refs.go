@@ -20,7 +20,8 @@ func constPath(n node) ([]string, bool) {
 			key := Text(c.v.v)
 			_, isStr := c.v.v.Str()
 			_, isInt := c.v.v.Int()
-			return append(p, key), c.v.x == nil && (isStr || isInt)
+			isKey := isStr || isInt
+			return append(p, key), isKey && c.v.x == nil
 		}
 	}
 	return nil, false
@@ -92,7 +93,7 @@ func pathKey(path []string) string { return strings.Join(path, "\x00") }
 
 // pathsTested lists the paths that an expression tests for being defined.
 func pathsTested(n node, paths [][]string) [][]string {
-	if t, ok := n.(*testNode); ok && (t.name == "defined" || t.name == "undefined") {
+	if t, ok := n.(*testNode); ok && strings.HasSuffix(t.name, "defined") { // defined and undefined
 		if p, ok := constPath(t.in); ok {
 			paths = append(paths, p)
 		}
@@ -114,8 +115,9 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 		return
 	}
 	f, isFilter := n.(*filterNode)
+	hasDefault := isFilter && f.in != nil && (f.name == "default" || f.name == "d")
 	for i, c := range childNodes(n) {
-		r.walkNode(c, i == 0 && isFilter && f.in != nil && (f.name == "default" || f.name == "d"))
+		r.walkNode(c, hasDefault && i == 0)
 	}
 }
 
@@ -133,7 +135,7 @@ func (r *refCollector) isGuarded(path []string) bool {
 
 // longestPath is the constant path at the bottom of a chain of members, with
 // [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
-// are called are no members.
+// are called are not members.
 func longestPath(n node) (path []string, method int, rest []node, ok bool) {
 	for {
 		if p, ok := constPath(n); ok {
@@ -163,7 +165,7 @@ func longestPath(n node) (path []string, method int, rest []node, ok bool) {
 }
 
 // methodIn is where in the path of n, which has that many parts, the first method of
-// a dict stands; 0 where there is none.
+// a dict is; 0 without one.
 func methodIn(n node, parts int) (first int) {
 	for {
 		switch x := n.(type) {

@@ -109,7 +109,7 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 	return err
 }
 
-// captureBody runs a body in a frame of its own and gives what it wrote.
+// captureBody runs a body in a frame of its own and returns what it wrote.
 func (m *evaluator) captureBody(body *pongo2.NodeWrapper) (string, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.runBody(body) })

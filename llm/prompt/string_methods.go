@@ -10,10 +10,10 @@ import (
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
 func methodsOf(o val) map[string]*builtin {
-	switch {
-	case o.isDict():
+	if o.isDict() {
 		return dictTable()
-	case isSequence(o):
+	}
+	if isSequence(o) {
 		return listTable()
 	}
 	if _, ok := o.asString(); ok {
@@ -61,8 +61,8 @@ func newListTable() map[string]*builtin {
 	}
 }
 
-// findEqual returns where the first argument stands first in the input, -1 for
-// nowhere, and how often it is there.
+// findEqual returns the first index of the first argument in the input, -1 for
+// nowhere, and how often it occurs.
 func (m *evaluator) findEqual(c *call) (first, count int, err error) {
 	items, err := m.itemsOf(c.in)
 	first = -1
@@ -248,7 +248,7 @@ func replaceMethod(m *evaluator, c *call) (val, error) {
 	return ofStr(s), err
 }
 
-// replaceText puts new where old stands, count times, or everywhere when count < 0.
+// replaceText replaces old by new, count times, or everywhere when count < 0.
 func (m *evaluator) replaceText(s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {

@@ -34,13 +34,13 @@ func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := syntaxAt(t.off, "there is no %s named %s", kind, quoteText(t.text))
+	e := syntaxAt(t.off, "unknown %s %s", kind, quoteText(t.text))
 	e.Hint = didYouMean(t.text, known)
 	return e
 }
 
 func notSupported(kind string, t *token, remedy string) *Error {
-	e := syntaxAt(t.off, "the %s %s is not supported", kind, quoteText(t.text))
+	e := syntaxAt(t.off, "unsupported %s %s", kind, quoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = Security

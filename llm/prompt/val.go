@@ -41,12 +41,12 @@ type (
 	markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
 	rangeOf   struct{ start, stop, step, n int64 }
-	dictView  struct { // what keys, values and items of a dict give
+	dictView  struct { // the result of keys, values or items of a dict
 		of   val
 		kind byte // k, v or i
 	}
-	// generator is what map, select and the like give: it is computed when it is walked,
-	// and can be walked once.
+	// generator is the result of map, select and the like: computed when it is walked,
+	// which it can be once.
 	generator struct {
 		name string
 		run  func() ([]val, error)
@@ -169,7 +169,7 @@ func (v val) checkDefined() error {
 func (u *undefinedValue) toError() *Error {
 	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, Offset: u.off, placed: true}
 	if u.keys != nil {
-		e.Hint = didYouMean(lastName(u.name), u.keys())
+		e.Hint = keysHint(lastName(u.name), u.keys())
 	}
 	if u.soft {
 		e.Msg = "the inline if has no else, and its condition is false"
@@ -177,7 +177,7 @@ func (u *undefinedValue) toError() *Error {
 	return e
 }
 
-// pyDict is a dict with keys that are no strings, or with members that are not
+// pyDict is a dict with keys that are not strings, or with members that are not
 // JSON. Keys are equal when their [hashKey]s are.
 type pyDict struct {
 	keys, vals []val

@@ -72,7 +72,7 @@ func SplitError(err error) (pointer string, cause error) {
 	return "", err
 }
 
-// addPointer says that err happened inside the member or element of that name.
+// addPointer records that err happened inside the member or element of that name.
 func addPointer(name string, err error) error {
 	token := "/" + Escape(name)
 	if p, ok := err.(*placed); ok { //nolint:errorlint // only what was returned right here
@@ -124,11 +124,12 @@ func encodeValue(rv reflect.Value, depth int) (Value, error) {
 	case reflect.Struct:
 		return encodeStruct(rv, depth)
 	}
-	return Value{}, fmt.Errorf("a %s has no JSON form", rv.Type())
+	return Value{}, fmt.Errorf("a %s cannot be written as JSON", rv.Type())
 }
 
 func isNil(rv reflect.Value) bool {
-	return (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Interface) && rv.IsNil()
+	canBeNil := rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Interface
+	return canBeNil && rv.IsNil()
 }
 
 // encodeOwn handles the types that have a form of their own.
@@ -191,7 +192,7 @@ func encodeStruct(rv reflect.Value, depth int) (Value, error) {
 
 func encodeMap(rv reflect.Value, depth int) (Value, error) {
 	if rv.Type().Key().Kind() != reflect.String {
-		return Value{}, fmt.Errorf("the keys of a %s are no strings", rv.Type())
+		return Value{}, fmt.Errorf("the keys of a %s are not strings", rv.Type())
 	}
 	keys := rv.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })

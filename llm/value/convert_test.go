@@ -148,10 +148,10 @@ func TestOfErrors(t *testing.T) {
 		in   any
 		want string
 	}{
-		{make(chan int), `a chan int has no JSON form`},
-		{map[string]any{"a/b": []any{1, func() {}}}, `/a~1b/1: a func() has no JSON form`},
-		{struct{ C chan int }{}, `/C: a chan int has no JSON form`},
-		{map[int]int{1: 1}, `the keys of a map[int]int are no strings`},
+		{make(chan int), `a chan int cannot be written as JSON`},
+		{map[string]any{"a/b": []any{1, func() {}}}, `/a~1b/1: a func() cannot be written as JSON`},
+		{struct{ C chan int }{}, `/C: a chan int cannot be written as JSON`},
+		{map[int]int{1: 1}, `the keys of a map[int]int are not strings`},
 		{[]any{json.Number("x")}, `/0: "x" is not a JSON number`},
 		{[]any{json.RawMessage(`{`)}, `/0: 1:2: the JSON text ends too early`},
 		{[]any{badJSON{}}, `/0: cannot`},
@@ -241,7 +241,7 @@ func TestDecodeErrors(t *testing.T) {
 		`{"p":[1]}`:            `/p: want 2 items, got 1`,
 		`{"o":[]}`:             `/o: want object, got array`,
 		`{"o":{"a/b":"x"}}`:    `/o/a~1b: want integer, got string`,
-		`{"k":{"1":1}}`:        `/k: the keys of a map[int]int are no strings`,
+		`{"k":{"1":1}}`:        `/k: the keys of a map[int]int are not strings`,
 		`{"in":{"x":{}}}`:      `/in/x: want integer, got object`,
 		`{"in":1}`:             `/in: want object, got integer`,
 		`{"m":1}`:              `/m: want object, got integer`,

@@ -119,10 +119,14 @@ func decodeOwn(v Value, rv reflect.Value) (done bool, err error) {
 func decodeNumber(v Value, rv reflect.Value) error {
 	if rv.CanFloat() {
 		f, ok := v.Float()
-		switch {
-		case !ok:
+		if !ok {
 			return mismatchError("number", v)
-		case math.IsInf(f, 0) || rv.Kind() == reflect.Float32 && math.IsInf(float64(float32(f)), 0):
+		}
+		rounded := f
+		if rv.Kind() == reflect.Float32 {
+			rounded = float64(float32(f))
+		}
+		if math.IsInf(rounded, 0) {
 			return fmt.Errorf("the number %.40s is out of range", v)
 		}
 		rv.SetFloat(f)
@@ -146,10 +150,10 @@ func decodeNumber(v Value, rv reflect.Value) error {
 		u, err = strconv.ParseUint(text, 10, rv.Type().Bits())
 		rv.SetUint(u)
 	}
-	switch {
-	case errors.Is(err, strconv.ErrRange):
+	if errors.Is(err, strconv.ErrRange) {
 		return fmt.Errorf("the number %.40s is out of range", v)
-	case err != nil: // the sign of a negative number
+	}
+	if err != nil { // the sign of a negative number
 		return fmt.Errorf("want %s, got %.40s", want, v)
 	}
 	return nil
@@ -196,7 +200,7 @@ func decodeMap(v Value, rv reflect.Value) error {
 	}
 	t := rv.Type()
 	if t.Key().Kind() != reflect.String {
-		return fmt.Errorf("the keys of a %s are no strings", t)
+		return fmt.Errorf("the keys of a %s are not strings", t)
 	}
 	m := reflect.MakeMapWithSize(t, v.Map().Len())
 	for k, member := range v.Map().All() {
@@ -251,11 +255,10 @@ func fieldsOf(t reflect.Type) []field {
 	at := map[string]int{}
 	add := func(f field) {
 		i, taken := at[f.name]
-		switch {
-		case !taken:
+		if !taken {
 			at[f.name] = len(fields)
 			fields = append(fields, f)
-		case len(f.index) < len(fields[i].index):
+		} else if len(f.index) < len(fields[i].index) {
 			fields[i] = f
 		}
 	}

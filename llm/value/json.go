@@ -95,7 +95,9 @@ func (v Value) appendFormatted(b []byte, newline, indent string, depth int) []by
 // float: 3.0, 0.1, 1e+16.
 func appendFloat(b []byte, f float64) []byte {
 	format := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
+	abs := math.Abs(f)
+	isShort := 1e-4 <= abs && abs < 1e16
+	if abs != 0 && !isShort {
 		format = 'e'
 	}
 	n := len(b)

@@ -19,7 +19,7 @@ func NewMap(n int) *Map {
 }
 
 // Pairs returns a map of alternating keys and values that [Of] accepts. It
-// panics where a key is no string: it is for literals in code.
+// panics for a key that is not a string: it is for literals in code.
 func Pairs(kv ...any) *Map {
 	m := NewMap(len(kv) / 2)
 	for i := 0; i < len(kv); i += 2 {
@@ -75,10 +75,9 @@ func (m *Map) Set(key string, v Value) {
 	}
 	m.keys = append(m.keys, key)
 	m.vals = append(m.vals, v)
-	switch {
-	case m.index != nil:
+	if m.index != nil {
 		m.index[key] = len(m.keys) - 1
-	case len(m.keys) > searched:
+	} else if len(m.keys) > searched {
 		m.index = make(map[string]int, 2*len(m.keys))
 		for i, k := range m.keys {
 			m.index[k] = i

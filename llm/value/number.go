@@ -7,7 +7,7 @@ import (
 )
 
 // numberLen is the length of the number that s begins with, by the grammar of
-// RFC 8259; 0 where there is none.
+// RFC 8259; 0 for any other text.
 func numberLen(s string) int {
 	i := 0
 	digits := func() bool {
@@ -36,9 +36,9 @@ func numberLen(s string) int {
 		}
 		whole = i
 	}
-	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
+	if i < len(s) && s[i]|0x20 == 'e' {
 		i++
-		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		if i < len(s) && strings.IndexByte("+-", s[i]) >= 0 {
 			i++
 		}
 		if !digits() {
@@ -97,10 +97,10 @@ func decimalOf(v Value) (d decimal, ok bool) {
 }
 
 func (d decimal) sign() int {
-	switch {
-	case d.digits == "":
+	if d.digits == "" {
 		return 0
-	case d.negative:
+	}
+	if d.negative {
 		return -1
 	}
 	return 1
@@ -122,10 +122,10 @@ func (d decimal) compare(o decimal) int {
 // them to be any Go integer.
 func (d decimal) wholeDigits() (string, bool) {
 	zeros := d.exponent - len(d.digits)
-	switch {
-	case d.digits == "":
+	if d.digits == "" {
 		return "0", true
-	case zeros < 0 || d.exponent > 40:
+	}
+	if zeros < 0 || d.exponent > 40 {
 		return "", false
 	}
 	text := d.digits + strings.Repeat("0", zeros)

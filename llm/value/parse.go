@@ -62,7 +62,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek skips white space and gives the byte after it; 0 at the end.
+// peek skips white space and returns the byte after it; 0 at the end.
 func (p *parser) peek() byte {
 	p.skipSpace()
 	if p.pos < len(p.text) {
@@ -71,7 +71,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// wantedError is the error for what stands at pos.
+// wantedError returns the error for what is at pos instead.
 func (p *parser) wantedError(what string) error {
 	if p.pos >= len(p.text) {
 		return errEnds
@@ -92,7 +92,7 @@ func (p *parser) parseValue(depth int) (Value, error) {
 		return p.parseObject(depth)
 	case c == '[':
 		return p.parseList(depth)
-	case c == '-' || c >= '0' && c <= '9':
+	case strings.IndexByte("-0123456789", c) >= 0:
 		return p.parseNumber()
 	}
 	for _, word := range [...]struct {
@@ -240,8 +240,8 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 	return "", errEnds
 }
 
-// unescapeJSON is the character that the escape at the start of s stands for, and
-// the length of the escape; 0 where there is none. Half a surrogate pair is
+// unescapeJSON returns the character of the escape at the start of s and the length
+// of the escape; 0 for any other text. Half a surrogate pair is
 // U+FFFD.
 func unescapeJSON(s string) (rune, int) {
 	if len(s) < 2 {

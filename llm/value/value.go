@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Kind says which of the six JSON types a [Value] has. Integers and other
+// Kind is the JSON type of a [Value]. Integers and other
 // numbers are told apart, as Python and JSON Schema do: 3 is an Int, 3.0 and 3e0
 // are Floats.
 type Kind uint8
@@ -36,6 +36,8 @@ const (
 func (k Kind) String() string {
 	return [...]string{"null", "boolean", "integer", "number", "string", "array", "object"}[k]
 }
+
+func (k Kind) isNumber() bool { return k == Int || k == Float }
 
 // Value is one JSON value. The zero Value is null.
 type Value struct {
@@ -75,7 +77,7 @@ func OfBig(i *big.Int) Value {
 }
 
 // OfNumber returns the number that the JSON text s spells, keeping the
-// spelling. The error says that s is not a JSON number.
+// spelling. It fails where s is not a JSON number.
 func OfNumber(s string) (Value, error) {
 	if s == "" || numberLen(s) != len(s) {
 		return Value{}, fmt.Errorf("%q is not a JSON number", s)
@@ -101,7 +103,7 @@ func OfList(items ...Value) Value {
 	return Value{items}
 }
 
-// OfMap returns an object; nil gives an empty one.
+// OfMap returns an object; nil makes an empty one.
 func OfMap(m *Map) Value {
 	if m == nil {
 		m = NewMap(0)
@@ -109,7 +111,7 @@ func OfMap(m *Map) Value {
 	return Value{m}
 }
 
-// Kind tells the type of the value.
+// Kind returns the type of the value.
 func (v Value) Kind() Kind {
 	switch x := v.v.(type) {
 	case nil:
@@ -134,7 +136,7 @@ func (v Value) Kind() Kind {
 	}
 }
 
-// IsNull says whether the value is null.
+// IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.v == nil }
 
 // Str is the text of a string; ok is false for any other kind.
@@ -153,7 +155,7 @@ func (v Value) Int() (i int64, ok bool) {
 }
 
 // Float is any number as float64, rounded where it must be. A number beyond
-// float64's range gives an infinity; ok is false for what is no number.
+// float64's range becomes an infinity; ok is false for any other kind.
 func (v Value) Float() (f float64, ok bool) {
 	switch x := v.v.(type) {
 	case int64:
@@ -187,7 +189,7 @@ func (v Value) List() []Value { l, _ := v.v.([]Value); return l }
 func (v Value) Map() *Map { m, _ := v.v.(*Map); return m }
 
 // Get is the member of an object by key. It is null and false where the value
-// is no object or has no such key.
+// is not an object or lacks the key.
 func (v Value) Get(key string) (Value, bool) { return v.Map().Get(key) }
 
 // At is the element or member that the RFC 6901 pointer names: "" is v itself,
@@ -221,7 +223,8 @@ func (v Value) At(pointer string) (Value, bool) {
 
 // parseIndex reads an array index as RFC 6901 has it: digits, without leading zeros.
 func parseIndex(token string) (int, bool) {
-	if token == "" || len(token) > 1 && token[0] == '0' || strings.Trim(token, "0123456789") != "" {
+	hasLeadingZero := len(token) > 1 && token[0] == '0'
+	if hasLeadingZero || strings.Trim(token, "0123456789") != "" {
 		return 0, false
 	}
 	i, err := strconv.Atoi(token)
@@ -248,7 +251,7 @@ func unescapeToken(token string) string {
 // (1 equals 1.0), objects without regard to the order of keys.
 func Equal(a, b Value) bool {
 	ka, kb := a.Kind(), b.Kind()
-	if (ka == Int || ka == Float) && (kb == Int || kb == Float) {
+	if ka.isNumber() && kb.isNumber() {
 		return compareNumbers(a, b) == 0
 	}
 	if ka != kb {
@@ -284,10 +287,10 @@ func Equal(a, b Value) bool {
 
 // Compare orders numbers by value and strings by code point; values of
 // different kinds by [Kind]. Lists compare element by element. Objects have no
-// order: two of them give 0.
+// order: two of them compare as 0.
 func Compare(a, b Value) int {
 	ka, kb := a.Kind(), b.Kind()
-	if (ka == Int || ka == Float) && (kb == Int || kb == Float) {
+	if ka.isNumber() && kb.isNumber() {
 		return compareNumbers(a, b)
 	}
 	if ka != kb {
@@ -301,10 +304,10 @@ func Compare(a, b Value) int {
 	case Bool:
 		x, _ := a.Bool()
 		y, _ := b.Bool()
-		switch {
-		case x == y:
+		if x == y {
 			return 0
-		case y:
+		}
+		if y {
 			return -1
 		}
 		return 1

@@ -59,7 +59,7 @@ func TestLintBuiltin(t *testing.T) {
         and {{ b ! c }}, {{ nmae }}
       values: {name: "{{ inputs.name }}"}
 `, []string{
-			`flow.yaml:6:25: template: there is no filter named 'uper' (did you mean "upper"?)`,
+			`flow.yaml:6:25: template: unknown filter 'uper' (did you mean "upper"?)`,
 			`flow.yaml:7:18: template: unexpected character '!'`,
 			`flow.yaml:7:29: template: no value is given for the name "nmae" (did you mean "name"?)`,
 		}},
@@ -70,12 +70,12 @@ Hello
 `, []string{`t.md:2:6: template: no value is given for the name "nam" (did you mean "name"?)`}},
 		"values that are not known": {`steps: [{id: a, call: template, with: {template: "{{ nam }}{{ x | default(1) }}", values: "{{ inputs.all }}"}}]`, nil},
 		"a template of the flow": {`steps: [{id: a, call: chat, with: {user: "{{ a | nosuch }} {{ b }} {{ inputs.x | nope }}"}}]`, []string{
-			`flow.yaml:1:50: template: there is no filter named 'nosuch'`,
+			`flow.yaml:1:50: template: unknown filter 'nosuch'`,
 			`flow.yaml:1:63: unknown name "b" (names are the ids of steps and inputs, question, history, summary, facts, vars, run, item, index, error, secrets)`,
-			`flow.yaml:1:82: template: there is no filter named 'nope'`,
+			`flow.yaml:1:82: template: unknown filter 'nope'`,
 		}},
 		"no closing braces": {`steps: [{id: a, call: chat, with: {user: "{{ inputs.x }"}}]`, []string{
-			`flow.yaml:1:45: template: }} is missing: this tag has no end`,
+			`flow.yaml:1:45: template: }} is missing: the tag is not closed`,
 		}},
 		"a whole expression": {`steps: [{id: a, call: template, with: {template: "{{ v }}", values: {v: 1}}}]`, []string{
 			`flow.yaml:1:54: unknown name "v" (one whole {{ expression }} is rendered by the flow, also in template; write template: !raw "{{ v }}" for a template of the call)`,

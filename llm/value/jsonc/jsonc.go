@@ -36,7 +36,7 @@ type Error struct {
 // Error is line:col: message.
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
 
-// Parse reads exactly one value. A key that stands twice in an object is an
+// Parse reads exactly one value. A duplicate key in an object is an
 // error. All errors are of type *[Error].
 func Parse(data []byte) (*Document, error) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
@@ -113,17 +113,18 @@ func (d *Document) libraryError(err error) *Error {
 func (d *Document) checkUniqueKeys(v *hujson.Value) *Error {
 	switch x := v.Value.(type) {
 	case *hujson.Object:
-		seen := make(map[string]bool, len(x.Members))
+		seen := make(map[string]int, len(x.Members)) // where each key is first
 		for i := range x.Members {
 			m := &x.Members[i]
 			name, ok := m.Name.Value.(hujson.Literal)
 			if !ok {
 				continue
 			}
-			if seen[name.String()] {
-				return d.newError(m.Name.StartOffset, fmt.Sprintf("the key %q stands twice", name.String()))
+			if first, ok := seen[name.String()]; ok {
+				line, col := value.LineCol(d.text, first)
+				return d.newError(m.Name.StartOffset, fmt.Sprintf("duplicate key %q (first at %d:%d)", name.String(), line, col))
 			}
-			seen[name.String()] = true
+			seen[name.String()] = m.Name.StartOffset
 			if err := d.checkUniqueKeys(&m.Value); err != nil {
 				return err
 			}

@@ -37,8 +37,8 @@ func TestErrors(t *testing.T) {
 		"cut":        {"{\n \"a\": [", "2:8: parsing value: the text ends too early"},
 		"columns":    {"{\"时间\": tru}", "1:8: invalid literal: tru"},
 		"two values": {"{} {}", "1:4: invalid character '{' after top-level value"},
-		"twice":      {"{\"a\": 1,\n  \"a\": 2}", "2:3: the key \"a\" stands twice"},
-		"twice deep": {"[{\"a\": {\"b\": 1, \"b\": 2}}]", "1:17: the key \"b\" stands twice"},
+		"twice":      {"{\"a\": 1,\n  \"a\": 2}", "2:3: duplicate key \"a\" (first at 1:2)"},
+		"twice deep": {"[{\"a\": {\"b\": 1, \"b\": 2}}]", "1:17: duplicate key \"b\" (first at 1:9)"},
 		"not UTF-8":  {"{\"a\": \"\xff\"}", "1:8: the text is not UTF-8"},
 		"deep":       {deep, "1:13001: nested deeper than 1000"},
 	} {

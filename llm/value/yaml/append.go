@@ -43,7 +43,7 @@ func (w *writer) writeIndent(n int) {
 	}
 }
 
-// isCollection says whether v takes lines of its own.
+// isCollection reports whether v takes lines of its own.
 func isCollection(v value.Value) bool { return len(v.List()) > 0 || v.Map().Len() > 0 }
 
 // writeCollection writes a list or an object that is not empty, every entry in column
@@ -74,7 +74,7 @@ func (w *writer) writeCollection(v value.Value, indent int) {
 	}
 }
 
-// writeEntry writes what stands behind a dash or a colon in column indent.
+// writeEntry writes the value after a dash or a colon in column indent.
 func (w *writer) writeEntry(v value.Value, indent int, dash bool) {
 	switch {
 	case isCollection(v) && dash:
@@ -91,7 +91,7 @@ func (w *writer) writeEntry(v value.Value, indent int, dash bool) {
 	}
 }
 
-// writeScalar writes what is no collection, the lines of a block in column indent.
+// writeScalar writes any other value, the lines of a block in column indent.
 func (w *writer) writeScalar(v value.Value, indent int) {
 	s, isString := v.Str()
 	switch {
@@ -110,13 +110,13 @@ func (w *writer) writeScalar(v value.Value, indent int) {
 	}
 }
 
-// fitsBlock says whether s has several lines that a block keeps as they are.
+// fitsBlock reports whether s has several lines that a block keeps as they are.
 func fitsBlock(s string) bool {
 	return strings.Contains(s, "\n") && strings.Trim(s, " \t\n") != "" &&
 		isPrintable(strings.ReplaceAll(s, "\n", ""))
 }
 
-// writeBlock writes a literal block. A block that begins with white space must say how
+// writeBlock writes a literal block. A block that begins with white space states how
 // far it is indented.
 func (w *writer) writeBlock(s string, indent int) {
 	w.writeText("|")
@@ -171,7 +171,7 @@ func (w *writer) doubleQuoted(s string) {
 	}
 }
 
-// isPrintable says whether s may stand in YAML without escapes, on one line.
+// isPrintable reports whether s may stand in YAML without escapes, on one line.
 func isPrintable(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -201,7 +201,7 @@ var words = map[string]bool{
 	"on": true, "off": true, "y": true, "n": true,
 }
 
-// isPlain says whether s reads as a string without quotes. It errs on the side of
+// isPlain reports whether s reads as a string without quotes. It errs on the side of
 // quotes: what begins with a letter and has no mark of YAML's own.
 func isPlain(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)

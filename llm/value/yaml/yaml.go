@@ -30,7 +30,7 @@ const (
 )
 
 // The styles of nodes, as bits of Node.Style: how a scalar is written, whether a
-// collection stands in brackets, and whether a tag is written out.
+// collection is in brackets, and whether a tag is written out.
 const (
 	DoubleQuoted = yaml.DoubleQuotedStyle
 	SingleQuoted = yaml.SingleQuotedStyle
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 
 var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
 
-// Parse reads exactly one document and gives its root node; nil for an empty
+// Parse reads exactly one document and returns its root node; nil for an empty
 // text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
 func Parse(src []byte) (*Node, error) {
@@ -129,8 +129,8 @@ func Resolve(n *Node) *Node {
 	return n
 }
 
-// Value turns a node into a value. Mappings keep their order; a key that stands
-// twice, a key that is no scalar, a merge key and a tag of one's own are errors of
+// Value turns a node into a value. Mappings keep their order; a duplicate key, a key
+// that is not a scalar, a merge key and a custom tag are errors of
 // type *[Error]. A plain number with a leading zero is text: 010020 is a post code,
 // and no octal number.
 func Value(n *Node) (value.Value, error) {
@@ -159,8 +159,10 @@ func Value(n *Node) (value.Value, error) {
 			if key.Tag == "!!merge" {
 				return value.Value{}, &Error{key.Line, key.Column, "merge keys (<<) are not supported"}
 			}
-			if _, twice := m.Get(key.Value); twice {
-				return value.Value{}, &Error{key.Line, key.Column, fmt.Sprintf("the key %q stands twice", key.Value)}
+			if _, ok := m.Get(key.Value); ok {
+				first := firstKey(n, key.Value)
+				msg := fmt.Sprintf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column)
+				return value.Value{}, &Error{key.Line, key.Column, msg}
 			}
 			member, err := Value(n.Content[i+1])
 			if err != nil {
@@ -173,8 +175,18 @@ func Value(n *Node) (value.Value, error) {
 	return scalarValue(n)
 }
 
+// firstKey returns the first key of that text in a mapping that has it.
+func firstKey(n *Node, text string) *Node {
+	for i := 0; i < len(n.Content); i += 2 {
+		if key := Resolve(n.Content[i]); key.Value == text {
+			return key
+		}
+	}
+	return n
+}
+
 func unknownTag(n *Node) *Error {
-	return &Error{n.Line, n.Column, fmt.Sprintf("the tag %s is not known here", n.ShortTag())}
+	return &Error{n.Line, n.Column, fmt.Sprintf("unknown tag %s", n.ShortTag())}
 }
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
@@ -214,7 +226,7 @@ func scalarValue(n *Node) (value.Value, error) {
 	default:
 		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("%q has no JSON form as %s", n.Value, tag)}
+	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
 }
 
 // ParseValue reads one document as a value; null for an empty text.
