@@ -78,7 +78,8 @@ var layers = map[string][]string{
 	"calls/sqlitefile":         {"calls"},
 	"scheduler/journal/sqlite": {"scheduler/journal", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
-	"cmd/...":                  {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
+	"cmd/scheduler":            {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
+	"cmd/scheduler/config":     {"calls", "calls/http/guard", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                  {},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
@@ -148,7 +150,15 @@ func TestAskIsLeft(t *testing.T) {
 
 func TestResumeCommand(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{config: &Config{StateDir: dir + "/state", file: &settingsFile{path: dir + "/it's mine.yaml"}}}
+	file := dir + "/it's mine.yaml"
+	if err := os.WriteFile(file, []byte("state_dir: "+dir+"/state\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := config.Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{config: settings}
 	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
 	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
 	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`
@@ -185,7 +195,7 @@ func TestExit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			c.s.app = &app{stderr: &out, config: &Config{StateDir: "s"}}
+			c.s.app = &app{stderr: &out, config: &config.Settings{StateDir: "s"}}
 			c.s.flow, c.s.state = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
 			var code exitError
 			if !errors.As(c.s.exit(t.Context(), c.err), &code) || code.code != c.code {

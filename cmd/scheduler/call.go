@@ -103,7 +103,7 @@ func (r *callRunner) speaks(language string) error {
 	if err, known := r.spoken[language]; known {
 		return err
 	}
-	languages := r.app.config.languages()
+	languages := r.app.config.KnownLanguages()
 	err := languages.Check(language)
 	if err == nil {
 		problems := languages.Lint(language, r.def)
@@ -125,7 +125,7 @@ func (r *callRunner) env() *calls.Env {
 	env := calls.NewEnv()
 	env.Registry = r.registry
 	env.MediaRoots = r.app.config.Media
-	env.Languages = r.app.config.furtherLanguages().Files
+	env.Languages = r.app.config.FurtherLanguages().Files
 	env.Tokens = tokens.For("")
 	env.HTTP, env.Memory = r.client, r.memory
 	env.Calls = plainCalls{r.registry, env}
@@ -158,7 +158,7 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 			return usageError(fmt.Errorf("--with: %s:%w", with, err))
 		}
 	}
-	language := r.app.config.language()
+	language := r.app.config.DefaultLanguage()
 	if err := r.speaks(language); err != nil {
 		return usageError(err)
 	}
@@ -171,7 +171,7 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 			if err != nil {
 				return err
 			}
-			env.LLM, env.Tokens = provider, tokens.For(r.app.config.LLM.modelOf(name))
+			env.LLM, env.Tokens = provider, tokens.For(r.app.config.LLM.ModelOf(name))
 		}
 	}
 	output, err := scheduler.Invoke(ctx, r.def, params, env)
@@ -319,7 +319,7 @@ func (r *callRunner) envOf(request *callRequest) (*calls.Env, error) {
 	}
 	language := v.Language
 	if language == "" {
-		language = r.app.config.language()
+		language = r.app.config.DefaultLanguage()
 	}
 	if err := r.speaks(language); err != nil {
 		return nil, fmt.Errorf("vars.language: %w", err)

@@ -51,7 +51,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 				return err
 			}
 			if asJSON {
-				return a.printJSON(callJSON(def, a.config.language()))
+				return a.printJSON(callJSON(def, a.config.DefaultLanguage()))
 			}
 			return a.describeCall(def)
 		},
@@ -97,14 +97,14 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 		list := []value.Value{}
 		for _, name := range registry.CallNames() {
 			def, _ := registry.Call(name)
-			list = append(list, callJSON(def, a.config.language()))
+			list = append(list, callJSON(def, a.config.DefaultLanguage()))
 		}
 		return a.printJSON(value.OfList(list...))
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, name := range registry.CallNames() {
 		def, _ := registry.Call(name)
-		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.config.language()))
+		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.config.DefaultLanguage()))
 	}
 	return w.Flush()
 }
@@ -114,7 +114,7 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 func (a *app) describeCall(def calls.Definition) error {
 	info := def.Info
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.config.language()))
+	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.config.DefaultLanguage()))
 	table(&b, info.Params.Doc(), info.Literal)
 	b.WriteString("\nOutput\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {

@@ -92,7 +92,7 @@ func completeFlags(a *app, cmd *cobra.Command) {
 		if !a.settle() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.config.LLM.names(), cobra.ShellCompDirectiveNoFileComp
+		return a.config.LLM.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
 	offer("format", cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp))
 	offer("explain", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

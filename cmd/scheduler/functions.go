@@ -75,7 +75,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	if asJSON {
 		list := []value.Value{}
 		for i := range all {
-			list = append(list, all[i].json(a.config.language()))
+			list = append(list, all[i].json(a.config.DefaultLanguage()))
 		}
 		return a.printJSON(value.OfList(list...))
 	}
@@ -88,7 +88,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 			kind = f.kind
 			fmt.Fprintf(w, "\n%s\n", functionsHead(kind))
 		}
-		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.config.language()))
+		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	_, err := fmt.Fprint(a.stdout, visible(b.String()))
@@ -105,10 +105,10 @@ func functionsHead(kind manifest.Kind) string {
 // showFunction prints one function.
 func (a *app) showFunction(f *function, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(f.json(a.config.language()))
+		return a.printJSON(f.json(a.config.DefaultLanguage()))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.config.language()))
+	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
 	if f.plugin != "" {
 		fmt.Fprintf(&b, "\nFrom the plugin %s.\n", f.plugin)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -102,21 +103,23 @@ type app struct {
 	stdout, stderr io.Writer
 	configPath     string
 	stateDir       string // --state-dir
-	config         *Config
+	config         *config.Settings
 	lines          chan string // what a person types
 	plugins        pluginParts
 }
 
 // readConfig reads the settings; flags win over them.
-func (a *app) readConfig() (*Config, error) {
-	config, err := loadConfig(a.configPath, providerTypes())
-	if err == nil && a.stateDir != "" {
-		config.StateDir = a.stateDir
+func (a *app) readConfig() (*config.Settings, error) {
+	settings, err := config.Load(a.configPath, providerTypes())
+	if err != nil {
+		err = usageError(err)
+	} else if a.stateDir != "" {
+		settings.StateDir = a.stateDir
 	}
-	for _, name := range strangeVariables(os.Environ()) {
+	for _, name := range config.UnknownVariables(os.Environ()) {
 		fmt.Fprintf(a.stderr, "warning: no setting reads the environment variable %s\n", name)
 	}
-	return config, err
+	return settings, err
 }
 
 // complain prints an error with its hint.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,40 +14,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 )
-
-// MemoryConfig is the settings of the memory store.
-type MemoryConfig struct {
-	Mirror     string           `json:"mirror,omitempty"`
-	Snapshot   SnapshotConfig   `json:"snapshot,omitempty"`
-	Embeddings EmbeddingsConfig `json:"embeddings,omitempty"`
-}
-
-// SnapshotConfig says when snapshots are made, and by whom.
-type SnapshotConfig struct {
-	LLM       string         `json:"llm,omitempty"`
-	Model     string         `json:"model,omitempty"`
-	Memories  int            `json:"memories,omitempty"`
-	Idle      value.Duration `json:"idle,omitempty"`
-	Snapshots int            `json:"snapshots,omitempty"`
-	Drain     value.Duration `json:"drain,omitempty"`
-}
-
-// check refuses settings that make no sense.
-func (c *MemoryConfig) check(models *LLMConfig) error {
-	s, providers := &c.Snapshot, models.names()
-	switch {
-	case s.LLM != "" && !slices.Contains(providers, s.LLM):
-		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, didYouMean(s.LLM, providers))
-	case s.Memories < 1 || s.Memories > memory.MaxJob:
-		return wrongSetting("memory.snapshot.memories", "%d is not between 1 and %d", s.Memories, memory.MaxJob)
-	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
-		return wrongSetting("memory.snapshot.snapshots", "%d is not between 1 and %d", s.Snapshots, memory.MaxJob)
-	}
-	return c.Embeddings.check(models.embedders())
-}
 
 // openMemory opens the memory of the state directory, or makes it. A nil clock is
 // the machine's.
@@ -111,7 +78,7 @@ func (a *app) makeSnapshots(ctx context.Context, p *memory.SnapshotProcessor, us
 			return memory.Report{}, llm.Usage{}, err
 		}
 		meter.Provider = provider
-		p.Generator = &memory.SnapshotGenerator{LLM: meter, Model: c.Model, Language: a.config.language(), Clock: p.Clock}
+		p.Generator = &memory.SnapshotGenerator{LLM: meter, Model: c.Model, Language: a.config.DefaultLanguage(), Clock: p.Clock}
 		if a.config.Languages != "" {
 			p.Generator.Languages = os.DirFS(a.config.Languages)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -225,7 +226,7 @@ func (m slow) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, err
 
 func TestDrain(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &app{stderr: &stderr, config: &Config{}}
+	a := &app{stderr: &stderr, config: &config.Settings{}}
 	c := &a.config.Memory.Snapshot
 	c.Drain = value.Duration(time.Minute)
 
@@ -269,7 +270,7 @@ func TestMemoryThatCannotBeOpened(t *testing.T) {
 	if err := os.WriteFile("file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{stderr: &bytes.Buffer{}, config: &Config{StateDir: "file"}}
+	a := &app{stderr: &bytes.Buffer{}, config: &config.Settings{StateDir: "file"}}
 	env := calls.NewEnv()
 	done := a.useMemory(t.Context(), &scheduler.StepExecutor{Env: env}, false)
 	defer done()

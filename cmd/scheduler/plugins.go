@@ -19,15 +19,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// PluginsConfig says where plugins are, and which of them are trusted.
-type PluginsConfig struct {
-	Folders  []string `json:"folders,omitempty"`
-	Paths    []string `json:"paths,omitempty"`
-	LockFile string   `json:"lock_file,omitempty" min:"1"`
-	Log      string   `json:"log,omitempty" enum:"debug|info|warn|error"`
-	AutoMTLS bool     `json:"auto_mtls,omitempty"`
-}
-
 // pluginParts is what the process shares of plugins: one host, which starts a plugin
 // when a flow asks for it, and one registry. The zero value opens them when they are
 // first wanted.
@@ -224,7 +215,7 @@ func newPluginsList(a *app) *cobra.Command {
 			if asJSON {
 				all := []value.Value{}
 				for _, s := range list {
-					all = append(all, pluginJSON(s, a.config.language()))
+					all = append(all, pluginJSON(s, a.config.DefaultLanguage()))
 				}
 				return a.printJSON(value.OfList(all...))
 			}
@@ -272,7 +263,7 @@ func (a *app) pluginList(list []manifest.Status) string {
 			fmt.Fprintf(&b, "  in %s\n", shortPath(s.Dir))
 		}
 		if s.Entry != nil {
-			offers(&b, s.Entry, a.config.language())
+			offers(&b, s.Entry, a.config.DefaultLanguage())
 		}
 	}
 	return visible(b.String())

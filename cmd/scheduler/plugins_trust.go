@@ -115,7 +115,7 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.config.Plugins.LockFile)
-	offers(&b, e, a.config.language())
+	offers(&b, e, a.config.DefaultLanguage())
 	if w.Trusted != nil {
 		if changes := w.Trusted.Changes(e); changes != "" {
 			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)

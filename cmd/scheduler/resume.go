@@ -99,7 +99,7 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 		return err
 	}
 	if flow.Language == "" && options.Language != "" {
-		if err := a.config.languages().Check(options.Language); err != nil {
+		if err := a.config.KnownLanguages().Check(options.Language); err != nil {
 			return usageError(fmt.Errorf("the run began in another language: %w", err))
 		}
 	}

@@ -166,7 +166,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	executor.Seed, executor.Language = f.seed, a.config.language()
+	executor.Seed, executor.Language = f.seed, a.config.DefaultLanguage()
 	if f.seed != 0 && f.ephemeral { // what leaves no record can be replayed to the letter
 		executor.NewRunID = func() string {
 			return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", f.seed, f.now, inputs)).String()

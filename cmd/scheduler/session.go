@@ -255,7 +255,7 @@ func program() string {
 // command is one that finds the same journal from any directory.
 func (a *app) command(words ...string) string {
 	parts := append([]string{program()}, words...)
-	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.config.file.name()}} {
+	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.config.File()}} {
 		if path.path == "" {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/anthropic"
 	"github.com/callnode/scheduler/llm/openai"
@@ -29,15 +30,12 @@ import (
 
 // providerTypes lists the kinds of model servers that llm.providers can name as type. A
 // new one is a folder below llm and a line here.
-func providerTypes() []ProviderType {
-	return []ProviderType{
-		NewProviderType("openai", openai.Open),
-		NewProviderType("anthropic", anthropic.Open),
+func providerTypes() []config.ProviderType {
+	return []config.ProviderType{
+		config.NewProviderType("openai", openai.Open),
+		config.NewProviderType("anthropic", anthropic.Open),
 	}
 }
-
-// echoProvider is the name of the provider that repeats the user's words.
-const echoProvider = "echo"
 
 // cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
 // beside it.
@@ -53,7 +51,7 @@ func (a *app) loader() (*flow.Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	languages := a.config.languages()
+	languages := a.config.KnownLanguages()
 	if languages.Files != nil {
 		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
 			fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
@@ -61,7 +59,7 @@ func (a *app) loader() (*flow.Loader, error) {
 	}
 	return &flow.Loader{
 		Registry:  registry,
-		Providers: a.config.LLM.names(),
+		Providers: a.config.LLM.Names(),
 		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
 		Languages: languages,
@@ -94,7 +92,7 @@ func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler
 	}
 	env := calls.NewEnv()
 	env.MediaRoots = a.config.Media
-	env.Languages = a.config.furtherLanguages().Files
+	env.Languages = a.config.FurtherLanguages().Files
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
 		return nil, err
 	}
@@ -182,7 +180,7 @@ func (a *app) modelOf(f *flow.Flow, name string) string {
 	if a.config.LLM.Mode == "replay" {
 		return ""
 	}
-	return a.config.LLM.modelOf(a.providerName(f, name))
+	return a.config.LLM.ModelOf(a.providerName(f, name))
 }
 
 // asking is the first step that is sure to ask a model of the flow's own provider;
@@ -233,13 +231,13 @@ func openCassette(c replay.Config) (llm.Provider, error) {
 
 // openProvider makes the configured provider of that name.
 func (a *app) openProvider(name string) (llm.Provider, error) {
-	if name == echoProvider {
+	if name == config.EchoProvider {
 		return scripted.Echo{}, nil
 	}
-	c := a.config.LLM.find(name)
+	c := a.config.LLM.Find(name)
 	if c == nil {
 		return nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them",
-			name, didYouMean(name, a.config.LLM.names())))
+			name, didYouMean(name, a.config.LLM.Names())))
 	}
 	p, err := c.Open()
 	if err != nil {

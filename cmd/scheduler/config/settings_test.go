@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -15,7 +15,7 @@ func TestSettingsPaths(t *testing.T) {
 	if err := os.WriteFile(file, []byte("languages: lang\nmedia_roots: [media, /abs]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := loadConfig(file, providerTypes())
+	c, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestSettingsPaths(t *testing.T) {
 		t.Error(diff)
 	}
 	t.Setenv("SCHEDULER_LANGUAGES", "mine")
-	if c, err = loadConfig(file, providerTypes()); err != nil || c.Languages != "mine" {
+	if c, err = Load(file, nil); err != nil || c.Languages != "mine" {
 		t.Errorf("got %v, %v", c, err)
 	}
 	t.Chdir(t.TempDir())
-	if c, err = loadConfig("", providerTypes()); err != nil || c.file != nil || c.Languages != "mine" {
+	if c, err = Load("", nil); err != nil || c.file != nil || c.Languages != "mine" {
 		t.Errorf("without a file: %v, %v", c, err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ func (f *settingsFile) name() string {
 	return f.path
 }
 
-// parseSettings parses a settings file and checks it against the schema of [Config].
+// parseSettings parses a settings file and checks it against the schema of [Settings].
 func parseSettings(path string, text []byte) (*settingsFile, error) {
 	f := &settingsFile{path: path}
 	root, err := yaml.Parse(text)
@@ -50,7 +50,7 @@ func parseSettings(path string, text []byte) (*settingsFile, error) {
 	}
 	s := configSchema()
 	f.settings = asSettings(f.settings, s.Doc())
-	if wrong := checkSettings(f.settings, s, new(Config)); len(wrong) > 0 {
+	if wrong := checkSettings(f.settings, s, new(Settings)); len(wrong) > 0 {
 		return nil, f.place(wrong)
 	}
 	return f, nil
@@ -58,7 +58,7 @@ func parseSettings(path string, text []byte) (*settingsFile, error) {
 
 // configSchema returns the schema of the settings. Those of a provider depend on its
 // type and are checked by [ProviderType].
-func configSchema() *schema.Schema { return schema.MustFor[Config]() }
+func configSchema() *schema.Schema { return schema.MustFor[Settings]() }
 
 // asSettings returns v with every scalar as the type that schema doc wants, for text is
 // all that the environment has, and a file may say 5 for "5". Lists may be texts with
@@ -161,9 +161,10 @@ func settingNames() (names []string) {
 	return names
 }
 
-// strangeVariables are the names of variables that look like settings, and are none.
+// UnknownVariables returns the names of variables that look like settings and are none,
+// each with the setting that it may be meant to be.
 // They may be those of another program: no error, but worth a warning.
-func strangeVariables(environment []string) (names []string) {
+func UnknownVariables(environment []string) (names []string) {
 	known := map[string]bool{}
 	for _, setting := range settingNames() {
 		known[settingVariable(setting)] = true
@@ -275,4 +276,12 @@ func (f *settingsFile) position(e settingError) flow.Position {
 		n = key
 	}
 	return flow.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)}
+}
+
+// didYouMean returns what may have been meant, in brackets; "" where nothing is near.
+func didYouMean(word string, words []string) string {
+	if near := value.Nearest(word, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
 }

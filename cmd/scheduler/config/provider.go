@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -12,6 +12,9 @@ import (
 
 // defaultProviderType is the type of providers that name none.
 const defaultProviderType = "openai"
+
+// EchoProvider is the name of the provider that repeats the words of the user.
+const EchoProvider = "echo"
 
 // ProviderType is a kind of model server that llm.providers can name as type, with the
 // schema of its settings. [NewProviderType] makes one; it does not change.
@@ -38,8 +41,8 @@ func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)
 	}
 }
 
-// ProviderConfig is one entry of llm.providers, checked by the schema of its type.
-type ProviderConfig struct {
+// Provider is one entry of llm.providers, checked by the schema of its type.
+type Provider struct {
 	llm.Settings
 	Type ProviderType
 	// Open makes the provider. The error says what is missing, such as the key.
@@ -48,17 +51,17 @@ type ProviderConfig struct {
 }
 
 // DecodeValue keeps the settings until the types are known.
-func (p *ProviderConfig) DecodeValue(v value.Value) error {
+func (p *Provider) DecodeValue(v value.Value) error {
 	p.settings = v
 	return nil
 }
 
 // JSONSchema describes any object: its type knows the rest.
-func (ProviderConfig) JSONSchema() value.Value { return value.OfMap(value.Pairs("type", "object")) }
+func (Provider) JSONSchema() value.Value { return value.OfMap(value.Pairs("type", "object")) }
 
 // check checks the settings of the providers by their types, and that their names differ.
-func (c *LLMConfig) check(types []ProviderType) error {
-	seen := []string{echoProvider}
+func (c *LLM) check(types []ProviderType) error {
+	seen := []string{EchoProvider}
 	var all settingErrors
 	for i := range c.Providers {
 		p := &c.Providers[i]
@@ -75,9 +78,9 @@ func (c *LLMConfig) check(types []ProviderType) error {
 	return nil
 }
 
-// names returns the names that a flow may write under llm.
-func (c *LLMConfig) names() []string {
-	names := []string{echoProvider}
+// Names returns the names that a flow may write under llm.
+func (c *LLM) Names() []string {
+	names := []string{EchoProvider}
 	for i := range c.Providers {
 		names = append(names, c.Providers[i].Name)
 	}
@@ -85,7 +88,7 @@ func (c *LLMConfig) names() []string {
 }
 
 // embedders returns the names of the providers that may have models for embeddings.
-func (c *LLMConfig) embedders() (names []string) {
+func (c *LLM) embedders() (names []string) {
 	for i := range c.Providers {
 		if c.Providers[i].Type.Embeds {
 			names = append(names, c.Providers[i].Name)
@@ -94,26 +97,26 @@ func (c *LLMConfig) embedders() (names []string) {
 	return names
 }
 
-// find returns the provider of that name; nil where there is none.
-func (c *LLMConfig) find(name string) *ProviderConfig {
-	i := slices.IndexFunc(c.Providers, func(p ProviderConfig) bool { return p.Name == name })
+// Find returns the provider of that name; nil where there is none.
+func (c *LLM) Find(name string) *Provider {
+	i := slices.IndexFunc(c.Providers, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return &c.Providers[i]
 }
 
-// modelOf returns the model that the provider of that name asks; "" where it has none
+// ModelOf returns the model that the provider of that name asks; "" where it has none
 // of its own.
-func (c *LLMConfig) modelOf(name string) string {
-	if p := c.find(name); p != nil {
+func (c *LLM) ModelOf(name string) string {
+	if p := c.Find(name); p != nil {
 		return p.Model
 	}
 	return ""
 }
 
 // resolve finds the type of the provider and reads the settings as that wants them.
-func (p *ProviderConfig) resolve(types []ProviderType) settingErrors {
+func (p *Provider) resolve(types []ProviderType) settingErrors {
 	name := defaultProviderType
 	if given, ok := p.settings.Get("type"); ok {
 		name, _ = given.Str()

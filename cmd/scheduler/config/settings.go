@@ -1,4 +1,6 @@
-package main
+// Package config is the settings of the program: the defaults, the settings file over
+// them and the environment over both, with the place of everything that is wrong.
+package config
 
 import (
 	"bytes"
@@ -20,65 +22,80 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Config is the settings. configs/scheduler.yaml documents each of them.
-type Config struct {
-	Language  string        `json:"language,omitempty"`
-	StateDir  string        `json:"state_dir,omitempty" min:"1"`
-	Journal   JournalConfig `json:"journal,omitempty"`
-	Languages string        `json:"languages,omitempty"`
-	Secrets   []string      `json:"secrets,omitempty"`
-	LLM       LLMConfig     `json:"llm,omitempty"`
-	Media     []string      `json:"media_roots,omitempty"`
-	HTTP      HTTPConfig    `json:"http,omitempty"`
-	Run       RunConfig     `json:"run,omitempty"`
-	Plugins   PluginsConfig `json:"plugins,omitempty"`
-	Memory    MemoryConfig  `json:"memory,omitempty"`
+// Settings are those of the program; configs/scheduler.yaml documents each of them.
+// [Load] makes them. They do not change then, so that all parts of a process may share
+// them.
+type Settings struct {
+	Language  string   `json:"language,omitempty"`
+	StateDir  string   `json:"state_dir,omitempty" min:"1"`
+	Journal   Journal  `json:"journal,omitempty"`
+	Languages string   `json:"languages,omitempty"`
+	Secrets   []string `json:"secrets,omitempty"`
+	LLM       LLM      `json:"llm,omitempty"`
+	Media     []string `json:"media_roots,omitempty"`
+	HTTP      HTTP     `json:"http,omitempty"`
+	Run       Run      `json:"run,omitempty"`
+	Plugins   Plugins  `json:"plugins,omitempty"`
+	Memory    Memory   `json:"memory,omitempty"`
 
 	file *settingsFile // the file that was read; nil for none
 }
 
-// HTTPConfig is what the call http may reach beside the public Internet.
-type HTTPConfig struct {
+// HTTP is what the call http may reach beside the public Internet.
+type HTTP struct {
 	AllowHosts []string `json:"allow_hosts,omitempty"`
 }
 
-// LLMConfig is the settings of model providers.
-type LLMConfig struct {
-	Default   string           `json:"default,omitempty"`
-	Mode      string           `json:"mode,omitempty" enum:"auto|live|record|replay"`
-	Providers []ProviderConfig `json:"providers,omitempty"`
+// LLM is the settings of model providers.
+type LLM struct {
+	Default   string     `json:"default,omitempty"`
+	Mode      string     `json:"mode,omitempty" enum:"auto|live|record|replay"`
+	Providers []Provider `json:"providers,omitempty"`
 }
 
-// JournalConfig says how runs are recorded.
-type JournalConfig struct {
+// Journal says how runs are recorded.
+type Journal struct {
 	Durability string `json:"durability,omitempty" enum:"sync|async"`
 }
 
-// RunConfig bounds how many steps of a run work at once, and how long it waits for
+// Run bounds how many steps of a run work at once, and how long it waits for
 // those that were cancelled.
-type RunConfig struct {
+type Run struct {
 	MaxParallel int            `json:"max_parallel,omitempty" min:"1"`
 	CancelGrace value.Duration `json:"cancel_grace,omitempty"`
 }
 
-// loadConfig reads the defaults, the file over them (path, or ./scheduler.yaml
-// where there is one) and the environment over both. Errors are usage errors.
-func loadConfig(path string, types []ProviderType) (*Config, error) {
+// Plugins says where plugins are, and which of them are trusted.
+type Plugins struct {
+	Folders  []string `json:"folders,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	LockFile string   `json:"lock_file,omitempty" min:"1"`
+	Log      string   `json:"log,omitempty" enum:"debug|info|warn|error"`
+	AutoMTLS bool     `json:"auto_mtls,omitempty"`
+}
+
+// File returns the path of the settings file that was read; "" where there was none.
+func (c *Settings) File() string { return c.file.name() }
+
+// Load reads the defaults, the file over them (path, or ./scheduler.yaml
+// where there is one) and the environment over both. types are
+// the kinds of model servers that llm.providers can name.
+func Load(path string, types []ProviderType) (*Settings, error) {
 	file, err := readSettings(path)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
 	settings, err := mergeSettings(file)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
-	cfg := &Config{file: file}
+	cfg := &Settings{file: file}
 	if wrong := checkSettings(settings, configSchema(), cfg); len(wrong) > 0 {
-		return nil, usageError(file.place(wrong))
+		return nil, file.place(wrong)
 	}
 	cfg.anchor()
 	if err := cfg.check(types); err != nil {
-		return nil, usageError(file.place(err))
+		return nil, file.place(err)
 	}
 	return cfg, nil
 }
@@ -126,7 +143,7 @@ func mergeSettings(file *settingsFile) (value.Value, error) {
 
 // anchor makes the paths of a settings file those that the file means, from wherever
 // the program is started. Those of the environment are as the shell means them.
-func (c *Config) anchor() {
+func (c *Settings) anchor() {
 	from := func(variable string, path *string) {
 		if c.file.name() != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
 			*path = filepath.Join(filepath.Dir(c.file.path), *path)
@@ -139,29 +156,29 @@ func (c *Config) anchor() {
 }
 
 // check finds values that make no sense.
-func (c *Config) check(types []ProviderType) error {
+func (c *Settings) check(types []ProviderType) error {
 	if _, err := guard.NewClient(c.HTTP.AllowHosts); err != nil {
 		return wrongSetting("http.allow_hosts", "%w", err)
 	}
 	if err := c.LLM.check(types); err != nil {
 		return err
 	}
-	if c.LLM.Default != "" && !slices.Contains(c.LLM.names(), c.LLM.Default) {
-		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, didYouMean(c.LLM.Default, c.LLM.names()))
+	if c.LLM.Default != "" && !slices.Contains(c.LLM.Names(), c.LLM.Default) {
+		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, didYouMean(c.LLM.Default, c.LLM.Names()))
 	}
-	if err := c.languages().Check(c.language()); err != nil {
+	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)
 	}
 	return c.Memory.check(&c.LLM)
 }
 
-// language is the setting, else what LANG says, else en.
-func (c *Config) language() string {
+// DefaultLanguage is the setting, else what LANG says, else en.
+func (c *Settings) DefaultLanguage() string {
 	if c.Language != "" {
 		return c.Language
 	}
 	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".") // zh_CN.UTF-8
-	known := c.furtherLanguages().Names()
+	known := c.FurtherLanguages().Names()
 	for _, name := range calls.WithoutRegion(locale) {
 		if slices.Contains(known, name) {
 			return name
@@ -170,14 +187,15 @@ func (c *Config) language() string {
 	return "en"
 }
 
-// languages are those that there are texts for.
-func (c *Config) languages() *flow.Languages {
-	l := c.furtherLanguages()
-	l.Default = c.language()
+// KnownLanguages are those that there are texts for.
+func (c *Settings) KnownLanguages() *flow.Languages {
+	l := c.FurtherLanguages()
+	l.Default = c.DefaultLanguage()
 	return l
 }
 
-func (c *Config) furtherLanguages() *flow.Languages {
+// FurtherLanguages are those that the setting languages adds to the built-in ones.
+func (c *Settings) FurtherLanguages() *flow.Languages {
 	l := &flow.Languages{Dir: c.Languages}
 	if c.Languages != "" {
 		l.Files = os.DirFS(c.Languages)

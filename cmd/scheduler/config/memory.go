@@ -1,0 +1,63 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Memory is the settings of the memory store.
+type Memory struct {
+	Mirror     string     `json:"mirror,omitempty"`
+	Snapshot   Snapshot   `json:"snapshot,omitempty"`
+	Embeddings Embeddings `json:"embeddings,omitempty"`
+}
+
+// Snapshot says when snapshots are made, and by whom.
+type Snapshot struct {
+	LLM       string         `json:"llm,omitempty"`
+	Model     string         `json:"model,omitempty"`
+	Memories  int            `json:"memories,omitempty"`
+	Idle      value.Duration `json:"idle,omitempty"`
+	Snapshots int            `json:"snapshots,omitempty"`
+	Drain     value.Duration `json:"drain,omitempty"`
+}
+
+// check refuses settings that make no sense.
+func (c *Memory) check(models *LLM) error {
+	s, providers := &c.Snapshot, models.Names()
+	switch {
+	case s.LLM != "" && !slices.Contains(providers, s.LLM):
+		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, didYouMean(s.LLM, providers))
+	case s.Memories < 1 || s.Memories > memory.MaxJob:
+		return wrongSetting("memory.snapshot.memories", "%d is not between 1 and %d", s.Memories, memory.MaxJob)
+	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
+		return wrongSetting("memory.snapshot.snapshots", "%d is not between 1 and %d", s.Snapshots, memory.MaxJob)
+	}
+	return c.Embeddings.check(models.embedders())
+}
+
+// Embeddings says which model finds memories by what they mean.
+type Embeddings struct {
+	Provider   string         `json:"provider,omitempty"`
+	Model      string         `json:"model,omitempty"`
+	Dimensions int            `json:"dimensions,omitempty" min:"0"`
+	Timeout    value.Duration `json:"timeout,omitempty"`
+}
+
+// check refuses settings that make no sense; known are the providers that may have
+// models for embeddings.
+func (c *Embeddings) check(known []string) error {
+	switch {
+	case c.Provider == "":
+		return nil
+	case !slices.Contains(known, c.Provider):
+		return wrongSetting("memory.embeddings.provider", "%q is not one of llm.providers with embeddings%s", c.Provider, didYouMean(c.Provider, known))
+	case c.Model == "":
+		return wrongSetting("memory.embeddings.model", "no model given (name a model for embeddings)")
+	case c.Timeout == 0:
+		return wrongSetting("memory.embeddings.timeout", "the duration must be more than 0")
+	}
+	return nil
+}
