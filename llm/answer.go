@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Answer is a whole answer: the deltas of a Chat joined. Its JSON is for records of
-// ours; it is no vendor's.
+// Answer is a whole answer: the deltas of a Chat joined. Its JSON is the form in which
+// the journal and cassettes keep answers, not one of any vendor.
 type Answer struct {
 	Text         string     `json:"text"`
 	Reasoning    string     `json:"reasoning,omitempty"`
@@ -31,7 +31,7 @@ type ToolCall struct {
 	Extra     map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// Collect joins the deltas of a Chat. What came before an error is in the answer.
+// Collect returns the deltas of a Chat as one answer. What came before an error is in it.
 func Collect(deltas iter.Seq2[Delta, error]) (Answer, error) {
 	var b AnswerBuilder
 	for d, err := range deltas {
@@ -44,7 +44,8 @@ func Collect(deltas iter.Seq2[Delta, error]) (Answer, error) {
 }
 
 // AnswerBuilder joins deltas to an [Answer], in time that grows with their length
-// and not with its square. The zero value is ready to use; do not copy it.
+// and not with its square. The zero value is ready to use, for one answer and by one
+// goroutine; do not copy it.
 type AnswerBuilder struct {
 	text, reasoning strings.Builder
 	calls           []*callBuilder
@@ -71,9 +72,9 @@ func (b *AnswerBuilder) Add(d Delta) {
 	if d.Usage != nil {
 		b.usage = *d.Usage
 	}
-	b.extra.add(d.Extra)
+	b.extra.addPieces(d.Extra)
 	for _, piece := range d.ToolCalls {
-		c := b.call(piece.Index)
+		c := b.toolCall(piece.Index)
 		if piece.ID != "" {
 			c.call.ID = piece.ID
 		}
@@ -81,11 +82,11 @@ func (b *AnswerBuilder) Add(d Delta) {
 			c.call.Name = piece.Name
 		}
 		c.arguments.WriteString(piece.Arguments)
-		c.extra.add(piece.Extra)
+		c.extra.addPieces(piece.Extra)
 	}
 }
 
-func (b *AnswerBuilder) call(index int) *callBuilder {
+func (b *AnswerBuilder) toolCall(index int) *callBuilder {
 	if c, ok := b.byIndex[index]; ok {
 		return c
 	}
@@ -98,15 +99,15 @@ func (b *AnswerBuilder) call(index int) *callBuilder {
 	return c
 }
 
-// Answer is what was joined so far.
+// Answer returns what was joined so far.
 func (b *AnswerBuilder) Answer() Answer {
 	a := Answer{
 		Text: b.text.String(), Reasoning: b.reasoning.String(),
-		FinishReason: b.finishReason, Usage: b.usage, Extra: b.extra.joined(),
+		FinishReason: b.finishReason, Usage: b.usage, Extra: b.extra.joinAll(),
 	}
 	for _, c := range b.calls {
 		call := c.call
-		call.Arguments, call.Extra = c.arguments.String(), c.extra.joined()
+		call.Arguments, call.Extra = c.arguments.String(), c.extra.joinAll()
 		a.ToolCalls = append(a.ToolCalls, call)
 	}
 	return a
@@ -115,7 +116,7 @@ func (b *AnswerBuilder) Answer() Answer {
 // fields are a vendor's fields that come in pieces, by name.
 type fields map[string]*field
 
-func (f *fields) add(pieces map[string]json.RawMessage) {
+func (f *fields) addPieces(pieces map[string]json.RawMessage) {
 	if *f == nil && len(pieces) > 0 {
 		*f = make(fields, len(pieces))
 	}
@@ -123,17 +124,17 @@ func (f *fields) add(pieces map[string]json.RawMessage) {
 		if (*f)[name] == nil {
 			(*f)[name] = &field{}
 		}
-		(*f)[name].add(piece)
+		(*f)[name].addPiece(piece)
 	}
 }
 
-func (f fields) joined() map[string]json.RawMessage {
+func (f fields) joinAll() map[string]json.RawMessage {
 	if f == nil {
 		return nil
 	}
 	all := make(map[string]json.RawMessage, len(f))
 	for name, field := range f {
-		all[name] = field.joined()
+		all[name] = field.joinPieces()
 	}
 	return all
 }
@@ -145,17 +146,18 @@ type field struct {
 	list *[]json.RawMessage
 }
 
-func (f *field) add(piece json.RawMessage) {
+func (f *field) addPiece(piece json.RawMessage) {
 	var text string
 	var list []json.RawMessage
 	isText := json.Unmarshal(piece, &text) == nil // as null is: it adds nothing
 	isList := !isText && json.Unmarshal(piece, &list) == nil
 	isNull := string(piece) == "null"
+	extendsList := isList || isNull
 	switch {
 	case f.text != nil && isText:
 		f.text.WriteString(text)
 		f.only = nil
-	case f.list != nil && (isList || isNull):
+	case f.list != nil && extendsList:
 		*f.list = append(*f.list, list...)
 		f.only = nil
 	case isText && !isNull:
@@ -168,19 +170,17 @@ func (f *field) add(piece json.RawMessage) {
 	}
 }
 
-func (f *field) joined() json.RawMessage {
+func (f *field) joinPieces() json.RawMessage {
 	switch {
-	case f.only != nil:
-		return f.only
-	case f.text != nil:
-		return encode(f.text.String())
-	case f.list != nil:
-		return encode(*f.list)
+	case f.text != nil && f.only == nil:
+		return mustEncode(f.text.String())
+	case f.list != nil && f.only == nil:
+		return mustEncode(*f.list)
 	}
-	return nil
+	return f.only
 }
 
-func encode(x any) json.RawMessage {
+func mustEncode(x any) json.RawMessage {
 	raw, err := json.Marshal(x)
 	if err != nil {
 		panic(err) // texts and lists of valid JSON always encode

@@ -5,14 +5,14 @@ import "encoding/json"
 // Counter counts the tokens of a text. Implementations are in llm/tokens; all
 // are safe for concurrent use.
 type Counter interface {
-	// Count is the number of tokens of text; 0 for "".
+	// Count returns the number of tokens of text; 0 for "".
 	Count(text string) int
 }
 
 // ImageCounter is a [Counter] that knows what images cost its model.
 type ImageCounter interface {
 	Counter
-	// CountImage is the number of tokens of an image by its address, which may be a
+	// CountImage returns the number of tokens of an image by its address, which may be a
 	// data URL, and the detail that the message asks for: low, high, auto or "".
 	CountImage(url, detail string) int
 }
@@ -21,7 +21,7 @@ const (
 	// MessageOverhead is how many tokens a chat message costs beyond its text, by
 	// the usual estimate for chat formats.
 	MessageOverhead = 4
-	// ImageTokens is what an image is taken to cost by a counter that is no
+	// ImageTokens is what an image is taken to cost where the counter is not an
 	// [ImageCounter]: the most that usual vendors take for one of ordinary size.
 	ImageTokens = 1600
 )
@@ -30,8 +30,8 @@ const (
 // text nor an image: audio, a file. What its data costs only the vendor knows.
 const maxPart = 4096
 
-// RequestTokens estimates what a request costs: its messages, and its tools as
-// they are.
+// RequestTokens estimates what a request costs, in tokens: its messages, and its tools
+// as they are.
 func RequestTokens(counter Counter, req *Request) int {
 	n := 0
 	for _, m := range req.Messages {
@@ -45,7 +45,7 @@ func RequestTokens(counter Counter, req *Request) int {
 
 // MessageTokens estimates what a chat message costs: [MessageOverhead] and all its
 // members but the role, names, tool calls and reasoning among them, with images as
-// images. What is no message object costs its text.
+// images. Anything that is not a message object costs its text.
 func MessageTokens(counter Counter, message Message) int {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(message, &members) != nil {
@@ -87,7 +87,8 @@ func partTokens(counter Counter, raw json.RawMessage) int {
 	return counter.Count(string(raw[:min(len(raw), maxPart)]))
 }
 
-// imageTokens takes the two forms that vendors have: {url, detail} and the URL.
+// imageTokens estimates the cost of an image_url in the two forms that vendors have:
+// {url, detail} and the URL alone.
 func imageTokens(counter Counter, raw json.RawMessage) int {
 	c, ok := counter.(ImageCounter)
 	if !ok {

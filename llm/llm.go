@@ -15,8 +15,9 @@ import (
 // Chat yields the pieces of one answer as they arrive. An error ends the
 // sequence; what was yielded before it stays valid. A sequence that ends
 // without an error is a complete answer. Breaking out of the loop, or ending
-// ctx, closes the request. Errors are an [*Error] wherever the provider said
-// why. A Provider is safe for concurrent use.
+// ctx, closes the request. Errors are of type [*Error] wherever the server gave a
+// reason. The program makes a Provider when something first asks it and keeps it
+// until it ends; a Provider is safe for concurrent use.
 type Provider interface {
 	Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
@@ -55,7 +56,8 @@ type EmbeddingProvider interface {
 }
 
 // Request is one chat request in the shape of the OpenAI chat-completions API.
-// What other vendors need beyond it travels in Extra and inside the messages.
+// What other vendors need beyond it travels in Extra and inside the messages. A call
+// makes one for each answer that it wants; a Provider only reads it.
 type Request struct {
 	// Model is the vendor's name of the model; "" leaves the choice to the
 	// provider's setting.
@@ -78,10 +80,10 @@ type Request struct {
 	Extra map[string]json.RawMessage
 }
 
-// Message is one message as a JSON object.
+// Message is one chat message as a JSON object: {role, content, ...}.
 type Message = json.RawMessage
 
-// TextMessage is the message {role, content} of plain text.
+// TextMessage returns the message {role, content} of plain text.
 func TextMessage(role, content string) Message {
 	b, err := json.Marshal(struct {
 		Role    string `json:"role"`
@@ -93,7 +95,8 @@ func TextMessage(role, content string) Message {
 	return b
 }
 
-// Delta is one piece of an answer. Any of its fields may be empty.
+// Delta is one piece of an answer. Any of its fields may be empty. A Provider yields
+// each once and keeps nothing of it.
 type Delta struct {
 	// Text is the next piece of the answer's text.
 	Text string
@@ -123,7 +126,8 @@ type ToolCallDelta struct {
 	Extra map[string]json.RawMessage
 }
 
-// Usage counts tokens as the vendor bills them.
+// Usage counts tokens as the vendor bills them. The zero value stands for a vendor that
+// does not count.
 type Usage struct {
 	InputTokens  int `json:"input_tokens"`
 	OutputTokens int `json:"output_tokens"`
@@ -143,10 +147,11 @@ func (u *Usage) Add(o Usage) {
 	u.CacheWriteTokens += o.CacheWriteTokens
 }
 
-// Total is all tokens, in and out.
+// Total returns all tokens, in and out.
 func (u Usage) Total() int { return u.InputTokens + u.OutputTokens }
 
-// Error is what a provider says when it does not answer.
+// Error is why a provider did not answer, or not to the end. A Provider makes one for
+// each failure; it is not changed after that.
 type Error struct {
 	// Provider is the provider's name in the configuration.
 	Provider string
@@ -154,20 +159,20 @@ type Error struct {
 	Status int
 	// Message is the vendor's own message, cut to a readable length.
 	Message string
-	// Temporary says that the same request may be answered later: 408, 409, 429,
+	// Temporary reports that the same request may be answered later: 408, 409, 429,
 	// 5xx, a broken connection, a timeout.
 	Temporary bool
-	// Unsent says that the request did not reach the vendor, who bills nothing.
+	// Unsent reports that the request did not reach the vendor, who bills nothing.
 	Unsent bool
 	// RetryAfter is how long the vendor asked to wait; 0 where it did not say.
 	RetryAfter time.Duration
-	// Hint says what the user can do about it; "" where nobody knows.
+	// Hint is what the user can do about it; "" where that is not known.
 	Hint string
 	// Err is the error below, if there is one.
 	Err error
 }
 
-// Error says which provider, which status and the vendor's message.
+// Error returns the provider's name, the status and the vendor's message.
 func (e *Error) Error() string {
 	s := "provider"
 	if e.Provider != "" {
@@ -185,16 +190,16 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the error below.
+// Unwrap returns the error below.
 func (e *Error) Unwrap() error { return e.Err }
 
 type sentOnce struct{}
 
-// SentOnce marks ctx for requests that whoever asks tries again itself: a provider
-// sends them once, so that only one layer retries.
+// SentOnce returns a context for requests that the caller tries again by itself: a
+// provider sends them once, so that only one layer retries.
 func SentOnce(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentOnce{}, true)
 }
 
-// IsSentOnce says whether ctx is marked by [SentOnce].
+// IsSentOnce reports whether ctx is one of [SentOnce].
 func IsSentOnce(ctx context.Context) bool { return ctx.Value(sentOnce{}) != nil }

@@ -20,8 +20,8 @@ import (
 // stream of events: gateways ignore that one was asked for, and web servers answer at
 // the wrong address.
 type doer struct {
-	do    endpoint.Do
-	whole []byte // the answer in one piece; nil for a stream
+	do       endpoint.Do
+	document []byte // the answer in one piece; nil for a stream
 }
 
 // Do sends one request.
@@ -42,7 +42,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	d.whole, err = io.ReadAll(body)
+	d.document, err = io.ReadAll(body)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (a *answer) addMessageDelta(event sdk.MessageStreamEventUnion) error {
 		a.finishReason = finishReason(event.Delta.StopReason)
 	}
 	if event.Delta.StopSequence != "" {
-		return a.pass(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": mustEncode(event.Delta.StopSequence)}})
+		return a.passOn(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": mustEncode(event.Delta.StopSequence)}})
 	}
 	return nil
 }
@@ -158,15 +158,15 @@ func (a *answer) startBlock(index int64, start sdk.ContentBlockStartEventContent
 	a.started = true
 	switch b.kind {
 	case "text":
-		return a.pass(llm.Delta{Text: start.Text})
+		return a.passOn(llm.Delta{Text: start.Text})
 	case "thinking":
 		b.text.WriteString(start.Thinking)
 		b.signature.WriteString(start.Signature)
-		return a.pass(llm.Delta{Reasoning: start.Thinking})
+		return a.passOn(llm.Delta{Reasoning: start.Thinking})
 	case "tool_use":
 		b.toolCall = a.toolCalls
 		a.toolCalls++
-		return a.pass(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, ID: start.ID, Name: start.Name}}})
+		return a.passOn(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, ID: start.ID, Name: start.Name}}})
 	}
 	return nil
 }
@@ -178,18 +178,18 @@ func (a *answer) addToBlock(index int64, delta sdk.MessageStreamEventUnionDelta)
 	}
 	switch delta.Type {
 	case "text_delta":
-		return a.pass(llm.Delta{Text: delta.Text})
+		return a.passOn(llm.Delta{Text: delta.Text})
 	case "thinking_delta":
 		b.text.WriteString(delta.Thinking)
-		return a.pass(llm.Delta{Reasoning: delta.Thinking})
+		return a.passOn(llm.Delta{Reasoning: delta.Thinking})
 	case "signature_delta":
 		b.signature.WriteString(delta.Signature)
 	case "citations_delta":
-		return a.pass(extraItem("citations", json.RawMessage(delta.Citation.RawJSON())))
+		return a.passOn(extraItem("citations", json.RawMessage(delta.Citation.RawJSON())))
 	case "input_json_delta":
 		b.text.WriteString(delta.PartialJSON)
 		if b.kind == "tool_use" {
-			return a.pass(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, Arguments: delta.PartialJSON}}})
+			return a.passOn(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, Arguments: delta.PartialJSON}}})
 		}
 	}
 	return nil
@@ -209,13 +209,13 @@ func (a *answer) stopBlock(index int64) error {
 		if b.text.Len() > 0 {
 			return nil
 		}
-		return a.pass(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, Arguments: string(b.input())}}})
+		return a.passOn(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: b.toolCall, Arguments: string(b.startInput())}}})
 	}
-	return a.pass(extraItem(blocksMember, b.raw()))
+	return a.passOn(extraItem(blocksMember, b.wholeBlock()))
 }
 
-// input is the input of a tool that came with the start of its block.
-func (b *block) input() json.RawMessage {
+// startInput is the input of a tool that came with the start of its block.
+func (b *block) startInput() json.RawMessage {
 	var start struct {
 		Input json.RawMessage `json:"input"`
 	}
@@ -225,8 +225,8 @@ func (b *block) input() json.RawMessage {
 	return start.Input
 }
 
-// raw is a whole block as the API sends and takes it.
-func (b *block) raw() json.RawMessage {
+// wholeBlock is a whole block as the API sends and takes it.
+func (b *block) wholeBlock() json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(b.start, &members) != nil {
 		return b.start
@@ -293,7 +293,7 @@ func (a *answer) endStream(err error) error {
 	switch {
 	case isComplete && !errors.Is(err, endpoint.ErrTooLong): // whatever became of its end mark
 		usage := a.usage
-		return a.pass(llm.Delta{FinishReason: a.finishReason, Usage: &usage})
+		return a.passOn(llm.Delta{FinishReason: a.finishReason, Usage: &usage})
 	case errors.As(err, &reported):
 		return a.provider.client.Reported([]byte(reported.RawJSON()))
 	case isSyntaxError(err):
@@ -312,8 +312,8 @@ func isSyntaxError(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &wrongType)
 }
 
-// pass passes a delta on unless it is empty.
-func (a *answer) pass(d llm.Delta) error {
+// passOn passes a delta on unless it is empty.
+func (a *answer) passOn(d llm.Delta) error {
 	isEmpty := d.Text == "" && d.Reasoning == "" && d.ToolCalls == nil
 	if isEmpty && d.Extra == nil && d.Usage == nil {
 		return nil

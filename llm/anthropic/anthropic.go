@@ -32,7 +32,8 @@ const (
 	DefaultMaxTokens = 8192
 )
 
-// Config says which server to ask, and how.
+// Config is the server to ask and the way to ask it, for programs; [Settings] is its form
+// in the settings file. [New] copies it.
 type Config struct {
 	// Name is the provider's name in messages.
 	Name string
@@ -74,8 +75,8 @@ type Provider struct {
 
 var _ llm.SecretHolder = (*Provider)(nil)
 
-// Open makes a client from settings. The error says what is wrong with them, or that
-// the key is missing.
+// Open returns a client made from settings. The error is a wrong setting or a missing
+// key.
 func Open(s Settings) (*Provider, error) {
 	key, err := s.APIKey()
 	if err != nil {
@@ -87,8 +88,7 @@ func Open(s Settings) (*Provider, error) {
 	})
 }
 
-// New makes a client. Nothing is sent yet; the error says what is wrong with the
-// configuration.
+// New returns a client. Nothing is sent yet; the error is a wrong setting.
 func New(config Config) (*Provider, error) {
 	config.BaseURL = cmp.Or(config.BaseURL, DefaultBaseURL)
 	config.MaxTokens = cmp.Or(config.MaxTokens, DefaultMaxTokens)
@@ -170,8 +170,8 @@ func (p *Provider) readStream(ctx context.Context, params sdk.MessageNewParams, 
 			return err
 		}
 	}
-	if server.whole != nil {
-		return a.addWhole(server.whole)
+	if server.document != nil {
+		return a.addWhole(server.document)
 	}
 	return a.endStream(stream.Err())
 }

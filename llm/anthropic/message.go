@@ -38,7 +38,7 @@ type message struct {
 // translateMessages splits the instructions off that a conversation begins with. Later
 // ones become words of the user, for the API takes instructions in front only; so do
 // all of a conversation that has nothing else. Messages of one role that follow each
-// other become one: results of tools must stand together.
+// other become one: the results of tools must be in one message.
 func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, messages []sdk.MessageParam, err error) {
 	parsed := make([]message, len(raws))
 	leading := 0
@@ -54,7 +54,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 		leading = 0
 	}
 	for i, m := range parsed {
-		blocks, err := m.blocks()
+		blocks, err := m.translate()
 		if err != nil {
 			return nil, nil, fmt.Errorf("messages/%d: %w", i, err)
 		}
@@ -68,7 +68,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 		}
 		last := len(messages) - 1
 		switch {
-		case len(blocks) == 0: // the API refuses empty messages
+		case len(blocks) == 0: // an empty message, which the API refuses
 		case last >= 0 && messages[last].Role == role:
 			messages[last].Content = append(messages[last].Content, blocks...)
 		default:
@@ -104,8 +104,8 @@ func trimPrefill(messages []sdk.MessageParam) {
 	}
 }
 
-// blocks returns the content of a message.
-func (m *message) blocks() (blocks []sdk.ContentBlockParamUnion, err error) {
+// translate returns the content of a message.
+func (m *message) translate() (blocks []sdk.ContentBlockParamUnion, err error) {
 	switch m.Role {
 	case "system", "developer", "user":
 		blocks, err = translateContent(m.Content)

@@ -16,13 +16,13 @@ const (
 )
 
 // AnswerLimit refuses an answer that does not end. The zero value is ready to use, for
-// one answer.
+// one answer and by one goroutine.
 type AnswerLimit struct {
 	size      int
 	toolCalls int
 }
 
-// Add counts the next piece of the answer. Its error says that another try is no help.
+// Add counts the next piece of the answer. Its error is one that no retry helps against.
 func (l *AnswerLimit) Add(d llm.Delta) error {
 	const hint = "the model repeats itself: set max_tokens, or ask another model"
 	l.size += len(d.Text) + len(d.Reasoning)

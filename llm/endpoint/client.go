@@ -23,7 +23,7 @@ const (
 	MaxErrorBody = 64 << 10
 )
 
-// Options say how a server is asked.
+// Options are how a server is asked. [NewClient] copies them.
 type Options struct {
 	// Name is the provider's name in messages.
 	Name string
@@ -31,7 +31,7 @@ type Options struct {
 	// [DefaultTimeout].
 	Timeout time.Duration
 	// MaxRetries is how often a request is tried again that failed before its answer
-	// began. 0 leaves it to the caller, who may have a layer that retries.
+	// began; 0 for callers that retry by themselves.
 	MaxRetries int
 	// RetryWait is the wait before the first retry, where the server asks for none;
 	// it doubles each time. 0 is [DefaultRetryWait].

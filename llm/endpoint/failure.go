@@ -115,7 +115,7 @@ func (c *Client) refusal(resp *http.Response) *llm.Error {
 	return e
 }
 
-// addHint says what the user can do about a refusal.
+// addHint adds what the user can do about a refusal.
 func (c *Client) addHint(e *llm.Error, code string, body []byte) {
 	if isExhausted(body) {
 		e.Temporary = false
@@ -170,7 +170,7 @@ func isExhausted(body []byte) bool {
 	return strings.Contains(string(body), "insufficient_quota") || strings.Contains(string(body), "credit balance is too low")
 }
 
-// errorIn finds the message in the forms that servers give it: {error: {message, code,
+// errorIn finds the error in a body, in the forms that servers have for it: {error: {message, code,
 // type}}, {error: text}, {message}, {detail}, or plain text. code is that of the
 // vendor, else the type of the error.
 func (c *Client) errorIn(body []byte) (e *llm.Error, code string) {

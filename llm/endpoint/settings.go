@@ -1,5 +1,5 @@
 // Package endpoint is what clients of model servers share, whatever protocol they
-// speak: the settings of a server, how it is asked over HTTP, and what is said when it
+// speak: the settings of a server, how it is asked over HTTP, and the errors of one that
 // does not answer.
 package endpoint
 

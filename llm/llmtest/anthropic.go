@@ -14,7 +14,7 @@ func Anthropic() Dialect {
 	return Dialect{
 		path:  "/v1/messages",
 		begin: []string{messageStart, blockStart(0, `{"type":"text","text":""}`)},
-		text:  func(s string) string { return blockDelta(0, `{"type":"text_delta","text":`+quote(s)+`}`) },
+		text:  func(s string) string { return blockDelta(0, `{"type":"text_delta","text":`+quoteJSON(s)+`}`) },
 		end:   append([]string{blockStop(0)}, messageEnd("end_turn")...),
 		usage: counted,
 		quirks: append(append(anthropicStreams(counted), anthropicBlocks(counted)...),
@@ -34,7 +34,7 @@ func Anthropic() Dialect {
 	}
 }
 
-// namedEvent is an event of the Messages API, whose name stands in its data too.
+// namedEvent is an event of the Messages API, whose data has the name too.
 func namedEvent(name, members string) string {
 	return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + members + "}\n\n"
 }
@@ -77,21 +77,21 @@ func anthropicStreams(counted llm.Usage) []quirk {
 	stopped := plain
 	stopped.Extra = map[string]json.RawMessage{"stop_sequence": json.RawMessage(`"END"`)}
 	return []quirk{
-		{name: "pings between events", handle: sends(around(namedEvent("ping", ""), blockStop(0), namedEvent("ping", ""), strings.Join(messageEnd("end_turn"), ""))...), want: plain},
-		{name: "events and blocks of later versions", handle: sends(around(namedEvent("message_notice", `,"notice":{}`), blockDelta(0, `{"type":"mood_delta","mood":"glad"}`),
+		{name: "pings between events", handle: streamHandler(around(namedEvent("ping", ""), blockStop(0), namedEvent("ping", ""), strings.Join(messageEnd("end_turn"), ""))...), want: plain},
+		{name: "events and blocks of later versions", handle: streamHandler(around(namedEvent("message_notice", `,"notice":{}`), blockDelta(0, `{"type":"mood_delta","mood":"glad"}`),
 			blockStop(0), strings.Join(messageEnd("end_turn"), ""))...), want: plain},
-		{name: "missing message_stop", handle: sends(around(blockStop(0), messageEnd("end_turn")[0])...), want: plain},
-		{name: "missing content_block_stop", handle: sends(around(messageEnd("end_turn")...)...), want: plain},
-		{name: "the input counted at the end", handle: sends(
+		{name: "missing message_stop", handle: streamHandler(around(blockStop(0), messageEnd("end_turn")[0])...), want: plain},
+		{name: "missing content_block_stop", handle: streamHandler(around(messageEnd("end_turn")...)...), want: plain},
+		{name: "the input counted at the end", handle: streamHandler(
 			namedEvent("message_start", `,"message":{"type":"message","role":"assistant","content":[],"usage":{"input_tokens":0,"output_tokens":0}}`),
 			d.begin[1], word, blockStop(0),
 			namedEvent("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":7,"cache_read_input_tokens":4,"cache_creation_input_tokens":1,"output_tokens":2}`), messageStop), want: plain},
-		{name: "text in the start of the block", handle: sends(append([]string{messageStart, blockStart(0, `{"type":"text","text":"Hello"}`), blockStop(0)}, messageEnd("end_turn")...)...), want: plain},
-		{name: "JSON instead of a stream", handle: responds(200, "application/json", body), want: plain},
-		{name: "JSON called a stream", handle: responds(200, "text/event-stream", body), want: plain},
-		{name: "the limit reached", handle: sends(around(append([]string{blockStop(0)}, messageEnd("max_tokens")...)...)...), want: limit},
-		{name: "refused by the model", handle: sends(around(append([]string{blockStop(0)}, messageEnd("refusal")...)...)...), want: refused},
-		{name: "a stop sequence", handle: sends(around(blockStop(0),
+		{name: "text in the start of the block", handle: streamHandler(append([]string{messageStart, blockStart(0, `{"type":"text","text":"Hello"}`), blockStop(0)}, messageEnd("end_turn")...)...), want: plain},
+		{name: "JSON instead of a stream", handle: bodyHandler(200, "application/json", body), want: plain},
+		{name: "JSON called a stream", handle: bodyHandler(200, "text/event-stream", body), want: plain},
+		{name: "the limit reached", handle: streamHandler(around(append([]string{blockStop(0)}, messageEnd("max_tokens")...)...)...), want: limit},
+		{name: "refused by the model", handle: streamHandler(around(append([]string{blockStop(0)}, messageEnd("refusal")...)...)...), want: refused},
+		{name: "a stop sequence", handle: streamHandler(around(blockStop(0),
 			namedEvent("message_delta", `,"delta":{"stop_reason":"stop_sequence","stop_sequence":"END"},"usage":{"output_tokens":2}`), messageStop)...), want: stopped},
 	}
 }
@@ -99,7 +99,7 @@ func anthropicStreams(counted llm.Usage) []quirk {
 // anthropicBlocks are answers of more than text.
 func anthropicBlocks(counted llm.Usage) []quirk {
 	input := func(index int, piece string) string {
-		return blockDelta(index, `{"type":"input_json_delta","partial_json":`+quote(piece)+`}`)
+		return blockDelta(index, `{"type":"input_json_delta","partial_json":`+quoteJSON(piece)+`}`)
 	}
 	end := strings.Join(messageEnd("tool_use"), "")
 	two := llm.Answer{Usage: counted, FinishReason: "tool_calls", ToolCalls: []llm.ToolCall{
@@ -109,16 +109,16 @@ func anthropicBlocks(counted llm.Usage) []quirk {
 	late := two
 	late.Text = "Wait."
 	return []quirk{
-		{name: "tool calls in pieces", want: two, handle: sends(messageStart,
+		{name: "tool calls in pieces", want: two, handle: streamHandler(messageStart,
 			blockStart(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), input(0, ""), input(0, `{"x"`), input(0, `:1}`), blockStop(0),
 			blockStart(1, `{"type":"tool_use","id":"b","name":"g","input":{}}`), input(1, ""), blockStop(1), end)},
-		{name: "tool calls in their start, after text", want: late, handle: sends(messageStart,
+		{name: "tool calls in their start, after text", want: late, handle: streamHandler(messageStart,
 			blockStart(0, `{"type":"text","text":"Wait."}`), blockStop(0),
 			blockStart(1, `{"type":"tool_use","id":"a","name":"f","input":{"x":1}}`), blockStop(1),
 			blockStart(2, `{"type":"tool_use","id":"b","name":"g"}`), blockStop(2), end)},
 		{
 			name: "thoughts with their signature",
-			handle: sends(messageStart, blockStart(0, `{"type":"thinking","thinking":"","signature":""}`),
+			handle: streamHandler(messageStart, blockStart(0, `{"type":"thinking","thinking":"","signature":""}`),
 				blockDelta(0, `{"type":"thinking_delta","thinking":"h"}`), blockDelta(0, `{"type":"thinking_delta","thinking":"m"}`),
 				blockDelta(0, `{"type":"signature_delta","signature":"s1"}`), blockStop(0),
 				blockStart(1, `{"type":"redacted_thinking","data":"d"}`), blockStop(1),
@@ -129,7 +129,7 @@ func anthropicBlocks(counted llm.Usage) []quirk {
 		},
 		{
 			name: "tools of the vendor, with citations",
-			handle: sends(messageStart, blockStart(0, `{"type":"server_tool_use","id":"t","name":"web_search","input":{}}`),
+			handle: streamHandler(messageStart, blockStart(0, `{"type":"server_tool_use","id":"t","name":"web_search","input":{}}`),
 				input(0, `{"query":"q"}`), blockStop(0),
 				blockStart(1, `{"type":"web_search_tool_result","tool_use_id":"t","content":[]}`), blockStop(1),
 				blockStart(2, `{"type":"text","text":"Hello"}`), blockDelta(2, `{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"u"}}`),
@@ -151,7 +151,7 @@ func anthropicFailures(counted llm.Usage) []quirk {
 		return namedEvent("error", `,"error":{"type":"`+kind+`","message":"`+message+`"}`)
 	}
 	refused := func(status int, kind, message string) quirk {
-		return quirk{handle: responds(status, "application/json", `{"type":"error","error":{"type":"`+kind+`","message":"`+message+`"},"request_id":"r"}`)}
+		return quirk{handle: bodyHandler(status, "application/json", `{"type":"error","error":{"type":"`+kind+`","message":"`+message+`"},"request_id":"r"}`)}
 	}
 	credit := refused(400, "invalid_request_error", "Your credit balance is too low to access the API.")
 	credit.name, credit.fails = "no credit", &llm.Error{Status: 400, Message: "credit balance"}
@@ -159,11 +159,11 @@ func anthropicFailures(counted llm.Usage) []quirk {
 	overloaded.name, overloaded.requests, overloaded.fails = "overloaded for good", 3, &llm.Error{Status: 529, Temporary: true, Message: "Overloaded"}
 	return []quirk{
 		credit, overloaded,
-		{name: "overloaded inside the stream, then success", handle: first(1, sends(failed("overloaded_error", "busy")), sends(hello...)), want: plain, requests: 2},
-		{name: "error inside the stream", handle: sends(append(begun, failed("api_error", "oops"))...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "oops"}},
-		{name: "error for good inside the stream", handle: sends(append(begun, failed("invalid_request_error", "no "+APIKey))...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "no ***"}},
-		{name: "an event that is not JSON", handle: sends(append(begun, "event: content_block_delta\ndata: {nonsense\n\n")...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "Messages API"}},
-		{name: "a piece of no block", handle: sends(messageStart, blockDelta(3, `{"type":"text_delta","text":"x"}`)), fails: &llm.Error{Message: "has not begun"}},
-		{name: "an answer of another API", handle: sends(`data: {"choices":[{"delta":{"content":"Hello"}}]}` + "\n\n"), requests: 3, fails: &llm.Error{Temporary: true, Message: "no event of the Messages API"}},
+		{name: "overloaded inside the stream, then success", handle: firstThen(1, streamHandler(failed("overloaded_error", "busy")), streamHandler(hello...)), want: plain, requests: 2},
+		{name: "error inside the stream", handle: streamHandler(append(begun, failed("api_error", "oops"))...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "oops"}},
+		{name: "error for good inside the stream", handle: streamHandler(append(begun, failed("invalid_request_error", "no "+APIKey))...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "no ***"}},
+		{name: "an event that is not JSON", handle: streamHandler(append(begun, "event: content_block_delta\ndata: {nonsense\n\n")...), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "Messages API"}},
+		{name: "a piece of no block", handle: streamHandler(messageStart, blockDelta(3, `{"type":"text_delta","text":"x"}`)), fails: &llm.Error{Message: "has not begun"}},
+		{name: "an answer of another API", handle: streamHandler(`data: {"choices":[{"delta":{"content":"Hello"}}]}` + "\n\n"), requests: 3, fails: &llm.Error{Temporary: true, Message: "no event of the Messages API"}},
 	}
 }

@@ -36,13 +36,13 @@ func (s *suite) checkRequest(t *testing.T) {
 		header http.Header
 	}
 	requests := make(chan seen, 1)
-	base := s.serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		requests <- seen{body, r.Header}
-		stream(w, s.answer("Hello")...)
+		writeStream(w, s.wholeAnswer("Hello")...)
 	})
 	if _, err := llm.Collect(s.open(base).Chat(t.Context(), requestOfAll())); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func (s *suite) checkRedirect(t *testing.T) {
 	}))
 	t.Cleanup(other.Close)
 	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect} {
-		base := s.serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 			http.Redirect(w, r, other.URL+s.path+"?k="+APIKey, status)
 		})
 		_, err := llm.Collect(s.open(base).Chat(t.Context(), Request()))
@@ -81,8 +81,8 @@ func (s *suite) checkRedirect(t *testing.T) {
 // the answer does what stop does at the first delta.
 func (s *suite) checkEnds(t *testing.T, stop func(context.CancelFunc, llm.Delta) bool, want error) {
 	closed := make(chan struct{})
-	base := s.serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
-		stream(w, s.cut("Hel")...)
+	base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		writeStream(w, s.cutAnswer("Hel")...)
 		<-r.Context().Done()
 		close(closed)
 	})

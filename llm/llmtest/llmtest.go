@@ -56,8 +56,8 @@ type Dialect struct {
 	key       string
 }
 
-// answer is a whole stream with these pieces of text.
-func (d *Dialect) answer(pieces ...string) []string {
+// wholeAnswer is a whole stream with these pieces of text.
+func (d *Dialect) wholeAnswer(pieces ...string) []string {
 	events := slices.Clone(d.begin)
 	for _, piece := range pieces {
 		events = append(events, d.text(piece))
@@ -65,8 +65,10 @@ func (d *Dialect) answer(pieces ...string) []string {
 	return append(events, d.end...)
 }
 
-// cut is a stream that ends after a piece of text.
-func (d *Dialect) cut(piece string) []string { return append(slices.Clone(d.begin), d.text(piece)) }
+// cutAnswer is a stream that ends after a piece of text.
+func (d *Dialect) cutAnswer(piece string) []string {
+	return append(slices.Clone(d.begin), d.text(piece))
+}
 
 // Run checks a provider whose server speaks the dialect. open makes one for the API
 // at baseURL with [APIKey] and [Model], streaming, with two retries after short
@@ -86,7 +88,9 @@ func Run(t *testing.T, dialect Dialect, open func(baseURL string) llm.Provider) 
 		s.checkEnds(t, func(cancel context.CancelFunc, _ llm.Delta) bool { cancel(); return true }, context.Canceled)
 	})
 	t.Run("basics", func(t *testing.T) {
-		server := s.serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { stream(w, dialect.answer("Hel", "lo")...) })
+		server := s.startServer(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			writeStream(w, dialect.wholeAnswer("Hel", "lo")...)
+		})
 		Basics(t, func() llm.Provider { return open(server) })
 	})
 }
@@ -167,9 +171,9 @@ func checkError(t *testing.T, err error) *llm.Error {
 	return e
 }
 
-// serve starts a server that calls handle with the number of the request, from 1,
+// startServer starts a server that calls handle with the number of the request, from 1,
 // and returns the base URL of its API.
-func (s *suite) serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) string {
+func (s *suite) startServer(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) string {
 	t.Helper()
 	var mu sync.Mutex
 	n := 0
@@ -188,22 +192,22 @@ func (s *suite) serve(t *testing.T, handle func(w http.ResponseWriter, r *http.R
 	return server.URL + s.base
 }
 
-// stream sends raw pieces of a text/event-stream, one by one.
-func stream(w http.ResponseWriter, pieces ...string) {
+// writeStream sends raw pieces of a text/event-stream, one by one.
+func writeStream(w http.ResponseWriter, pieces ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	flush(w)
+	flushResponse(w)
 	for _, piece := range pieces {
 		io.WriteString(w, piece) //nolint:errcheck // the client may have gone
-		flush(w)
+		flushResponse(w)
 	}
 }
 
-func flush(w http.ResponseWriter) {
+func flushResponse(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// quote returns s as a JSON string.
-func quote(s string) string {
+// quoteJSON returns s as a JSON string.
+func quoteJSON(s string) string {
 	quoted, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // strings always encode

@@ -14,8 +14,8 @@ func OpenAI() Dialect {
 	plain := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: counted}
 	return Dialect{
 		base: "/v1", path: "/v1/chat/completions",
-		text:   text,
-		end:    []string{finish("stop"), usage, done},
+		text:   textEvent,
+		end:    []string{finishEvent("stop"), usage, done},
 		usage:  counted,
 		quirks: append(append(append(streamQuirks(plain), bodyQuirks(plain)...), toolQuirks()...), failingQuirks(plain)...),
 		request: map[string]any{
@@ -38,57 +38,57 @@ const (
 	done  = "data: [DONE]\n\n"
 )
 
-// delta is an event whose choice has that delta.
-func delta(members string) string {
+// deltaEvent is an event whose choice has that delta.
+func deltaEvent(members string) string {
 	return `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{` + members + "},\"finish_reason\":null}]}\n\n"
 }
 
-func text(s string) string { return delta(`"content":` + quote(s)) }
+func textEvent(s string) string { return deltaEvent(`"content":` + quoteJSON(s)) }
 
-func finish(reason string) string {
+func finishEvent(reason string) string {
 	return `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + "\"}]}\n\n"
 }
 
 // streamQuirks are streams that are bent and whole.
 func streamQuirks(plain llm.Answer) []quirk {
-	hello := []string{text("Hel"), text("lo"), finish("stop"), usage, done}
+	hello := []string{textEvent("Hel"), textEvent("lo"), finishEvent("stop"), usage, done}
 	uncounted := llm.Answer{Text: "Hello", FinishReason: "stop"}
 	return []quirk{
-		{name: "CR line ends", handle: sends(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r")), want: plain},
+		{name: "CR line ends", handle: streamHandler(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r")), want: plain},
 		{
 			name:   "data on several lines",
-			handle: sends("event: message\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello\"},\ndata: \"finish_reason\":\"stop\"}]}\n\n", usage, done),
+			handle: streamHandler("event: message\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello\"},\ndata: \"finish_reason\":\"stop\"}]}\n\n", usage, done),
 			want:   plain,
 		},
-		{name: "no blank lines between chunks", handle: sends(strings.ReplaceAll(strings.Join(hello, ""), "\n\n", "\n") + "\n"), want: plain},
-		{name: "missing DONE", handle: sends(text("Hel"), text("lo"), finish("stop"), usage), want: plain},
-		{name: "missing DONE and last line end", handle: sends(text("Hel"), text("lo"), strings.TrimSpace(finish("stop"))), want: uncounted},
-		{name: "missing finish reason", handle: sends(text("Hello"), done), want: llm.Answer{Text: "Hello"}},
-		{name: "finish reason repeated or empty", handle: sends(strings.Replace(text("Hello"), "null", `""`, 1), finish("stop"), finish("stop"), done), want: uncounted},
-		{name: "usage with every chunk", handle: sends(
+		{name: "no blank lines between chunks", handle: streamHandler(strings.ReplaceAll(strings.Join(hello, ""), "\n\n", "\n") + "\n"), want: plain},
+		{name: "missing DONE", handle: streamHandler(textEvent("Hel"), textEvent("lo"), finishEvent("stop"), usage), want: plain},
+		{name: "missing DONE and last line end", handle: streamHandler(textEvent("Hel"), textEvent("lo"), strings.TrimSpace(finishEvent("stop"))), want: uncounted},
+		{name: "missing finish reason", handle: streamHandler(textEvent("Hello"), done), want: llm.Answer{Text: "Hello"}},
+		{name: "finish reason repeated or empty", handle: streamHandler(strings.Replace(textEvent("Hello"), "null", `""`, 1), finishEvent("stop"), finishEvent("stop"), done), want: uncounted},
+		{name: "usage with every chunk", handle: streamHandler(
 			`data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":1}}`+"\n\n", usage, done), want: plain},
-		{name: "usage in the choice", handle: sends(
+		{name: "usage in the choice", handle: streamHandler(
 			`data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_cache_hit_tokens":4}}]}`+"\n\n", done), want: plain},
-		{name: "usage of another shape", handle: sends(text("Hello"), `data: {"choices":[],"usage":"7"}`+"\n\n", finish("stop"), done), want: uncounted},
-		{name: "chunks of other choices", handle: sends(text("Hello"), `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n", finish("stop"), done), want: uncounted},
-		{name: "content as parts", handle: sends(delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]`), finish("stop"), done),
+		{name: "usage of another shape", handle: streamHandler(textEvent("Hello"), `data: {"choices":[],"usage":"7"}`+"\n\n", finishEvent("stop"), done), want: uncounted},
+		{name: "chunks of other choices", handle: streamHandler(textEvent("Hello"), `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n", finishEvent("stop"), done), want: uncounted},
+		{name: "content as parts", handle: streamHandler(deltaEvent(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]`), finishEvent("stop"), done),
 			want: llm.Answer{Text: "Hello", Reasoning: "hm", FinishReason: "stop"}},
 	}
 }
 
-// bodyQuirks are answers that are no stream, and vendors' fields.
+// bodyQuirks are answers in one piece, and vendors' fields.
 func bodyQuirks(plain llm.Answer) []quirk {
 	const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"finish_reason":"stop"}],` +
 		`"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`
 	return []quirk{
-		{name: "JSON instead of a stream", handle: responds(200, "application/json", body), want: plain},
-		{name: "JSON called a stream", handle: responds(200, "text/event-stream", "\n"+body), want: plain},
-		{name: "whole message in a stream", handle: sends("data: "+body+"\n\n", done), want: plain},
+		{name: "JSON instead of a stream", handle: bodyHandler(200, "application/json", body), want: plain},
+		{name: "JSON called a stream", handle: bodyHandler(200, "text/event-stream", "\n"+body), want: plain},
+		{name: "whole message in a stream", handle: streamHandler("data: "+body+"\n\n", done), want: plain},
 		{
 			name: "reasoning and vendor fields",
-			handle: sends(delta(`"role":"assistant","content":"","reasoning_content":"h"`), delta(`"reasoning":"m","content":null`),
-				delta(`"reasoning":"!","reasoning_content":"!"`),
-				delta(`"content":"Hello","annotations":[{"a":1}],"refusal":null`), delta(`"annotations":[{"b":2.50}]`), finish("stop"), done),
+			handle: streamHandler(deltaEvent(`"role":"assistant","content":"","reasoning_content":"h"`), deltaEvent(`"reasoning":"m","content":null`),
+				deltaEvent(`"reasoning":"!","reasoning_content":"!"`),
+				deltaEvent(`"content":"Hello","annotations":[{"a":1}],"refusal":null`), deltaEvent(`"annotations":[{"b":2.50}]`), finishEvent("stop"), done),
 			want: llm.Answer{
 				Text: "Hello", Reasoning: "hm!", FinishReason: "stop",
 				Extra: map[string]json.RawMessage{"annotations": json.RawMessage(`[{"a":1},{"b":2.50}]`)},
@@ -98,7 +98,7 @@ func bodyQuirks(plain llm.Answer) []quirk {
 }
 
 func toolQuirks() []quirk {
-	tool := func(piece string) string { return delta(`"tool_calls":[` + piece + `]`) }
+	tool := func(piece string) string { return deltaEvent(`"tool_calls":[` + piece + `]`) }
 	two := llm.Answer{FinishReason: "tool_calls", ToolCalls: []llm.ToolCall{
 		{Index: 0, ID: "a", Name: "f", Arguments: `{"x":1}`},
 		{Index: 1, ID: "b", Name: "g", Arguments: `{}`},
@@ -107,7 +107,7 @@ func toolQuirks() []quirk {
 	signed.ToolCalls = []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{}`, Extra: map[string]json.RawMessage{"extra_content": json.RawMessage(`{"s":"x"}`)}}}
 	unnamed := two
 	unnamed.ToolCalls = []llm.ToolCall{{ID: "call_0", Name: "f", Arguments: `{"x":1}`}, {Index: 1, ID: "call_1", Name: "g", Arguments: `{}`}}
-	end := []string{finish("tool_calls"), done}
+	end := []string{finishEvent("tool_calls"), done}
 	cases := []struct {
 		name   string
 		pieces []string
@@ -148,29 +148,29 @@ func toolQuirks() []quirk {
 	}
 	list := []quirk{{
 		name: "tool calls in one body",
-		handle: responds(200, "application/json", `{"choices":[{"message":{"content":null,"tool_calls":[`+
+		handle: bodyHandler(200, "application/json", `{"choices":[{"message":{"content":null,"tool_calls":[`+
 			`{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},`+
 			`{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`),
 		want: two,
 	}}
 	for _, c := range cases {
-		list = append(list, quirk{name: c.name, handle: sends(append(c.pieces, end...)...), want: c.want})
+		list = append(list, quirk{name: c.name, handle: streamHandler(append(c.pieces, end...)...), want: c.want})
 	}
 	return list
 }
 
 // failingQuirks are answers that fail in ways of this API, for good or at first.
 func failingQuirks(plain llm.Answer) []quirk {
-	ok := sends(text("Hel"), text("lo"), finish("stop"), usage, done)
+	ok := streamHandler(textEvent("Hel"), textEvent("lo"), finishEvent("stop"), usage, done)
 	return []quirk{
-		{name: "overloaded inside the stream, then success", handle: first(1, sends(`data: {"error":{"message":"busy","code":529}}`+"\n\n"), ok), want: plain, requests: 2},
-		{name: "no credit is not retried", handle: responds(429, "application/json", `{"error":{"message":"no money","code":"insufficient_quota"}}`), fails: &llm.Error{Status: 429, Message: "no money"}},
-		{name: "an event that is not JSON", handle: sends(text("Hel"), "data: {nonsense\n\n", done), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "nonsense"}},
-		{name: "error inside the stream", handle: sends(text("Hel"), `data: {"error":{"message":"overloaded","code":503}}`+"\n\n"),
+		{name: "overloaded inside the stream, then success", handle: firstThen(1, streamHandler(`data: {"error":{"message":"busy","code":529}}`+"\n\n"), ok), want: plain, requests: 2},
+		{name: "no credit is not retried", handle: bodyHandler(429, "application/json", `{"error":{"message":"no money","code":"insufficient_quota"}}`), fails: &llm.Error{Status: 429, Message: "no money"}},
+		{name: "an event that is not JSON", handle: streamHandler(textEvent("Hel"), "data: {nonsense\n\n", done), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "nonsense"}},
+		{name: "error inside the stream", handle: streamHandler(textEvent("Hel"), `data: {"error":{"message":"overloaded","code":503}}`+"\n\n"),
 			want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Status: 503, Temporary: true, Message: "overloaded"}},
-		{name: "error event", handle: sends(text("Hel"), "event: error\ndata: {\"message\":\"bad luck\"}\n\n"),
+		{name: "error event", handle: streamHandler(textEvent("Hel"), "event: error\ndata: {\"message\":\"bad luck\"}\n\n"),
 			want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "bad luck"}},
-		{name: "stream cut in the middle of an event", handle: sends(text("Hel"), `data: {"choices":[{"del`), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
-		{name: "empty stream", handle: sends(done), requests: 3, fails: &llm.Error{Temporary: true, Message: "without an answer"}},
+		{name: "stream cut in the middle of an event", handle: streamHandler(textEvent("Hel"), `data: {"choices":[{"del`), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
+		{name: "empty stream", handle: streamHandler(done), requests: 3, fails: &llm.Error{Temporary: true, Message: "without an answer"}},
 	}
 }

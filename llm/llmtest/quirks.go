@@ -29,7 +29,7 @@ type quirk struct {
 // checkQuirk plays a quirk and compares what the provider makes of it.
 func (s *suite) checkQuirk(t *testing.T, q quirk) {
 	requests := make(chan int, 16)
-	base := s.serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+	base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		requests <- n
 		q.handle(w, r, n)
 	})
@@ -73,13 +73,13 @@ func (s *suite) checkQuirk(t *testing.T, q quirk) {
 	}
 }
 
-// sends is a handler that streams pieces.
-func sends(pieces ...string) func(http.ResponseWriter, *http.Request, int) {
-	return func(w http.ResponseWriter, _ *http.Request, _ int) { stream(w, pieces...) }
+// streamHandler is a handler that streams pieces.
+func streamHandler(pieces ...string) func(http.ResponseWriter, *http.Request, int) {
+	return func(w http.ResponseWriter, _ *http.Request, _ int) { writeStream(w, pieces...) }
 }
 
-// responds is a handler that answers with a status and a body.
-func responds(status int, contentType, body string) func(http.ResponseWriter, *http.Request, int) {
+// bodyHandler is a handler that answers with a status and a body.
+func bodyHandler(status int, contentType, body string) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) {
 		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
@@ -87,8 +87,8 @@ func responds(status int, contentType, body string) func(http.ResponseWriter, *h
 	}
 }
 
-// first is a handler whose first requests go to one handler, the others to another.
-func first(n int, early, late func(http.ResponseWriter, *http.Request, int)) func(http.ResponseWriter, *http.Request, int) {
+// firstThen is a handler whose first requests go to one handler, the others to another.
+func firstThen(n int, early, late func(http.ResponseWriter, *http.Request, int)) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, i int) {
 		if i <= n {
 			early(w, r, i)
@@ -98,13 +98,13 @@ func first(n int, early, late func(http.ResponseWriter, *http.Request, int)) fun
 	}
 }
 
-// refuses is a handler that answers with a status, a header and an error of the vendor's.
-func refuses(status int, header, headerValue, message string) func(http.ResponseWriter, *http.Request, int) {
+// refusalHandler is a handler that answers with a status, a header and an error of the vendor's.
+func refusalHandler(status int, header, headerValue, message string) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, n int) {
 		if header != "" {
 			w.Header().Set(header, headerValue)
 		}
-		responds(status, "application/json", `{"type":"error","error":{"message":"`+message+`","type":"x","code":null}}`)(w, r, n)
+		bodyHandler(status, "application/json", `{"type":"error","error":{"message":"`+message+`","type":"x","code":null}}`)(w, r, n)
 	}
 }
 
@@ -114,47 +114,50 @@ func hangUp(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandle
 // commonQuirks are those of servers of any protocol.
 func (s *suite) commonQuirks() []quirk {
 	plain := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: s.usage}
-	hello := s.answer("Hel", "lo")
-	ok := sends(hello...)
+	hello := s.wholeAnswer("Hel", "lo")
+	ok := streamHandler(hello...)
 	long := strings.Repeat("x", 1<<20)
 	halfCharacter := strings.Split(s.text("你好"), "\xa0")
 	return []quirk{
 		{name: "plain stream", handle: ok, want: plain, pieces: []string{"Hel", "lo"}},
-		{name: "comments and keep-alives", handle: sends(": PROCESSING\n\n" + strings.Join(hello, ":\n\n: ping\n\n")), want: plain},
-		{name: "CRLF line ends", handle: sends(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r\n")), want: plain},
-		{name: "no space after the colon", handle: sends(strings.NewReplacer("data: ", "data:", "event: ", "event:").Replace(strings.Join(hello, ""))), want: plain},
-		{name: "byte order mark", handle: sends("\ufeff" + strings.Join(hello, "")), want: plain},
+		{name: "comments and keep-alives", handle: streamHandler(": PROCESSING\n\n" + strings.Join(hello, ":\n\n: ping\n\n")), want: plain},
+		{name: "CRLF line ends", handle: streamHandler(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r\n")), want: plain},
+		{name: "no space after the colon", handle: streamHandler(strings.NewReplacer("data: ", "data:", "event: ", "event:").Replace(strings.Join(hello, ""))), want: plain},
+		{name: "byte order mark", handle: streamHandler("\ufeff" + strings.Join(hello, "")), want: plain},
 		{
 			name:   "a character cut between packets",
-			handle: sends(slices.Concat(s.begin, []string{halfCharacter[0] + "\xa0", halfCharacter[1]}, s.end)...),
+			handle: streamHandler(slices.Concat(s.begin, []string{halfCharacter[0] + "\xa0", halfCharacter[1]}, s.end)...),
 			want:   llm.Answer{Text: "你好", FinishReason: "stop", Usage: s.usage},
 		},
-		{name: "a huge line", handle: sends(s.answer(long)...), want: llm.Answer{Text: long, FinishReason: "stop", Usage: s.usage}},
+		{name: "a huge line", handle: streamHandler(s.wholeAnswer(long)...), want: llm.Answer{Text: long, FinishReason: "stop", Usage: s.usage}},
 		{name: "slow first byte", want: plain, handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 			time.Sleep(100 * time.Millisecond)
-			stream(w, hello...)
+			writeStream(w, hello...)
 		}},
 
-		{name: "429 then success", handle: first(1, refuses(429, "Retry-After", "0", "slow down"), ok), want: plain, requests: 2},
-		{name: "503 and 500 then success", handle: first(1, refuses(503, "", "", "busy"), first(2, refuses(500, "", "", "oops"), ok)), want: plain, requests: 3},
-		{name: "408 then success", handle: first(1, refuses(408, "", "", "late"), ok), want: plain, requests: 2},
-		{name: "connection closed then success", handle: first(1, hangUp, ok), want: plain, requests: 2},
-		{name: "cut before the first delta, then success", handle: first(1, sends(": hi\n\n"), ok), want: plain, requests: 2},
-		{name: "500 for good", handle: refuses(500, "", "", "the model crashed"), requests: 3, fails: &llm.Error{Status: 500, Temporary: true, Message: "the model crashed"}},
-		{name: "a long Retry-After is not waited for", handle: refuses(429, "Retry-After", "3600", "quota"), fails: &llm.Error{Status: 429, Temporary: true, Message: "quota", RetryAfter: time.Hour}},
-		{name: "400 is not retried", handle: refuses(400, "", "", "unknown parameter: foo"), fails: &llm.Error{Status: 400, Message: "unknown parameter: foo"}},
-		{name: "401 that echoes the key", handle: refuses(401, "", "", "Incorrect API key provided: "+APIKey), fails: &llm.Error{Status: 401, Message: "Incorrect API key provided: ***"}},
-		{name: "error as text", handle: responds(404, "application/json", `{"error":"model 'x' not found"}`), fails: &llm.Error{Status: 404, Message: "model 'x' not found"}},
-		{name: "error as detail", handle: responds(422, "application/json", `{"detail":[{"loc":["body"],"msg":"field required"}]}`), fails: &llm.Error{Status: 422, Message: "field required"}},
-		{name: "error as a web page", handle: responds(502, "text/html", "<html><head><title>Bad Gateway</title></head>"+APIKey+"</html>"), requests: 3, fails: &llm.Error{Status: 502, Temporary: true, Message: "Bad Gateway"}},
-		{name: "error without a body", handle: responds(403, "text/plain", ""), fails: &llm.Error{Status: 403, Message: "Forbidden"}},
-		{name: "a body that is not JSON", handle: responds(200, "text/html", "<!doctype html><p>"+APIKey+" welcome"), fails: &llm.Error{Message: "welcome"}},
-		{name: "a body that is plain text", handle: responds(200, "text/plain", "It works! "+APIKey), fails: &llm.Error{Message: "It works!"}},
-		{name: "JSON that is not an answer", handle: responds(200, "application/json", `{"object":"error","message":"no such model","code":404}`), fails: &llm.Error{Message: "no such model"}},
-		{name: "error with status 200", handle: responds(200, "application/json", `{"error":{"message":"bad model","code":400}}`), fails: &llm.Error{Status: 400, Message: "bad model"}},
-		{name: "stream cut in the middle", handle: sends(s.cut("Hello")...), want: llm.Answer{Text: "Hello"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
+		{name: "429 then success", handle: firstThen(1, refusalHandler(429, "Retry-After", "0", "slow down"), ok), want: plain, requests: 2},
+		{name: "503 and 500 then success", handle: firstThen(1, refusalHandler(503, "", "", "busy"), firstThen(2, refusalHandler(500, "", "", "oops"), ok)), want: plain, requests: 3},
+		{name: "408 then success", handle: firstThen(1, refusalHandler(408, "", "", "late"), ok), want: plain, requests: 2},
+		{name: "connection closed then success", handle: firstThen(1, hangUp, ok), want: plain, requests: 2},
+		{name: "cut before the first delta, then success", handle: firstThen(1, streamHandler(": hi\n\n"), ok), want: plain, requests: 2},
+		{name: "500 for good", handle: refusalHandler(500, "", "", "the model crashed"), requests: 3, fails: &llm.Error{Status: 500, Temporary: true, Message: "the model crashed"}},
+		{name: "a long Retry-After is not waited for", handle: refusalHandler(429, "Retry-After", "3600", "quota"), fails: &llm.Error{Status: 429, Temporary: true, Message: "quota", RetryAfter: time.Hour}},
+		{name: "400 is not retried", handle: refusalHandler(400, "", "", "unknown parameter: foo"), fails: &llm.Error{Status: 400, Message: "unknown parameter: foo"}},
+		{name: "401 that echoes the key", handle: refusalHandler(401, "", "", "Incorrect API key provided: "+APIKey), fails: &llm.Error{Status: 401, Message: "Incorrect API key provided: ***"}},
+		{name: "error as text", handle: bodyHandler(404, "application/json", `{"error":"model 'x' not found"}`), fails: &llm.Error{Status: 404, Message: "model 'x' not found"}},
+		{name: "error as detail", handle: bodyHandler(422, "application/json", `{"detail":[{"loc":["body"],"msg":"field required"}]}`), fails: &llm.Error{Status: 422, Message: "field required"}},
+		{name: "error as a web page", handle: bodyHandler(502, "text/html", "<html><head><title>Bad Gateway</title></head>"+APIKey+"</html>"), requests: 3, fails: &llm.Error{Status: 502, Temporary: true, Message: "Bad Gateway"}},
+		{name: "error without a body", handle: bodyHandler(403, "text/plain", ""), fails: &llm.Error{Status: 403, Message: "Forbidden"}},
+		{name: "a body that is not JSON", handle: bodyHandler(200, "text/html", "<!doctype html><p>"+APIKey+" welcome"), fails: &llm.Error{Message: "welcome"}},
+		{name: "a body that is plain text", handle: bodyHandler(200, "text/plain", "It works! "+APIKey), fails: &llm.Error{Message: "It works!"}},
+		{name: "JSON that is not an answer", handle: bodyHandler(200, "application/json", `{"object":"error","message":"no such model","code":404}`), fails: &llm.Error{Message: "no such model"}},
+		{name: "error with status 200", handle: bodyHandler(200, "application/json", `{"error":{"message":"bad model","code":400}}`), fails: &llm.Error{Status: 400, Message: "bad model"}},
+		{name: "stream cut in the middle", handle: streamHandler(s.cutAnswer("Hello")...), want: llm.Answer{Text: "Hello"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
 		{name: "connection lost in the middle", want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true},
-			handle: func(w http.ResponseWriter, r *http.Request, n int) { stream(w, s.cut("Hel")...); hangUp(w, r, n) }},
-		{name: "empty body", handle: responds(200, "application/json", ""), requests: 3, fails: &llm.Error{Temporary: true, Message: "empty body"}},
+			handle: func(w http.ResponseWriter, r *http.Request, n int) {
+				writeStream(w, s.cutAnswer("Hel")...)
+				hangUp(w, r, n)
+			}},
+		{name: "empty body", handle: bodyHandler(200, "application/json", ""), requests: 3, fails: &llm.Error{Temporary: true, Message: "empty body"}},
 	}
 }

@@ -31,7 +31,7 @@ type choice struct {
 	Delta   map[string]json.RawMessage `json:"delta"`
 	Message map[string]json.RawMessage `json:"message"`
 	Finish  string                     `json:"finish_reason"`
-	// Usage stands here with some vendors.
+	// Usage is here with some vendors.
 	Usage json.RawMessage `json:"usage"`
 }
 
@@ -106,7 +106,7 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 		case "content":
 			err = readContent(raw, &d)
 		case "tool_calls":
-			d.ToolCalls, err = a.tools.read(raw)
+			d.ToolCalls, err = a.tools.readPieces(raw)
 		case "reasoning_content", "reasoning":
 			if name == "reasoning" && !isNull(message["reasoning_content"]) {
 				continue // servers that send both send the same text twice
@@ -135,7 +135,7 @@ func withMember(extra map[string]json.RawMessage, name string, raw json.RawMessa
 	return extra
 }
 
-// readContent reads text, or the list of parts that some vendors give: text, and
+// readContent reads text, or the list of parts that some vendors send: text, and
 // thoughts as a list of texts.
 func readContent(raw json.RawMessage, d *llm.Delta) error {
 	if json.Unmarshal(raw, &d.Text) == nil {
@@ -175,7 +175,7 @@ type usage struct {
 }
 
 // setUsage keeps the newest usage: servers that send it with every chunk send the
-// sum so far. A usage of another shape is no reason to refuse the answer.
+// sum so far. A usage of another shape is ignored.
 func (a *answer) setUsage(raw json.RawMessage) {
 	var u usage
 	if isNull(raw) || json.Unmarshal(raw, &u) != nil {

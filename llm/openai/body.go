@@ -14,13 +14,12 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 16 << 20
 
-// blank is what may stand before a body: white space and the bytes of a byte order
-// mark.
+// blank are the bytes to skip before a body: white space and a byte order mark.
 const blank = " \t\r\n\xef\xbb\xbf"
 
-// readAnswer tells by its first character what the body is, for servers ignore what
+// readAnswer judges by its first character what the body is, for servers ignore what
 // they were asked for and mislabel what they send: JSON begins with a brace, and
-// no event stream does.
+// an event stream never does.
 func (p *Provider) readAnswer(body io.Reader, emit func(llm.Delta) bool) error {
 	r := bufio.NewReaderSize(body, 16<<10)
 	for {
@@ -64,7 +63,7 @@ func (p *Provider) readJSON(r io.Reader, a *answer) error {
 func (p *Provider) readEvents(r *bufio.Reader, a *answer) error {
 	events := eventReader{r: r}
 	for {
-		event, err := events.next()
+		event, err := events.nextEvent()
 		if err != nil {
 			return p.endOfStream(&events, a, err)
 		}

@@ -10,20 +10,21 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// Embedder asks a server's embeddings endpoint.
+// Embedder asks a server's embeddings endpoint. [Provider.Embedder] makes one; it is safe
+// for concurrent use.
 type Embedder struct {
 	provider   *Provider
 	model      string
 	dimensions int
 }
 
-// Embedder gives an embedder of a model; dimensions is asked for where it is not 0.
-// Requests are sent once: who has texts to embed tries again in its own time.
+// Embedder returns an embedder of a model; dimensions is asked for where it is not 0.
+// Requests are sent once: callers embed again in their own time.
 func (p *Provider) Embedder(model string, dimensions int) llm.Embedder {
 	return &Embedder{provider: p, model: model, dimensions: dimensions}
 }
 
-// Model is the name of the model and, where they were asked for, its dimensions:
+// Model returns the name of the model and, where they were asked for, its dimensions:
 // vectors of different ones cannot be compared.
 func (e *Embedder) Model() string {
 	if e.dimensions == 0 {
@@ -32,7 +33,7 @@ func (e *Embedder) Model() string {
 	return fmt.Sprintf("%s/%d", e.model, e.dimensions)
 }
 
-// Embed gives a vector for each text, in their order. All errors are of type
+// Embed returns a vector for each text, in their order. All errors are of type
 // [*llm.Error].
 func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	p := e.provider

@@ -21,7 +21,8 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// Config says which server to ask, and how.
+// Config is the server to ask and the way to ask it, for programs; [Settings] is its form
+// in the settings file. [New] copies it.
 type Config struct {
 	// Name is the provider's name in messages.
 	Name string
@@ -44,7 +45,7 @@ type Config struct {
 	// [endpoint.DefaultTimeout].
 	Timeout time.Duration
 	// MaxRetries is how often a request is tried again that failed before its answer
-	// began. 0 leaves it to the caller, who may have a layer that retries.
+	// began; 0 for callers that retry by themselves.
 	MaxRetries int
 	// RetryWait is the wait before the first retry, where the server asks for none;
 	// it doubles each time. 0 is [endpoint.DefaultRetryWait].
@@ -74,8 +75,8 @@ var (
 	_ llm.SecretHolder      = (*Provider)(nil)
 )
 
-// Open makes a client from settings. The error says what is wrong with them, or that
-// the key is missing.
+// Open returns a client made from settings. The error is a wrong setting or a missing
+// key.
 func Open(s Settings) (*Provider, error) {
 	key, err := s.APIKey()
 	if err != nil {
@@ -87,8 +88,7 @@ func Open(s Settings) (*Provider, error) {
 	})
 }
 
-// New makes a client. Nothing is sent yet; the error says what is wrong with the
-// configuration.
+// New returns a client. Nothing is sent yet; the error is a wrong setting.
 func New(config Config) (*Provider, error) {
 	address, err := endpoint.ParseURL(config.BaseURL)
 	if err != nil {

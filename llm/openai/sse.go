@@ -15,7 +15,7 @@ import (
 type event struct {
 	name string
 	data []byte
-	// partial says that the stream ended before the event did.
+	// partial reports that the stream ended before the event did.
 	partial bool
 }
 
@@ -26,18 +26,18 @@ type eventReader struct {
 	r      *bufio.Reader
 	skipLF bool
 	ended  bool
-	// any says that something of an event stream was seen; until then junk keeps
+	// any reports that something of an event stream was seen; until then junk keeps
 	// the beginning of what was sent instead.
 	any  bool
 	junk []byte
 }
 
-// next gives the next event that has data; io.EOF where there is none.
-func (e *eventReader) next() (event, error) {
+// nextEvent returns the next event that has data; io.EOF at the end.
+func (e *eventReader) nextEvent() (event, error) {
 	var data []byte
 	name, has := "", false
 	for {
-		line, err := e.line(maxEvent - len(data))
+		line, err := e.nextLine(maxEvent - len(data))
 		if err != nil {
 			return event{}, err
 		}
@@ -68,9 +68,9 @@ func (e *eventReader) next() (event, error) {
 	}
 }
 
-// line gives the next line without its end. At the end of the stream it gives
+// nextLine returns the next line without its end. At the end of the stream it returns
 // what is left, then empty lines.
-func (e *eventReader) line(limit int) ([]byte, error) {
+func (e *eventReader) nextLine(limit int) ([]byte, error) {
 	var line []byte
 	for {
 		if _, err := e.r.Peek(1); errors.Is(err, io.EOF) {

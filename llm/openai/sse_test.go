@@ -18,7 +18,7 @@ func readAll(t *testing.T, r io.Reader) []event {
 	events := eventReader{r: bufio.NewReader(r)}
 	var all []event
 	for {
-		e, err := events.next()
+		e, err := events.nextEvent()
 		if errors.Is(err, io.EOF) {
 			return all
 		}

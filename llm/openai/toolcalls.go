@@ -8,23 +8,23 @@ import (
 )
 
 // toolCalls numbers the tool calls of one answer. Servers leave out the index,
-// give all calls the same one, or repeat id and name with every piece.
+// use the same one for all calls, or repeat id and name with every piece.
 type toolCalls struct{ open []openCall }
 
 type openCall struct {
-	// index is what the server calls it; -1 where it does not say.
+	// index is the server's number for the call; -1 where it sends none.
 	index    int
 	id, name string
 }
 
-func (t *toolCalls) read(raw json.RawMessage) ([]llm.ToolCallDelta, error) {
+func (t *toolCalls) readPieces(raw json.RawMessage) ([]llm.ToolCallDelta, error) {
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
 	var deltas []llm.ToolCallDelta
 	for _, call := range list {
-		d, err := t.piece(call)
+		d, err := t.readPiece(call)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func (t *toolCalls) read(raw json.RawMessage) ([]llm.ToolCallDelta, error) {
 	return deltas, nil
 }
 
-func (t *toolCalls) piece(call map[string]json.RawMessage) (llm.ToolCallDelta, error) {
+func (t *toolCalls) readPiece(call map[string]json.RawMessage) (llm.ToolCallDelta, error) {
 	var d llm.ToolCallDelta
 	var function struct {
 		Name      string          `json:"name"`
@@ -67,42 +67,54 @@ func (t *toolCalls) piece(call map[string]json.RawMessage) (llm.ToolCallDelta, e
 	if !isNull(function.Arguments) && json.Unmarshal(function.Arguments, &d.Arguments) != nil {
 		d.Arguments = string(function.Arguments) // an object, where the protocol has a string
 	}
-	d.Index = t.place(index, d.ID, d.Name)
+	d.Index = t.findOrOpen(index, d.ID, d.Name)
 	known := &t.open[d.Index]
-	d.ID, known.id = once(d.ID, known.id)
-	d.Name, known.name = once(d.Name, known.name)
+	d.ID, known.id = sayOnce(d.ID, known.id)
+	d.Name, known.name = sayOnce(d.Name, known.name)
 	return d, nil
 }
 
-// once gives text only while nothing is known yet, and what is known then.
-func once(text, known string) (say, now string) {
+// sayOnce returns text only while nothing is known yet, and what is known after that.
+func sayOnce(text, known string) (say, now string) {
 	if known != "" {
 		return "", known
 	}
 	return text, text
 }
 
-// place finds the call that a piece belongs to, or begins one. A piece with
-// another id and a name is another call, whatever its index says; without a name
-// it continues one whose server makes up a new id each time. A name without index
-// and id begins a call, too.
-func (t *toolCalls) place(index int, id, name string) int {
+// findOrOpen returns the number of the call that a piece belongs to; it opens one where
+// there is none. A name without index and id opens one, too.
+func (t *toolCalls) findOrOpen(index int, id, name string) int {
 	last := len(t.open) - 1
 	for i := last; i >= 0; i-- {
 		c := t.open[i]
-		same := c.index == index
-		if index < 0 {
-			same = i == last || id != "" && c.id == id
+		if c.matches(index, id, i == last) && !c.isAnother(index, id, name) {
+			return i
 		}
-		if !same {
-			continue
-		}
-		another := id != "" && c.id != "" && id != c.id || index < 0 && id == "" && c.name != ""
-		if another && name != "" {
-			continue
-		}
-		return i
 	}
 	t.open = append(t.open, openCall{index: index})
 	return last + 1
+}
+
+// matches reports whether the server names c, by its number, else by its id. A piece with
+// neither belongs to the newest call.
+func (c *openCall) matches(index int, id string, isNewest bool) bool {
+	if index >= 0 {
+		return c.index == index
+	}
+	sameID := id != "" && c.id == id
+	return isNewest || sameID
+}
+
+// isAnother reports whether a piece that names c begins another call all the same: a
+// piece with another id and a name does, whatever its index; without a name it continues
+// a call of a server that makes up a new id for each piece.
+func (c *openCall) isAnother(index int, id, name string) bool {
+	if name == "" {
+		return false
+	}
+	if id != "" {
+		return c.id != "" && c.id != id
+	}
+	return index < 0 && c.name != ""
 }

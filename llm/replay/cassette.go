@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// format is what the member scheduler of a cassette says.
+// format is the value of the member scheduler of a cassette.
 const format = "cassette/1"
 
 const head = `# Recorded answers of a model. A request is found by its key; a recording without
@@ -28,8 +28,8 @@ type recording struct {
 	deltas  []llm.Delta
 }
 
-// find gives the recordings of a key, in the order of the file.
-func (c *cassette) find(key string) []recording {
+// recordingsOf returns the recordings of a key, in the order of the file.
+func (c *cassette) recordingsOf(key string) []recording {
 	var found []recording
 	for _, r := range c.recordings {
 		if r.key == key {
@@ -75,7 +75,7 @@ func decodeDelta(v value.Value) (llm.Delta, error) {
 		return llm.Delta{Text: text}, nil
 	}
 	var in delta
-	if err := strict(v, "text", "reasoning", "tool_calls", "finish_reason", "usage", "extra"); err != nil {
+	if err := checkMembers(v, "text", "reasoning", "tool_calls", "finish_reason", "usage", "extra"); err != nil {
 		return llm.Delta{}, err
 	}
 	if err := value.Decode(v, &in); err != nil {
@@ -88,8 +88,8 @@ func decodeDelta(v value.Value) (llm.Delta, error) {
 	return d, nil
 }
 
-// encode gives the file's text.
-func (c *cassette) encode() ([]byte, error) {
+// encodeFile returns the file's text.
+func (c *cassette) encodeFile() ([]byte, error) {
 	list := make([]value.Value, len(c.recordings))
 	for i, r := range c.recordings {
 		deltas := make([]value.Value, len(r.deltas))
@@ -123,11 +123,11 @@ func parseCassette(src []byte) (*cassette, error) {
 	if v.IsNull() {
 		return &cassette{}, nil
 	}
-	if err := strict(v, "scheduler", "recordings"); err != nil {
+	if err := checkMembers(v, "scheduler", "recordings"); err != nil {
 		return nil, fmt.Errorf(" %w", err)
 	}
 	if got, _ := v.Get("scheduler"); !value.Equal(got, value.OfString(format)) {
-		return nil, fmt.Errorf(" not a cassette that this program knows: scheduler is %s, want %s", got, format)
+		return nil, fmt.Errorf(" unknown format of a cassette: scheduler is %s, want %s", got, format)
 	}
 	list, _ := v.Get("recordings")
 	if list.Kind() != value.List && !list.IsNull() {
@@ -146,11 +146,11 @@ func parseCassette(src []byte) (*cassette, error) {
 
 func parseRecording(item value.Value) (recording, error) {
 	var r recording
-	if err := strict(item, "key", "request", "deltas", "response"); err != nil {
+	if err := checkMembers(item, "key", "request", "deltas", "response"); err != nil {
 		return r, err
 	}
 	r.request, _ = item.Get("request")
-	if err := strict(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra"); err != nil {
+	if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra"); err != nil {
 		return r, fmt.Errorf("request: %w", err)
 	}
 	r.key = keyOf(r.request)
@@ -178,8 +178,8 @@ func parseRecording(item value.Value) (recording, error) {
 	return r, nil
 }
 
-// strict refuses what is no object or has members of other names.
-func strict(v value.Value, names ...string) error {
+// checkMembers refuses a value that is not an object, or has members of other names.
+func checkMembers(v value.Value, names ...string) error {
 	if v.Kind() != value.Object {
 		return fmt.Errorf("want an object, got %s", v.Kind())
 	}

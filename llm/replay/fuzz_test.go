@@ -20,7 +20,7 @@ func FuzzCassette(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := c.encode()
+		text, err := c.encodeFile()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestCanonical(t *testing.T) {
 			t.Fatal(err)
 		}
 		if keyOf(x) != keyOf(y) {
-			t.Errorf("%s and %s differ: %s, %s", a, b, canonical(nil, x), canonical(nil, y))
+			t.Errorf("%s and %s differ: %s, %s", a, b, appendCanonical(nil, x), appendCanonical(nil, y))
 		}
 	}
 	if keyOf(value.Must("1")) == keyOf(value.Must(1)) {

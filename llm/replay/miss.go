@@ -9,9 +9,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// miss is the error of a request that is not recorded: it shows the recorded
+// missError is the error of a request that is not recorded: it shows the recorded
 // request that is nearest to it, and what differs.
-func (p *Provider) miss(r recording) *llm.Error {
+func (p *Provider) missError(r recording) *llm.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	hint := p.config.Hint
@@ -19,27 +19,27 @@ func (p *Provider) miss(r recording) *llm.Error {
 		hint = "record it: run once in mode auto or record with a provider that can answer"
 	}
 	text := "no recording of this request in " + p.config.Path
-	asked := lines(r.request)
-	if i := p.cassette.nearest(asked); i >= 0 {
+	asked := requestLines(r.request)
+	if i := p.cassette.nearestRecording(asked); i >= 0 {
 		near := p.cassette.recordings[i]
-		text += fmt.Sprintf("; the nearest is recording %d (- recorded, + asked):\n%s", i+1, diff(lines(near.request), asked))
+		text += fmt.Sprintf("; the nearest is recording %d (- recorded, + asked):\n%s", i+1, diffLines(requestLines(near.request), asked))
 	} else {
-		text += ", which is empty; asked was:\n" + diff(nil, asked)
+		text += ", which is empty; asked was:\n" + diffLines(nil, asked)
 	}
 	return &llm.Error{Provider: p.config.Name, Message: strings.TrimRight(text, "\n"), Hint: hint, Unsent: true}
 }
 
-// lines is a request as the cassette shows it, cut into lines.
-func lines(request value.Value) []string {
+// requestLines is a request as the cassette shows it, cut into lines.
+func requestLines(request value.Value) []string {
 	return strings.Split(strings.TrimSuffix(string(yaml.Append(nil, request)), "\n"), "\n")
 }
 
-// nearest is the index of the recording whose request has the most lines in common
-// with those asked, counted against all lines; -1 where there is none.
-func (c *cassette) nearest(asked []string) int {
+// nearestRecording is the index of the recording whose request has the most lines in common
+// with those asked, counted against all lines; -1 for an empty cassette.
+func (c *cassette) nearestRecording(asked []string) int {
 	best, bestScore := -1, -1.0
 	for i, r := range c.recordings {
-		recorded := lines(r.request)
+		recorded := requestLines(r.request)
 		count := make(map[string]int, len(recorded))
 		for _, line := range recorded {
 			count[line]++
@@ -68,9 +68,9 @@ const (
 	maxCells = 4 << 20
 )
 
-// diff shows how to come from one text to the other, with a few lines around each change.
-func diff(before, after []string) string {
-	script := compare(before, after)
+// diffLines shows how to come from one text to the other, with a few lines around each change.
+func diffLines(before, after []string) string {
+	script := compareLines(before, after)
 	near := make([]bool, len(script))
 	for i, line := range script {
 		if line[0] != ' ' {
@@ -88,7 +88,7 @@ func diff(before, after []string) string {
 			fmt.Fprintf(&out, "  ... and %d more lines\n", len(script)-i)
 			return out.String()
 		case near[i]:
-			out.WriteString("  " + clip(line, same[i]) + "\n")
+			out.WriteString("  " + clipLine(line, same[i]) + "\n")
 			shown++
 		case i > 0 && near[i-1]:
 			out.WriteString("  ...\n")
@@ -97,8 +97,8 @@ func diff(before, after []string) string {
 	return out.String()
 }
 
-// sameStarts tells of each line that is replaced how many characters it has in
-// common with the one that takes its place, and of that the same.
+// sameStarts returns, for each line that is replaced and for the one in its place, how
+// many characters at the start they have in common; 0 for the others.
 func sameStarts(script []string) []int {
 	same := make([]int, len(script))
 	for i := 0; i < len(script); {
@@ -123,9 +123,9 @@ func sameStarts(script []string) []int {
 	return same
 }
 
-// clip shortens a marked line to a width that people read, and skips most of its
+// clipLine shortens a marked line to a width that people read, and skips most of its
 // first characters where they are known to be of no interest.
-func clip(line string, skip int) string {
+func clipLine(line string, skip int) string {
 	mark, text := line[:2], []rune(line[2:])
 	if skip > maxLineWidth/2 {
 		mark, text = mark+"... ", text[skip-maxLineWidth/4:]
@@ -136,9 +136,9 @@ func clip(line string, skip int) string {
 	return mark + string(text)
 }
 
-// compare gives all lines of both texts, each marked with "  ", "- " or "+ ". It
+// compareLines returns all lines of both texts, each marked with "  ", "- " or "+ ". It
 // finds a longest common subsequence between the equal head and tail.
-func compare(before, after []string) []string {
+func compareLines(before, after []string) []string {
 	var script, tail []string
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
 		script = append(script, "  "+before[0])
@@ -148,14 +148,14 @@ func compare(before, after []string) []string {
 		tail = append(tail, "  "+before[len(before)-1])
 		before, after = before[:len(before)-1], after[:len(after)-1]
 	}
-	script = append(script, middle(before, after)...)
+	script = append(script, compareMiddle(before, after)...)
 	for i := len(tail) - 1; i >= 0; i-- {
 		script = append(script, tail[i])
 	}
 	return script
 }
 
-func middle(before, after []string) []string {
+func compareMiddle(before, after []string) []string {
 	var script []string
 	i, j := 0, 0
 	if len(before)*len(after) <= maxCells {

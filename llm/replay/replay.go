@@ -17,21 +17,21 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Mode says what a provider does with a request.
+// Mode is what a provider does with a request.
 type Mode string
 
 // The modes.
 const (
 	// Replay plays what is recorded; a request that is not is an error.
 	Replay Mode = "replay"
-	// Record asks the inner provider, and records what it says. The first new
+	// Record asks the inner provider, and records its answer. The first new
 	// recording of a request replaces those of it that were there before.
 	Record Mode = "record"
 	// Auto plays what is recorded, and records what is not.
 	Auto Mode = "auto"
 )
 
-// Config says which cassette to use, and how.
+// Config is the cassette to use and the way to use it.
 type Config struct {
 	// Name is the provider's name in messages.
 	Name string
@@ -39,22 +39,22 @@ type Config struct {
 	Path string
 	// Mode is [Replay] where it is "".
 	Mode Mode
-	// Inner is who is asked when something is recorded; nil in mode Replay.
+	// Inner is the provider to record; nil in mode Replay.
 	Inner llm.Provider
-	// Secrets are values that must not stand in the file: they are masked.
+	// Secrets are texts that must not get into the file: they are masked.
 	Secrets []string
-	// Hint says how to record, for the message about a request that is not
-	// recorded; "" is a general word.
+	// Hint is how to record, for the message about a request that is not recorded; ""
+	// is a general one.
 	Hint string
 }
 
-// Provider plays and records. It is safe for concurrent use; one cassette must not
-// be recorded by two providers at a time.
+// Provider plays and records. [New] makes one for a run; it is safe for concurrent use,
+// but one cassette must not be recorded by two providers at a time.
 type Provider struct {
 	config  Config
 	secrets secrets
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	cassette *cassette
 	played   map[string]int  // by key: how many times
 	renewed  map[string]bool // keys recorded by this provider
@@ -62,7 +62,7 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New reads the cassette. In mode Replay it must exist.
+// New returns a provider with the cassette read. In mode Replay the file must exist.
 func New(config Config) (*Provider, error) {
 	if config.Mode == "" {
 		config.Mode = Replay
@@ -97,31 +97,33 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			yield(llm.Delta{}, &llm.Error{Provider: p.config.Name, Err: err})
 			return
 		}
-		r, err := p.describe(req)
+		r, err := p.describeRequest(req)
 		if err != nil {
-			yield(llm.Delta{}, p.fail(err))
+			yield(llm.Delta{}, p.newError(err))
 			return
 		}
 		if p.config.Mode != Record {
-			if deltas, ok := p.play(r.key); ok {
-				p.send(ctx, deltas, yield)
+			if deltas, ok := p.nextTake(r.key); ok {
+				p.sendDeltas(ctx, deltas, yield)
 				return
 			}
 			if p.config.Mode == Replay {
-				yield(llm.Delta{}, p.miss(r))
+				yield(llm.Delta{}, p.missError(r))
 				return
 			}
 		}
-		p.record(ctx, req, r, yield)
+		p.recordAnswer(ctx, req, r, yield)
 	}
 }
 
-func (p *Provider) fail(err error) *llm.Error { return &llm.Error{Provider: p.config.Name, Err: err} }
+func (p *Provider) newError(err error) *llm.Error {
+	return &llm.Error{Provider: p.config.Name, Err: err}
+}
 
-func (p *Provider) send(ctx context.Context, deltas []llm.Delta, yield func(llm.Delta, error) bool) {
+func (p *Provider) sendDeltas(ctx context.Context, deltas []llm.Delta, yield func(llm.Delta, error) bool) {
 	for _, d := range deltas {
 		if err := ctx.Err(); err != nil {
-			yield(llm.Delta{}, p.fail(err))
+			yield(llm.Delta{}, p.newError(err))
 			return
 		}
 		if !yield(d, nil) {
@@ -130,11 +132,11 @@ func (p *Provider) send(ctx context.Context, deltas []llm.Delta, yield func(llm.
 	}
 }
 
-// play gives the next recording of a request, if it has one.
-func (p *Provider) play(key string) (deltas []llm.Delta, ok bool) {
+// nextTake returns the next recording of a request, if it has one.
+func (p *Provider) nextTake(key string) (deltas []llm.Delta, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	takes := p.cassette.find(key)
+	takes := p.cassette.recordingsOf(key)
 	if len(takes) == 0 {
 		return nil, false
 	}
@@ -143,10 +145,10 @@ func (p *Provider) play(key string) (deltas []llm.Delta, ok bool) {
 	return take.deltas, true
 }
 
-// record passes on what the inner provider says, and keeps it when it is whole.
-func (p *Provider) record(ctx context.Context, req *llm.Request, r recording, yield func(llm.Delta, error) bool) {
-	if p.secrets.in(r.request) {
-		yield(llm.Delta{}, p.fail(errSecret))
+// recordAnswer passes on the answer of the inner provider, and keeps it when it is whole.
+func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recording, yield func(llm.Delta, error) bool) {
+	if p.secrets.occurIn(r.request) {
+		yield(llm.Delta{}, p.newError(errSecret))
 		return
 	}
 	for d, err := range p.config.Inner.Chat(ctx, req) {
@@ -157,13 +159,13 @@ func (p *Provider) record(ctx context.Context, req *llm.Request, r recording, yi
 			return
 		}
 	}
-	if err := p.keep(r); err != nil {
-		yield(llm.Delta{}, p.fail(fmt.Errorf("recording the answer: %w", err)))
+	if err := p.keepRecording(r); err != nil {
+		yield(llm.Delta{}, p.newError(fmt.Errorf("recording the answer: %w", err)))
 	}
 }
 
-// keep adds a recording to the cassette and writes the file.
-func (p *Provider) keep(r recording) error {
+// keepRecording adds a recording to the cassette and writes the file.
+func (p *Provider) keepRecording(r recording) error {
 	deltas, err := p.secrets.maskDeltas(r.deltas)
 	if err != nil {
 		return err
@@ -176,7 +178,7 @@ func (p *Provider) keep(r recording) error {
 		next.recordings = slices.DeleteFunc(next.recordings, func(old recording) bool { return old.key == r.key })
 	}
 	next.recordings = append(next.recordings, r)
-	text, err := next.encode()
+	text, err := next.encodeFile()
 	if err != nil {
 		return err
 	}
@@ -188,8 +190,7 @@ func (p *Provider) keep(r recording) error {
 	return nil
 }
 
-// writeFile puts a new file in the place of the old one at once: who reads it
-// never sees half of it.
+// writeFile replaces a file in one step: a reader never sees half of it.
 func writeFile(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -363,7 +363,7 @@ func TestNewRefuses(t *testing.T) {
 		"a: [":                                 "yaml:1: not YAML",
 		"- a":                                  "want an object, got array",
 		"scheduler: cassette/1\nx: 1":          `unknown member "x", known are scheduler, recordings`,
-		"recordings: []":                       "not a cassette that this program knows: scheduler is null",
+		"recordings: []":                       "unknown format of a cassette: scheduler is null",
 		"scheduler: cassette/2":                `scheduler is "cassette/2", want cassette/1`,
 		"scheduler: cassette/1\nrecordings: 5": "/recordings: want an array",
 		recording("5"):                         "/recordings/0: want an object",

@@ -13,9 +13,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// describe makes the recording of a request without its answer: the request as
+// describeRequest makes the recording of a request without its answer: the request as
 // the cassette shows it, and its key.
-func (p *Provider) describe(req *llm.Request) (recording, error) {
+func (p *Provider) describeRequest(req *llm.Request) (recording, error) {
 	m := value.NewMap(7)
 	set := func(name string, x any) error {
 		v, err := value.Of(x)
@@ -48,12 +48,12 @@ func (p *Provider) describe(req *llm.Request) (recording, error) {
 	if err != nil {
 		return recording{}, err
 	}
-	request := p.secrets.mask(digestImages(value.OfMap(m)))
+	request := p.secrets.maskValue(digestImages(value.OfMap(m)))
 	return recording{key: keyOf(request), request: request}, nil
 }
 
-// digestImages puts a digest in the place of each data URL: a picture is nothing
-// that people read in a cassette.
+// digestImages returns v with a digest in the place of each data URL: people cannot read
+// a picture in a cassette.
 func digestImages(v value.Value) value.Value {
 	return mapStrings(v, func(s string) string {
 		head, data, ok := strings.Cut(s, ";base64,")
@@ -65,7 +65,7 @@ func digestImages(v value.Value) value.Value {
 	})
 }
 
-// mapStrings changes every string in a value, but not the keys.
+// mapStrings returns v with every string changed, but not the keys.
 func mapStrings(v value.Value, change func(string) string) value.Value {
 	switch v.Kind() {
 	case value.String:
@@ -88,15 +88,15 @@ func mapStrings(v value.Value, change func(string) string) value.Value {
 	}
 }
 
-// keyOf is the digest of a request in its canonical form: it does not depend on
+// keyOf returns the digest of a request in its canonical form: it does not depend on
 // the order of keys or the spelling of numbers.
 func keyOf(request value.Value) string {
-	sum := sha256.Sum256(canonical(nil, request))
+	sum := sha256.Sum256(appendCanonical(nil, request))
 	return hex.EncodeToString(sum[:])
 }
 
-// canonical appends JSON with sorted keys, in which equal numbers are spelt alike.
-func canonical(b []byte, v value.Value) []byte {
+// appendCanonical appends JSON with sorted keys, in which equal numbers are spelt alike.
+func appendCanonical(b []byte, v value.Value) []byte {
 	switch v.Kind() {
 	case value.List:
 		b = append(b, '[')
@@ -104,7 +104,7 @@ func canonical(b []byte, v value.Value) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = canonical(b, item)
+			b = appendCanonical(b, item)
 		}
 		return append(b, ']')
 	case value.Object:
@@ -115,7 +115,7 @@ func canonical(b []byte, v value.Value) []byte {
 			}
 			b = append(value.AppendQuoted(b, key), ':')
 			member, _ := v.Get(key)
-			b = canonical(b, member)
+			b = appendCanonical(b, member)
 		}
 		return append(b, '}')
 	case value.Float:

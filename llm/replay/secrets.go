@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// mask stands in a cassette where a secret was.
+// mask is what a cassette has in the place of a secret.
 const mask = "[secret]"
 
 var errSecret = errors.New("the recording would still contain a secret after masking, so it is not written")
@@ -30,53 +30,53 @@ func newSecrets(values []string) secrets {
 	return secrets{values, strings.NewReplacer(pairs...)}
 }
 
-func (s secrets) mask(v value.Value) value.Value {
+func (s secrets) maskValue(v value.Value) value.Value {
 	if len(s.values) == 0 {
 		return v
 	}
 	return mapStrings(v, s.replacer.Replace)
 }
 
-// in says whether a secret stands anywhere in v: in a text, a key or a number.
-func (s secrets) in(v value.Value) bool {
+// occurIn reports whether v has a secret anywhere: in a text, a key or a number.
+func (s secrets) occurIn(v value.Value) bool {
 	if len(s.values) == 0 {
 		return false
 	}
 	switch v.Kind() {
 	case value.List:
-		return slices.ContainsFunc(v.List(), s.in)
+		return slices.ContainsFunc(v.List(), s.occurIn)
 	case value.Object:
 		for key, member := range v.Map().All() {
-			if s.inText(key) || s.in(member) {
+			if s.occurInText(key) || s.occurIn(member) {
 				return true
 			}
 		}
 		return false
 	case value.String:
 		text, _ := v.Str()
-		return s.inText(text)
+		return s.occurInText(text)
 	default:
-		return s.inText(v.JSON())
+		return s.occurInText(v.JSON())
 	}
 }
 
-func (s secrets) inText(text string) bool {
+func (s secrets) occurInText(text string) bool {
 	return slices.ContainsFunc(s.values, func(secret string) bool {
 		return strings.Contains(strings.ReplaceAll(text, mask, "\x00"), secret)
 	})
 }
 
-// maskDeltas masks the secrets in an answer. Where one is spread over several
-// pieces, the answer is kept in one piece.
+// maskDeltas returns an answer with its secrets masked, in one piece where a secret is
+// spread over several.
 func (s secrets) maskDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
 	if len(s.values) == 0 {
 		return deltas, nil
 	}
 	masked, err := s.maskEach(deltas)
-	if err != nil || !s.inAnswer(masked) {
+	if err != nil || !s.occurInAnswer(masked) {
 		return masked, err
 	}
-	if masked, err = s.maskEach([]llm.Delta{whole(deltas)}); err == nil && s.inAnswer(masked) {
+	if masked, err = s.maskEach([]llm.Delta{joinDeltas(deltas)}); err == nil && s.occurInAnswer(masked) {
 		err = errSecret
 	}
 	return masked, err
@@ -89,25 +89,25 @@ func (s secrets) maskEach(deltas []llm.Delta) ([]llm.Delta, error) {
 		if err != nil {
 			return nil, err
 		}
-		if masked[i], err = decodeDelta(s.mask(v)); err != nil {
+		if masked[i], err = decodeDelta(s.maskValue(v)); err != nil {
 			return nil, err
 		}
 	}
 	return masked, nil
 }
 
-// inAnswer looks at the pieces and at what they make together.
-func (s secrets) inAnswer(deltas []llm.Delta) bool {
-	for _, d := range append([]llm.Delta{whole(deltas)}, deltas...) {
-		if v, err := encodeDelta(d); err != nil || s.in(v) {
+// occurInAnswer looks at the pieces and at what they make together.
+func (s secrets) occurInAnswer(deltas []llm.Delta) bool {
+	for _, d := range append([]llm.Delta{joinDeltas(deltas)}, deltas...) {
+		if v, err := encodeDelta(d); err != nil || s.occurIn(v) {
 			return true
 		}
 	}
 	return false
 }
 
-// whole joins an answer to one delta.
-func whole(deltas []llm.Delta) llm.Delta {
+// joinDeltas joins an answer to one delta.
+func joinDeltas(deltas []llm.Delta) llm.Delta {
 	var b llm.AnswerBuilder
 	var usage *llm.Usage
 	for _, d := range deltas {

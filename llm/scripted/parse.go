@@ -29,22 +29,22 @@ func Parse(list value.Value) ([]Answer, error) {
 	answers := make([]Answer, len(list.List()))
 	for i, item := range list.List() {
 		var err error
-		if answers[i], err = parse(item); err != nil {
-			return nil, under(fmt.Sprintf("/%d", i), err)
+		if answers[i], err = parseAnswer(item); err != nil {
+			return nil, withPointer(fmt.Sprintf("/%d", i), err)
 		}
 	}
 	return answers, nil
 }
 
-// under puts a pointer in front of an error that may begin with one.
-func under(pointer string, err error) error {
+// withPointer puts a pointer in front of an error that may begin with one.
+func withPointer(pointer string, err error) error {
 	if strings.HasPrefix(err.Error(), "/") {
 		return fmt.Errorf("%s%w", pointer, err)
 	}
 	return fmt.Errorf("%s: %w", pointer, err)
 }
 
-func parse(item value.Value) (Answer, error) {
+func parseAnswer(item value.Value) (Answer, error) {
 	var a Answer
 	if text, ok := item.Str(); ok {
 		a.Text = text
@@ -84,7 +84,7 @@ func parse(item value.Value) (Answer, error) {
 			return a, fmt.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
 		}
 		if err != nil {
-			return a, under("/"+value.Escape(key), err)
+			return a, withPointer("/"+value.Escape(key), err)
 		}
 	}
 	return a, nil

@@ -13,14 +13,13 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Answer is what the model says to one request. Without any field it is an empty
-// answer.
+// Answer is the scripted answer to one request. The zero value is an empty one.
 type Answer struct {
 	// Text is the answer's text, in one piece.
 	Text string
 	// ToolCalls are whole tool calls, numbered by their order.
 	ToolCalls []llm.ToolCall
-	// Reasoning is what the model thought aloud.
+	// Reasoning is the text of the model's thoughts.
 	Reasoning string
 	// FinishReason is stop or tool_calls unless it is given.
 	FinishReason string
@@ -32,25 +31,25 @@ type Answer struct {
 	// Error ends the answer after its Deltas.
 	Error *llm.Error
 	// Before is called before the answer begins: it may block until ctx ends, or
-	// fail. nil does not wait.
+	// fail. nil begins at once.
 	Before func(ctx context.Context, req *llm.Request) error
 }
 
-// Provider answers from a list, in order. It is safe for concurrent use; requests
-// that come at the same time get the answers in an order that nobody knows.
+// Provider answers from a list, in order. [New] and [Texts] make one, for one test. It is
+// safe for concurrent use; the order of requests that come at the same time is not
+// defined.
 type Provider struct {
-	mu       sync.Mutex
+	mu       sync.Mutex // guards requests
 	answers  []Answer
 	requests []*llm.Request
 }
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New makes a provider that gives these answers. A request after the last is an
-// error.
+// New returns a provider with these answers. A request after the last is an error.
 func New(answers ...Answer) *Provider { return &Provider{answers: answers} }
 
-// Texts makes a provider whose answers are plain text.
+// Texts returns a provider whose answers are plain text.
 func Texts(texts ...string) *Provider {
 	answers := make([]Answer, len(texts))
 	for i, text := range texts {
@@ -59,21 +58,21 @@ func Texts(texts ...string) *Provider {
 	return New(answers...)
 }
 
-// Requests are the requests so far, in the order in which they came.
+// Requests returns the requests so far, in the order in which they came.
 func (p *Provider) Requests() []*llm.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// Left is how many answers have not been given yet.
+// Left returns the number of answers that no request has had yet.
 func (p *Provider) Left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(0, len(p.answers)-len(p.requests))
 }
 
-// Chat gives the next answer.
+// Chat yields the next answer.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		fail := func(e *llm.Error) { yield(llm.Delta{}, e) }
@@ -81,7 +80,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			fail(&llm.Error{Provider: "scripted", Err: err})
 			return
 		}
-		answer, ok := p.next(req)
+		answer, ok := p.nextAnswer(req)
 		if !ok {
 			fail(&llm.Error{
 				Provider: "scripted",
@@ -110,19 +109,19 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	}
 }
 
-func (p *Provider) next(req *llm.Request) (Answer, bool) {
+func (p *Provider) nextAnswer(req *llm.Request) (Answer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := len(p.requests)
-	p.requests = append(p.requests, clone(req))
+	p.requests = append(p.requests, cloneRequest(req))
 	if i >= len(p.answers) {
 		return Answer{}, false
 	}
 	return p.answers[i], true
 }
 
-// clone keeps a request as it was: the lists of the original may be used again.
-func clone(req *llm.Request) *llm.Request {
+// cloneRequest keeps a request as it was: the lists of the original may be used again.
+func cloneRequest(req *llm.Request) *llm.Request {
 	c := *req
 	c.Messages = slices.Clone(req.Messages)
 	c.Tools = slices.Clone(req.Tools)
@@ -160,17 +159,18 @@ func (a Answer) deltas() []llm.Delta {
 }
 
 // Echo is a provider that answers with the text of the last user message, word by
-// word, offline and always alike. Usage is four bytes a token.
+// word, offline and always alike. Usage is four bytes a token. The zero value is ready
+// to use, also by several goroutines.
 type Echo struct{}
 
 var _ llm.Provider = Echo{}
 
-// Chat repeats the last user message.
+// Chat yields the last user message.
 func (Echo) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		text, usage := "", llm.Usage{}
 		for _, m := range req.Messages {
-			if role, content := read(m); role == "user" {
+			if role, content := readMessage(m); role == "user" {
 				text = content
 			}
 			usage.InputTokens += (len(m) + 3) / 4
@@ -180,7 +180,7 @@ func (Echo) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, err
 			if err := ctx.Err(); err != nil {
 				break
 			}
-			n := word(text)
+			n := nextWordLen(text)
 			if !yield(llm.Delta{Text: text[:n]}, nil) {
 				return
 			}
@@ -194,18 +194,19 @@ func (Echo) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, err
 	}
 }
 
-// word is the length of the next word with the space before it.
-func word(text string) int {
+// nextWordLen is the length of the next word with the space before it.
+func nextWordLen(text string) int {
 	for i := 1; i < len(text); i++ {
-		if (text[i] == ' ' || text[i] == '\n') && text[i-1] != text[i] {
+		isBlank := text[i] == ' ' || text[i] == '\n'
+		if isBlank && text[i-1] != text[i] {
 			return i
 		}
 	}
 	return len(text)
 }
 
-// read gives a message's role and text; of a list of parts the text parts.
-func read(m llm.Message) (role, text string) {
+// readMessage returns a message's role and text; of a list of parts the text parts.
+func readMessage(m llm.Message) (role, text string) {
 	var message struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
