@@ -91,6 +91,9 @@ func (f *failure) message(keyword string) string {
 	case "anyOf", "oneOf":
 		return f.unionMessage(keyword)
 	case "not":
+		if isEmptyEnum(f.schema.sourceOf(sub)) {
+			return "no value is allowed here: the enum is empty"
+		}
 		return have + " is what the schema excludes (not)"
 	case "contains":
 		return "no item is what the schema wants one to be (contains)"

@@ -75,7 +75,7 @@ func (s *Schema) compile() {
 		for name := range jsonschema.Formats {
 			c.Formats[name] = func(any) bool { return true }
 		}
-		text := rewritePatterns(s.doc).AppendJSON(nil)
+		text := relaxEnums(rewritePatterns(s.doc)).AppendJSON(nil)
 		if s.err = c.AddResource(location, bytes.NewReader(text)); s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}

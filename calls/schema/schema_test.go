@@ -391,3 +391,17 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+// Draft 7 says that enums should have values, each once; it does not forbid others.
+func TestOddEnums(t *testing.T) {
+	s := mustParse(t, `{"properties":{"twice":{"enum":["a","b","a"]},"none":{"enum":[]},"maybe":{"type":"string","nullable":true,"enum":["a",null]}}}`)
+	for doc, want := range map[string]string{
+		`{"twice":"a","maybe":null}`: "",
+		`{"twice":"c"}`:              `/twice: "c" is not one of a, b`,
+		`{"none":1}`:                 "/none: no value is allowed here: the enum is empty",
+	} {
+		if got := s.Check(parse(t, doc)).Error(); got != want {
+			t.Errorf("%s: %q, want %q", doc, got, want)
+		}
+	}
+}

@@ -36,7 +36,7 @@ type Params struct {
 	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
 	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
 	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks."`
+	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, and keys are names."`
 	Answers       *value.Map `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
 	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
 	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
@@ -150,7 +150,11 @@ func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
 	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
 		data = proc.Nothing() // null means that nothing is known, unless it is only to be checked
 	}
-	filling, err := proc.Fill(data, now)
+	fill := proc.Fill
+	if len(p.Stages) == 0 {
+		fill = proc.FillAsIs
+	}
+	filling, err := fill(data, now)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "the data cannot be checked against current_schema: %w", err)
 	}

@@ -376,3 +376,28 @@ func TestLanguageFromAFolder(t *testing.T) {
 		}
 	}
 }
+
+// What is only checked stays as it is.
+func TestOnlyChecked(t *testing.T) {
+	const schema = `{"type":"object","properties":{"at":{"type":"string","format":"timestamp"},"/a":{"type":"integer"}}}`
+	for _, data := range []string{
+		`{"at":"2026-03-05T10:00:00Z","/a":1,"":1}`,
+		`{"":1}`,
+		`{"/nested/key":"tomorrow"}`,
+	} {
+		output := run(t, nil, &calls.Vars{}, value.Pairs("data", parse(t, data), "current_schema", parse(t, schema), "stages", []string{}))
+		if got, _ := output.Get("slot_data"); got.JSON() != data {
+			t.Errorf("%s became %s", data, got)
+		}
+	}
+}
+
+// An enum without values admits no answer, and does not keep the others away.
+func TestEmptyEnum(t *testing.T) {
+	model := scripted.Texts(`{"/city": "Hangzhou", "/never": "x"}`)
+	output := run(t, model, &calls.Vars{}, value.Pairs("stages", []string{"llm"}, "current_schema",
+		parse(t, `{"type":"object","required":["city","never"],"properties":{"city":{"enum":["Hangzhou","Hangzhou"]},"never":{"enum":[]}}}`)))
+	if got, _ := output.Get("slot_data"); got.JSON() != `{"city":"Hangzhou"}` {
+		t.Errorf("got %s", got)
+	}
+}

@@ -58,10 +58,16 @@ func answerSchema(flat value.Value) value.Value {
 	m := flat.Map().Clone()
 	properties, _ := m.Get("properties")
 	nullable := value.NewMap(properties.Map().Len())
+	var required []value.Value
 	for pointer, sub := range properties.Map().All() {
+		if enum, ok := sub.Get("enum"); ok && len(enum.List()) == 0 {
+			continue // no answer fits
+		}
 		nullable.Set(pointer, allowNull(sub))
+		required = append(required, value.OfString(pointer))
 	}
 	m.Set("properties", value.OfMap(nullable))
+	m.Set("required", value.OfList(required...))
 	m.Set("additionalProperties", value.OfBool(false))
 	return value.OfMap(m)
 }

@@ -41,18 +41,36 @@ type Filling struct {
 // they mean. The data given is not changed. The error is why it cannot be
 // checked: for its size, or because the schema would take too long to.
 func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
-	f := &Filling{p: p, now: now, sources: map[string]Source{}}
 	data, rejected := p.Convert(known)
+	f, err := p.start(data, now, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rejected {
+		f.reject(r.Pointer, r.Value, r.Reason)
+	}
+	return f, nil
+}
+
+// FillAsIs is [Processor.Fill] for data that is only checked: its keys are names, and
+// no value is converted.
+func (p *Processor) FillAsIs(data value.Value, now time.Time) (*Filling, error) {
+	return p.start(data, now, false)
+}
+
+// start makes the filling of data whose keys are names.
+func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filling, error) {
+	f := &Filling{p: p, now: now, sources: map[string]Source{}}
 	if isTooDeep(data, maxDepth) {
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
 	}
 	if err := schema.Checkable(data); err != nil && data.Kind() != value.Object && data.Kind() != value.List {
 		return nil, err
 	}
-	for _, r := range rejected {
-		f.reject(r.Pointer, r.Value, r.Reason)
+	f.data = deepCopy(data)
+	if convert {
+		f.data = p.convertFormats(f.data, nil, now)
 	}
-	f.data = p.convertFormats(deepCopy(data), nil, now)
 	f.faults = p.schema.Faults(f.data)
 	if why := uncheckedReason(f.faults); why != nil {
 		return nil, why
