@@ -20,7 +20,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -125,7 +125,7 @@ func TestAgentKilled(t *testing.T) {
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.MaxParallel = j, 1 }),
 		}
 	}
-	store := sqlite.NewMemory(nil)
+	store := memory.New(nil)
 	want := schedulertest.Run(t, working, options(store)...)
 	if want.Err != nil || len(ran) != 4 || len(model.asked) != rounds {
 		t.Fatalf("%v, %v, %v", want.Err, ran, model.asked)
@@ -134,7 +134,7 @@ func TestAgentKilled(t *testing.T) {
 		t.Errorf("%+v", want.Usage)
 	}
 	for n := 1; n < len(want.Events); n++ {
-		store := sqlite.NewMemory(nil)
+		store := memory.New(nil)
 		mortal := &dying{store, n}
 		ran, model.asked = nil, nil
 		r := schedulertest.Run(t, working, options(mortal)...)

@@ -26,7 +26,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -120,7 +120,7 @@ func runGolden(t *testing.T, a *txtar.Archive) string {
 }
 
 // journaled keeps runs in memory.
-var journaled = schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = sqlite.NewMemory(e.Env.Clock) })
+var journaled = schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = memory.New(e.Env.Clock) })
 
 func goldenLog(r *schedulertest.Result) string {
 	log := r.Log()

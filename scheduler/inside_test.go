@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -171,7 +171,7 @@ func TestPiecesByHand(t *testing.T) {
 // TestPiecesAreSafe: what comes after a piece does not begin before the journal has
 // the piece, nor where the journal fails.
 func TestPiecesAreSafe(t *testing.T) {
-	slow := &slowJournal{sqlite.NewMemory(nil), &slowLog{}}
+	slow := &slowJournal{memory.New(nil), &slowLog{}}
 	var before, after int64
 	safe := schedulertest.Do("safe", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		before = slow.log.safe.Load()
@@ -198,7 +198,7 @@ func TestPiecesAreSafe(t *testing.T) {
 		return params, err
 	})
 	r = schedulertest.Run(t, `steps: [{id: a, call: safe}]`, schedulertest.With(broken), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{sqlite.NewMemory(nil), journal.StepFinished}
+		e.Journal = &brokenJournal{memory.New(nil), journal.StepFinished}
 	}))
 	if went || r.Err == nil || !strings.Contains(r.Err.Error(), "the disk is full") {
 		t.Errorf("went on: %v; %v", went, r.Err)
@@ -261,7 +261,7 @@ steps: [{id: a, call: slot, with: {current_schema: {type: object, required: [cit
 outputs: {city: "{{ a.slot_data.city }}", day: "{{ a.slot_data.day }}"}
 `
 	for left, over := 1, false; !over; left++ {
-		model, store, now := &guide{}, sqlite.NewMemory(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+		model, store, now := &guide{}, memory.New(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 		mortal := &dying{store, left}
 		r := schedulertest.Run(t, text, schedulertest.With(slot.Definition()), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Journal = mortal

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -74,7 +74,7 @@ func TestInterruptedRuns(t *testing.T) {
 			rt.Fatal(err)
 		}
 
-		store := sqlite.NewMemory(nil)
+		store := memory.New(nil)
 		exec.Loader = schedulertest.Loader(t)
 		events, got := exec.Run, (*scheduler.Result)(nil)
 		for deaths := 0; ; deaths++ {
@@ -138,7 +138,7 @@ func TestWaitingRuns(t *testing.T) {
 		}
 		text += "}}\n"
 
-		store := sqlite.NewMemory(nil)
+		store := memory.New(nil)
 		loader := schedulertest.Loader(t, schedulertest.With(slot.Definition()))
 		exec := &scheduler.StepExecutor{
 			NewRunID: func() string { return "run-1" }, Loader: loader, Journal: store,

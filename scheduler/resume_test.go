@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -56,7 +57,7 @@ func TestResumeRefuses(t *testing.T) {
 	if calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a journal: %v", err)
 	}
-	store := sqlite.NewMemory(nil)
+	store := memory.New(nil)
 	e.Journal = store
 	_, err = scheduler.Collect(e.Resume(t.Context(), "x", scheduler.Resumption{}))
 	if calls.KindOf(err) != calls.NotFound {
@@ -300,7 +301,7 @@ func sameJSON(t *testing.T, v value.Value, text string) bool {
 // TestReaderLeaves: a reader that has had enough cancels the run, and the journal
 // has its end.
 func TestReaderLeaves(t *testing.T) {
-	store := sqlite.NewMemory(nil)
+	store := memory.New(nil)
 	f := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: block}]`)
 	e := &scheduler.StepExecutor{Journal: store, NewRunID: func() string { return "run-1" }}
 	for ev, err := range e.Run(t.Context(), f, value.Value{}) {
@@ -330,7 +331,7 @@ func TestManyEvents(t *testing.T) {
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: chatty, needs: []}, {id: b, call: chatty, needs: []}, {id: c, call: echo, needs: [a, b]}]`,
 		schedulertest.With(chatty), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Journal = &slowJournal{sqlite.NewMemory(nil), &slowLog{}}
+			e.Journal = &slowJournal{memory.New(nil), &slowLog{}}
 		}))
 	if r.Err != nil || len(r.Events) < 10000 {
 		t.Error(r.Err, len(r.Events))

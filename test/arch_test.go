@@ -72,11 +72,11 @@ var layers = map[string][]string{
 	"scheduler/explain":       {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value"},
 	"scheduler/schedulertest": {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
 	// A journal's backends stand below its contract, their conformance suite beside.
-	"scheduler/journal/...":         {"scheduler/journal", "calls", "llm", "llm/value/..."},
+	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
 	// Two stores are SQLite files.
 	"calls/sqlitefile":         {"calls"},
-	"scheduler/journal/sqlite": {"scheduler/journal", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
+	"scheduler/journal/sqlite": {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	"cmd/scheduler":            {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
 	"cmd/scheduler/config":     {"calls", "calls/http/guard", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
@@ -278,7 +278,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 
 func TestFolders(t *testing.T) {
 	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "test"}
-	vague := []string{"docs", "pkg", "util", "utils", "common", "types", "helpers", "misc", "internal"}
+	vague := []string{"docs", "pkg", "util", "utils", "common", "types", "helpers", "misc"}
 	for _, name := range tree(t) {
 		parts := strings.Split(path.Dir(name), "/")
 		if parts[0] != "." && !slices.Contains(top, parts[0]) {

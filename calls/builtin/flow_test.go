@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -144,7 +144,7 @@ steps:
     with: {stages: [], current_schema: {type: object, required: [item], properties: {item: {type: string}}}}
 outputs: {text: "{{ what.slot_data.item }}"}
 `, schedulertest.With(builtin.Calls()...), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Env.HTTP, e.Journal = service, sqlite.NewMemory(e.Env.Clock)
+		e.Env.HTTP, e.Journal = service, memory.New(e.Env.Clock)
 	}))
 	var waiting *scheduler.Waiting
 	if !errors.As(r.Err, &waiting) || model.Left() != 1 {

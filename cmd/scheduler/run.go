@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -187,7 +187,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	defer a.useMemory(ctx, executor, f.ephemeral)()
 	s := a.newSession(executor, flow, f.show)
 	if f.ephemeral && !f.show.json && a.canAsk() { // what it waits for can be asked all the same
-		executor.Journal = sqlite.NewMemory(time.Now)
+		executor.Journal = memory.New(time.Now)
 	}
 	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
 }

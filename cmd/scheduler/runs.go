@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
@@ -45,7 +46,7 @@ the beginning or the end of one that fits no other, or last.`,
 func (a *app) withJournal(ctx context.Context, do func(journal.Journal) error) error {
 	path := filepath.Join(a.config.StateDir, sqlite.FileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := do(sqlite.NewMemory(time.Now)); !errors.Is(err, errNoRuns) {
+		if err := do(memory.New(time.Now)); !errors.Is(err, errNoRuns) {
 			return err
 		}
 		return a.noRuns()

@@ -63,13 +63,6 @@ func explain(file, doing string, err error) error {
 	return calls.Errorf(calls.Internal, "%s the journal %s: %w", doing, file, err)
 }
 
-// noBlobError says that the payload of a digest is not there.
-type noBlobError digest
-
-func (d noBlobError) Error() string {
-	return fmt.Sprintf("the payload %s is missing: the journal is damaged", digest(d))
-}
-
 func errNewer(file string, has int) error {
 	return calls.Errorf(calls.Invalid, "the journal %s has the form %d, this program knows those up to %d", file, has, len(migrations)).
 		WithHint("use a newer version of the program, or set state_dir to another place")

@@ -2,28 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// fits says whether a run may be deleted, and should.
-func fits(p *journal.Prune, run *journal.RunInfo) bool {
-	states := p.States
-	if len(states) == 0 {
-		states = []journal.RunStatus{journal.RunFinished, journal.RunFailed, journal.RunCancelled}
-		if p.Force {
-			states = append(states, journal.RunRunning, journal.RunWaiting)
-		}
-	}
-	over := run.State != journal.RunRunning && run.State != journal.RunWaiting
-	return run.Holder == nil && (over || p.Force) &&
-		slices.Contains(states, run.State) &&
-		(len(p.Runs) == 0 || slices.Contains(p.Runs, run.ID)) &&
-		(p.Before.IsZero() || run.TouchedAt.Before(p.Before))
-}
 
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
@@ -42,7 +25,7 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 	}
 	fit := 0
 	for _, r := range all {
-		if !fits(&p, &r.RunInfo) {
+		if !p.Matches(&r.RunInfo) {
 			continue
 		}
 		if fit++; fit <= p.Keep {
@@ -74,7 +57,7 @@ func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (delet
 	}
 	err = j.writer.await(func(tx *tx) error {
 		r, err := j.findIn(tx, id)
-		if calls.KindOf(err) == calls.NotFound || err == nil && !fits(p, &r.RunInfo) {
+		if calls.KindOf(err) == calls.NotFound || err == nil && !p.Matches(&r.RunInfo) {
 			return nil
 		}
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package journal keeps runs: in a SQLite file that several processes share, or
-// in memory.
+// Package sqlite keeps a [journal.Journal] in a SQLite file that several processes
+// share.
 //
 // A run is a row that says how it stands, a header with what it began with, and
 // its events. Payloads of 4 KiB and more stand apart, each once.
@@ -24,6 +24,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
 // FileName is the name of the database in its directory.
@@ -48,10 +49,10 @@ type Options struct {
 type SQLite struct {
 	file   string
 	clock  func() time.Time
-	self   process
+	self   stored.Process
 	beat   time.Duration
 	lease  time.Duration
-	vault  vault
+	vault  *stored.Vault
 	writer *writer // nil where nothing can be written, as is write
 	write  *sql.DB
 	read   *sql.DB
@@ -75,7 +76,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &SQLite{
-		file: filepath.Join(dir, FileName), vault: vault{file: filepath.Join(dir, KeyName)}, clock: options.Clock, self: thisProcess(),
+		file: filepath.Join(dir, FileName), vault: newVault(filepath.Join(dir, KeyName)), clock: options.Clock, self: stored.ThisProcess(),
 		beat: cmp.Or(options.Heartbeat, time.Second),
 		logs: map[*sqliteLog]struct{}{}, quit: make(chan struct{}),
 	}

@@ -130,9 +130,9 @@ func TestImagesAreEncrypted(t *testing.T) {
 		name, key, want string
 		kind            calls.Kind
 	}{
-		{"gone", "", "is not there", calls.NotFound},
+		{"gone", "", "is missing", calls.NotFound},
 		{"another", strings.Repeat("ab", 32), "is not the key that it was stored with", calls.Invalid},
-		{"none", "hello", "is no key", calls.Invalid},
+		{"none", "hello", "does not hold a key", calls.Invalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := os.Remove(key); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
 // runRow is a row of the table run.
@@ -17,7 +18,7 @@ type runRow struct {
 	journal.RunInfo
 	key    int64
 	lease  []byte
-	holder process
+	holder stored.Process
 	until  int64
 }
 
@@ -29,7 +30,7 @@ func (j *SQLite) scan(row rowScanner) (*runRow, error) {
 	r := &runRow{}
 	var started, updated string
 	err := row.Scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
-		&r.lease, &r.holder.pid, &r.holder.host, &r.holder.identity, &r.until)
+		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.until)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +41,8 @@ func (j *SQLite) scan(row rowScanner) (*runRow, error) {
 		return nil, err
 	}
 	r.TouchedAt = time.UnixMilli(r.until).Add(-j.lease) // what was held was renewed until then
-	if r.lease != nil && r.until > j.clock().UnixMilli() && !r.holder.dead() {
-		r.Holder = &journal.Holder{PID: r.holder.pid, Host: r.holder.host, Until: time.UnixMilli(r.until)}
+	if r.lease != nil && r.until > j.clock().UnixMilli() && !r.holder.Dead() {
+		r.Holder = &journal.Holder{PID: r.holder.PID, Host: r.holder.Host, Until: time.UnixMilli(r.until)}
 	}
 	return r, nil
 }
@@ -56,7 +57,7 @@ func (j *SQLite) find(ctx context.Context, id string) (*runRow, error) {
 func (j *SQLite) scanOne(id string, row rowScanner) (*runRow, error) {
 	r, err := j.scan(row)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = errUnknown(id)
+		err = stored.ErrUnknown(id)
 	}
 	return r, err
 }
@@ -139,28 +140,28 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.Ru
 		return nil, err
 	}
 	decoder := j.decoder(ctx, clear)
-	if h.Inputs, err = decoder.decode(inputs); err != nil {
+	if h.Inputs, err = decoder.Decode(inputs); err != nil {
 		return nil, err
 	}
-	if h.Options, err = decoder.decode(options); err != nil {
+	if h.Options, err = decoder.Decode(options); err != nil {
 		return nil, err
 	}
-	h.Text, err = decoder.text(source, files)
+	h.Text, err = decoder.FlowText(source, files)
 	return h, err
 }
 
-func (j *SQLite) decoder(ctx context.Context, clear bool) *decoder {
-	return &decoder{clear: clear, get: func(d digest, secret bool) (data []byte, err error) {
+func (j *SQLite) decoder(ctx context.Context, clear bool) *stored.Decoder {
+	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) (data []byte, err error) {
 		at := d
 		if secret {
-			at = d.secret()
+			at = d.Secret()
 		}
 		err = j.read.QueryRowContext(ctx, "SELECT data FROM blob WHERE sha256 = ?", at[:]).Scan(&data)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return nil, noBlobError(d)
+			return nil, stored.MissingPayloadError(d)
 		case err == nil && secret:
-			return j.vault.open(d, data)
+			return j.vault.Open(d, data)
 		}
 		return data, err
 	}}
@@ -183,7 +184,7 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 				break
 			}
 			for _, stored := range page {
-				ev, err := decoder.decodeEvent(stored)
+				ev, err := decoder.DecodeEvent(stored)
 				if err != nil {
 					yield(nil, j.explained("reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
 					return

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
 // sqliteLog is a run that is held.
 type sqliteLog struct {
-	*held
+	*stored.LogState
 	journal *SQLite
 	key     int64
 	lease   []byte
@@ -25,7 +25,7 @@ type sqliteLog struct {
 	// The lock of held guards these. known are the payloads that the run has for
 	// sure, unseen is a failure that nobody was told.
 	state  journal.RunStatus
-	known  map[digest]struct{}
+	known  map[stored.Digest]struct{}
 	unseen error
 	closed bool
 }
@@ -44,13 +44,13 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := checkHeader(h); err != nil {
+	if err := stored.CheckHeader(h); err != nil {
 		return nil, err
 	}
-	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == journal.Async, known: map[digest]struct{}{}}
-	found := blobs{}
-	inputs, options := found.encode(h.Inputs), found.encode(h.Options)
-	source, files := found.encodeText(h.Text)
+	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == journal.Async, known: map[stored.Digest]struct{}{}}
+	found := stored.Blobs{}
+	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
+	source, files := found.EncodeText(h.Text)
 	mode := h.Mode
 	if mode == "" {
 		mode = journal.Sync
@@ -62,7 +62,7 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 			ON CONFLICT(id) DO NOTHING RETURNING key`,
 			h.ID, h.Flow, string(journal.RunRunning), started, started).Scan(&l.key)
 		if errors.Is(err, sql.ErrNoRows) {
-			return errExists(h.ID)
+			return stored.ErrExists(h.ID)
 		}
 		if err == nil {
 			_, err = tx.exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -84,7 +84,7 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := &sqliteLog{journal: j, lease: newLease(), known: map[digest]struct{}{}}
+	l := &sqliteLog{journal: j, lease: newLease(), known: map[stored.Digest]struct{}{}}
 	var info *journal.RunInfo
 	err := j.change(func(tx *tx) error {
 		r, err := j.findIn(tx, id)
@@ -109,7 +109,7 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 func (l *sqliteLog) take(tx *tx, id string) (*journal.RunInfo, error) {
 	j := l.journal
 	_, err := tx.exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
-		l.lease, j.self.pid, j.self.host, j.self.identity, j.leaseEnd(), l.key)
+		l.lease, j.self.PID, j.self.Host, j.self.Identity, j.leaseEnd(), l.key)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (j *SQLite) hold(l *sqliteLog, info *journal.RunInfo, err error) (journal.R
 	if err != nil {
 		return nil, err
 	}
-	l.held, l.state = newHeld(info), info.State
+	l.LogState, l.state = stored.NewLogState(info), info.State
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
@@ -160,8 +160,8 @@ func (l *sqliteLog) Append(ctx context.Context, events ...*journal.Event) error 
 
 // submit queues events that go on where the last ended.
 func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Lock()
+	defer l.Unlock()
 	change, err := l.encode(events)
 	if err == nil {
 		op := &write{do: change.apply, lazy: !wait, settled: func(err error) {
@@ -173,13 +173,13 @@ func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error
 		}
 	}
 	if err != nil {
-		l.err = err
+		l.ErrLocked = err
 		if errors.Is(err, l.unseen) {
 			l.unseen = nil
 		}
 		return err
 	}
-	l.accept(events)
+	l.AcceptLocked(events)
 	l.state = change.state
 	return nil
 }
@@ -189,15 +189,15 @@ func (l *sqliteLog) settle(err error, told bool) {
 	if err == nil {
 		return
 	}
-	l.mu.Lock()
-	if !told && (l.err == nil || l.closed) && l.unseen == nil {
+	l.Lock()
+	if !told && (l.ErrLocked == nil || l.closed) && l.unseen == nil {
 		l.unseen = err
 	}
-	l.mu.Unlock()
-	l.fail(err)
+	l.Unlock()
+	l.Fail(err)
 	var lost *journal.HeldError
 	if errors.As(err, &lost) {
-		l.stop(err)
+		l.Stop(err)
 	}
 }
 
@@ -208,17 +208,17 @@ type change struct {
 	state       journal.RunStatus
 	updated     string
 	bodies      [][]byte
-	blobs       blobs
+	blobs       stored.Blobs
 }
 
 // encode checks events and gives their stored form. The lock is held.
 func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
-	if err := l.check(events); err != nil {
+	if err := l.CheckLocked(events); err != nil {
 		return nil, err
 	}
-	c := &change{log: l, first: l.next, last: l.next - 1, state: l.state, blobs: blobs{}}
+	c := &change{log: l, first: l.NextLocked, last: l.NextLocked - 1, state: l.state, blobs: stored.Blobs{}}
 	for _, ev := range events {
-		body, err := c.blobs.encodeEvent(ev)
+		body, err := c.blobs.EncodeEvent(ev)
 		if err != nil {
 			return nil, err
 		}
@@ -258,10 +258,10 @@ func (c *change) apply(tx *tx) error {
 
 // lost says why the row of the run could not be written.
 func (l *sqliteLog) lost(tx *tx) error {
-	r, err := l.journal.findIn(tx, l.opened.ID)
+	r, err := l.journal.findIn(tx, l.Opened.ID)
 	if err != nil {
 		if calls.KindOf(err) == calls.NotFound {
-			return &journal.HeldError{Run: l.opened.ID}
+			return &journal.HeldError{Run: l.Opened.ID}
 		}
 		return err
 	}
@@ -272,12 +272,12 @@ func (l *sqliteLog) lost(tx *tx) error {
 }
 
 // keep stores payloads and says that the run has them.
-func (l *sqliteLog) keep(tx *tx, found blobs) error {
+func (l *sqliteLog) keep(tx *tx, found stored.Blobs) error {
 	for d, one := range found {
-		data := one.data
-		if one.secret {
+		data := one.Data
+		if one.Secret {
 			var err error
-			if data, err = l.journal.vault.seal(data); err != nil {
+			if data, err = l.journal.vault.Seal(data); err != nil {
 				return err
 			}
 		}
@@ -294,35 +294,16 @@ func (l *sqliteLog) keep(tx *tx, found blobs) error {
 	return nil
 }
 
-// encodeText stores the text of a flow apart.
-func (b blobs) encodeText(text journal.FlowText) (source digest, files []byte) {
-	if text.Files == nil {
-		return b.addFile(text.Source), []byte("null")
-	}
-	refs := make(map[string]string, len(text.Files))
-	for path, content := range text.Files {
-		refs[path] = b.addFile(content).String()
-	}
-	return b.addFile(text.Source), value.Must(refs).AppendJSON(nil)
-}
-
-func (b blobs) addFile(content []byte) digest {
-	if _, end := findMedia(string(content)); end > 0 {
-		return b.addSecret(content)
-	}
-	return b.add(content)
-}
-
 // Revise replaces the text of the flow.
 func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := l.failed(); err != nil {
+	if err := l.Failed(); err != nil {
 		return err
 	}
-	found := blobs{}
-	source, files := found.encodeText(text)
+	found := stored.Blobs{}
+	source, files := found.EncodeText(text)
 	return l.journal.writer.await(func(tx *tx) error {
 		n, err := tx.exec(`UPDATE header SET source = ?, hash = ?, files = ?
 			WHERE run = ? AND EXISTS (SELECT 1 FROM run WHERE key = header.run AND lease = ?)`,
@@ -339,27 +320,27 @@ func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 
 // Header is what the run began with.
 func (l *sqliteLog) Header(ctx context.Context) (*journal.RunHeader, error) {
-	h, err := l.journal.header(ctx, l.opened.ID, true)
+	h, err := l.journal.header(ctx, l.Opened.ID, true)
 	return h, explain(l.journal.file, "reading", err)
 }
 
 // Events are those of the run.
 func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
-	return l.journal.events(ctx, l.opened.ID, from, true)
+	return l.journal.events(ctx, l.Opened.ID, from, true)
 }
 
 // Close commits what was added and lets go of the run.
 func (l *sqliteLog) Close() error {
-	l.mu.Lock()
+	l.Lock()
 	if l.closed {
-		l.mu.Unlock()
+		l.Unlock()
 		return nil
 	}
 	l.closed = true
-	if l.err == nil {
-		l.err = errClosed(l.opened.ID)
+	if l.ErrLocked == nil {
+		l.ErrLocked = stored.ErrClosed(l.Opened.ID)
 	}
-	l.mu.Unlock()
+	l.Unlock()
 
 	j := l.journal
 	j.mu.Lock()
@@ -369,8 +350,8 @@ func (l *sqliteLog) Close() error {
 		_, err := tx.exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
 		return err
 	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Lock()
+	defer l.Unlock()
 	if l.unseen != nil {
 		return l.unseen
 	}

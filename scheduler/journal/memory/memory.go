@@ -1,4 +1,5 @@
-package sqlite
+// Package memory keeps a [journal.Journal] in memory, as long as its process lives.
+package memory
 
 import (
 	"context"
@@ -9,45 +10,46 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// Memory is a journal that lasts as long as its process, for tests and for runs
-// that shall leave nothing behind. Its leases never run out: the process that
-// holds a run is the one that has the journal.
-type Memory struct {
+// Journal is a journal that lasts as long as its process, for tests and for runs
+// that leave nothing behind. Its leases never run out: the process that holds a run
+// is the one that has the journal. It is safe for concurrent use.
+type Journal struct {
 	clock func() time.Time
-	self  process
+	self  stored.Process
 
 	mu    sync.Mutex
-	runs  map[string]*memoryRun
-	order []*memoryRun // the oldest first
-	blobs blobs
+	runs  map[string]*run
+	order []*run // the oldest first
+	blobs stored.Blobs
 }
 
-var _ journal.Journal = (*Memory)(nil)
+var _ journal.Journal = (*Journal)(nil)
 
-// memoryRun is a run; the lock of its journal guards it.
-type memoryRun struct {
+// run is a run; the lock of its journal guards it.
+type run struct {
 	info   journal.RunInfo
 	header journal.RunHeader
 	inputs []byte // in stored form, as are the events
 	events [][]byte
-	blobs  map[digest]struct{}
-	holder *memoryLog
+	blobs  map[stored.Digest]struct{}
+	holder *runLog
 }
 
-// NewMemory gives an empty journal. A nil clock is the machine's; it dates
+// New gives an empty journal. A nil clock is the machine's; it dates
 // cancellations.
-func NewMemory(clock func() time.Time) *Memory {
+func New(clock func() time.Time) *Journal {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Memory{clock: clock, self: thisProcess(), runs: map[string]*memoryRun{}, blobs: blobs{}}
+	return &Journal{clock: clock, self: stored.ThisProcess(), runs: map[string]*run{}, blobs: stored.Blobs{}}
 }
 
 // Begin records a new run.
-func (m *Memory) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
-	if err := checkHeader(h); err != nil {
+func (m *Journal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
+	if err := stored.CheckHeader(h); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
@@ -56,9 +58,9 @@ func (m *Memory) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 		return nil, err
 	}
 	if m.runs[h.ID] != nil {
-		return nil, errExists(h.ID)
+		return nil, stored.ErrExists(h.ID)
 	}
-	r := &memoryRun{header: *h, blobs: map[digest]struct{}{}}
+	r := &run{header: *h, blobs: map[stored.Digest]struct{}{}}
 	if r.header.Mode == "" {
 		r.header.Mode = journal.Sync
 	}
@@ -66,8 +68,8 @@ func (m *Memory) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 		ID: h.ID, Flow: h.Flow, State: journal.RunRunning,
 		StartedAt: h.StartedAt, UpdatedAt: h.StartedAt,
 	}
-	found := blobs{}
-	r.inputs = found.encode(h.Inputs)
+	found := stored.Blobs{}
+	r.inputs = found.Encode(h.Inputs)
 	r.header.Inputs = value.Value{}
 	m.keep(r, found)
 	m.runs[h.ID] = r
@@ -76,7 +78,7 @@ func (m *Memory) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 }
 
 // Reopen holds a run that exists.
-func (m *Memory) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+func (m *Journal) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(ctx, id)
@@ -90,26 +92,26 @@ func (m *Memory) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 	return m.hold(r), nil
 }
 
-func (m *Memory) hold(r *memoryRun) *memoryLog {
+func (m *Journal) hold(r *run) *runLog {
 	info := r.stands()
 	r.info.TouchedAt = m.clock()
-	r.holder = &memoryLog{journal: m, run: r, held: newHeld(&info)}
+	r.holder = &runLog{journal: m, run: r, LogState: stored.NewLogState(&info)}
 	return r.holder
 }
 
 // find is the run of that id. The journal is locked.
-func (m *Memory) find(ctx context.Context, id string) (*memoryRun, error) {
+func (m *Journal) find(ctx context.Context, id string) (*run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if r := m.runs[id]; r != nil {
 		return r, nil
 	}
-	return nil, errUnknown(id)
+	return nil, stored.ErrUnknown(id)
 }
 
 // keep adds the payloads of a run. The journal is locked.
-func (m *Memory) keep(r *memoryRun, found blobs) {
+func (m *Journal) keep(r *run, found stored.Blobs) {
 	for d, one := range found {
 		r.blobs[d] = struct{}{}
 		if _, known := m.blobs[d]; !known {
@@ -119,12 +121,12 @@ func (m *Memory) keep(r *memoryRun, found blobs) {
 }
 
 // append adds events that were checked. The journal is locked.
-func (m *Memory) append(r *memoryRun, events []*journal.Event) error {
-	found := blobs{}
+func (m *Journal) append(r *run, events []*journal.Event) error {
+	found := stored.Blobs{}
 	stored := make([][]byte, len(events))
 	for i, ev := range events {
 		var err error
-		if stored[i], err = found.encodeEvent(ev); err != nil {
+		if stored[i], err = found.EncodeEvent(ev); err != nil {
 			return err
 		}
 	}
@@ -138,17 +140,17 @@ func (m *Memory) append(r *memoryRun, events []*journal.Event) error {
 }
 
 // stands is how the run stands. The journal is locked.
-func (r *memoryRun) stands() journal.RunInfo {
+func (r *run) stands() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
 		self := &r.holder.journal.self
-		info.Holder = &journal.Holder{PID: self.pid, Host: self.host}
+		info.Holder = &journal.Holder{PID: self.PID, Host: self.Host}
 	}
 	return info
 }
 
 // Run is how a run stands.
-func (m *Memory) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(ctx, id)
@@ -160,11 +162,11 @@ func (m *Memory) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 }
 
 // Header is what a run began with.
-func (m *Memory) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
+func (m *Journal) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	return m.header(ctx, id, false)
 }
 
-func (m *Memory) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
+func (m *Journal) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
 	m.mu.Lock()
 	r, err := m.find(ctx, id)
 	if err != nil {
@@ -173,20 +175,20 @@ func (m *Memory) header(ctx context.Context, id string, clear bool) (*journal.Ru
 	}
 	h, inputs := r.header, r.inputs
 	m.mu.Unlock()
-	h.Inputs, err = m.decoder(clear).decode(inputs)
-	return &h, reading(id, err)
+	h.Inputs, err = m.decoder(clear).Decode(inputs)
+	return &h, stored.WrapReadError(id, err)
 }
 
-func (m *Memory) decoder(clear bool) *decoder {
-	return &decoder{clear: clear, get: func(d digest, secret bool) ([]byte, error) {
+func (m *Journal) decoder(clear bool) *stored.Decoder {
+	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) ([]byte, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.blobs.get(d, secret)
+		return m.blobs.Get(d, secret)
 	}}
 }
 
 // Runs lists runs.
-func (m *Memory) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
@@ -200,7 +202,7 @@ func (m *Memory) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*
 	}
 }
 
-func (m *Memory) list(filter journal.RunFilter) (found []journal.RunInfo) {
+func (m *Journal) list(filter journal.RunFilter) (found []journal.RunInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.newestFirst() {
@@ -214,24 +216,24 @@ func (m *Memory) list(filter journal.RunFilter) (found []journal.RunInfo) {
 	return found
 }
 
-func (m *Memory) newestFirst() []*memoryRun {
+func (m *Journal) newestFirst() []*run {
 	runs := slices.Clone(m.order)
 	slices.Reverse(runs)
 	return runs
 }
 
 // Events are those of a run.
-func (m *Memory) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+func (m *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return m.events(ctx, id, from, false)
 }
 
-func (m *Memory) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+func (m *Journal) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		m.mu.Lock()
 		r, err := m.find(ctx, id)
-		var stored [][]byte
+		var encoded [][]byte
 		if err == nil {
-			stored = r.events[min(max(from-1, 0), int64(len(r.events))):]
+			encoded = r.events[min(max(from-1, 0), int64(len(r.events))):]
 		}
 		m.mu.Unlock()
 		if err != nil {
@@ -239,10 +241,10 @@ func (m *Memory) events(ctx context.Context, id string, from int64, clear bool) 
 			return
 		}
 		decoder := m.decoder(clear)
-		for _, one := range stored {
-			ev, err := decoder.decodeEvent(one)
+		for _, one := range encoded {
+			ev, err := decoder.DecodeEvent(one)
 			if err != nil {
-				yield(nil, reading(id, err))
+				yield(nil, stored.WrapReadError(id, err))
 				return
 			}
 			if !yield(ev, nil) {
@@ -253,7 +255,7 @@ func (m *Memory) events(ctx context.Context, id string, from int64, clear bool) 
 }
 
 // Cancel stops a run.
-func (m *Memory) Cancel(ctx context.Context, id string) error {
+func (m *Journal) Cancel(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.find(ctx, id)
@@ -262,19 +264,19 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 	}
 	if r.holder != nil {
 		r.info.CancelRequested = true
-		r.holder.stop(journal.ErrCancelRequested)
+		r.holder.Stop(journal.ErrCancelRequested)
 		return nil
 	}
-	if err := canCancel(&r.info); err != nil {
+	if err := stored.CheckCancel(&r.info); err != nil {
 		return err
 	}
-	ev := cancelled(&r.info)
+	ev := stored.NewCancelledEvent(&r.info)
 	ev.Time = m.clock()
 	return m.append(r, []*journal.Event{ev})
 }
 
 // Prune deletes runs.
-func (m *Memory) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
+func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -284,7 +286,7 @@ func (m *Memory) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 	before := m.size()
 	fit := 0
 	for _, r := range m.newestFirst() {
-		if info := r.stands(); !fits(&p, &info) {
+		if info := r.stands(); !p.Matches(&info) {
 			continue
 		}
 		if fit++; fit > p.Keep {
@@ -292,8 +294,8 @@ func (m *Memory) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 			delete(m.runs, r.info.ID)
 		}
 	}
-	m.order = slices.DeleteFunc(m.order, func(r *memoryRun) bool { return m.runs[r.info.ID] == nil })
-	used := map[digest]struct{}{}
+	m.order = slices.DeleteFunc(m.order, func(r *run) bool { return m.runs[r.info.ID] == nil })
+	used := map[stored.Digest]struct{}{}
 	for _, r := range m.order {
 		for d := range r.blobs {
 			used[d] = struct{}{}
@@ -309,9 +311,9 @@ func (m *Memory) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 }
 
 // size is about how much memory the runs take.
-func (m *Memory) size() (n int64) {
+func (m *Journal) size() (n int64) {
 	for _, one := range m.blobs {
-		n += int64(len(one.data))
+		n += int64(len(one.Data))
 	}
 	for _, r := range m.order {
 		for _, ev := range r.events {
@@ -322,44 +324,44 @@ func (m *Memory) size() (n int64) {
 }
 
 // Close keeps what there is: another one may go on with it.
-func (m *Memory) Close() error { return nil }
+func (m *Journal) Close() error { return nil }
 
-// memoryLog is a run that is held.
-type memoryLog struct {
-	*held
-	journal *Memory
-	run     *memoryRun
+// runLog is a run that is held.
+type runLog struct {
+	*stored.LogState
+	journal *Journal
+	run     *run
 }
 
 // Append adds events.
-func (l *memoryLog) Append(ctx context.Context, events ...*journal.Event) error {
+func (l *runLog) Append(ctx context.Context, events ...*journal.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	l.journal.mu.Lock()
 	defer l.journal.mu.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.check(events); err != nil {
-		l.err = err
+	l.Lock()
+	defer l.Unlock()
+	if err := l.CheckLocked(events); err != nil {
+		l.ErrLocked = err
 		return err
 	}
 	if err := l.journal.append(l.run, events); err != nil {
-		l.err = err
+		l.ErrLocked = err
 		return err
 	}
-	l.accept(events)
+	l.AcceptLocked(events)
 	return nil
 }
 
 // Revise replaces the text of the flow.
-func (l *memoryLog) Revise(ctx context.Context, text journal.FlowText) error {
+func (l *runLog) Revise(ctx context.Context, text journal.FlowText) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	l.journal.mu.Lock()
 	defer l.journal.mu.Unlock()
-	if err := l.failed(); err != nil {
+	if err := l.Failed(); err != nil {
 		return err
 	}
 	l.run.header.Text = text
@@ -367,20 +369,20 @@ func (l *memoryLog) Revise(ctx context.Context, text journal.FlowText) error {
 }
 
 // Header is what the run began with.
-func (l *memoryLog) Header(ctx context.Context) (*journal.RunHeader, error) {
-	return l.journal.header(ctx, l.opened.ID, true)
+func (l *runLog) Header(ctx context.Context) (*journal.RunHeader, error) {
+	return l.journal.header(ctx, l.Opened.ID, true)
 }
 
 // Events are those of the run.
-func (l *memoryLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
-	return l.journal.events(ctx, l.opened.ID, from, true)
+func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
+	return l.journal.events(ctx, l.Opened.ID, from, true)
 }
 
 // Close lets go of the run.
-func (l *memoryLog) Close() error {
+func (l *runLog) Close() error {
 	l.journal.mu.Lock()
 	defer l.journal.mu.Unlock()
-	l.fail(errClosed(l.opened.ID))
+	l.Fail(stored.ErrClosed(l.Opened.ID))
 	if l.run.holder == l {
 		l.run.holder = nil
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package stored
 
 import (
 	"bytes"
@@ -9,40 +9,40 @@ import (
 	"syscall"
 )
 
-// process says who holds a run.
-type process struct {
-	pid  int
-	host string
-	// identity tells the process from every other that had or will have its pid; ""
+// Process says who holds a run.
+type Process struct {
+	PID  int
+	Host string
+	// Identity tells the process from every other that had or will have its pid; ""
 	// where the system does not say enough. It names the machine since it was
 	// switched on, the namespace in which pids are unique, and, after the last space,
 	// when the process began.
-	identity string
+	Identity string
 }
 
-// thisProcess describes the process that asks.
-func thisProcess() process {
-	p := process{pid: os.Getpid(), host: "an unknown host"}
+// ThisProcess describes the process that asks.
+func ThisProcess() Process {
+	p := Process{PID: os.Getpid(), Host: "an unknown host"}
 	if host, err := os.Hostname(); err == nil {
-		p.host = host
+		p.Host = host
 	}
-	if place, start := pidSpace(), startOf(p.pid); place != "" && start != "" {
-		p.identity = place + " " + start
+	if place, start := pidSpace(), startOf(p.PID); place != "" && start != "" {
+		p.Identity = place + " " + start
 	}
 	return p
 }
 
-// dead says that the process is known to have ended. It is false in doubt, as for
+// Dead says that the process is known to have ended. It is false in doubt, as for
 // a process of another machine or another container.
-func (p process) dead() bool {
-	i := strings.LastIndexByte(p.identity, ' ')
-	if i < 0 || p.identity[:i] != pidSpace() {
+func (p Process) Dead() bool {
+	i := strings.LastIndexByte(p.Identity, ' ')
+	if i < 0 || p.Identity[:i] != pidSpace() {
 		return false
 	}
-	if start := startOf(p.pid); start != "" {
-		return start != p.identity[i+1:]
+	if start := startOf(p.PID); start != "" {
+		return start != p.Identity[i+1:]
 	}
-	other, err := os.FindProcess(p.pid)
+	other, err := os.FindProcess(p.PID)
 	if err != nil {
 		return false
 	}

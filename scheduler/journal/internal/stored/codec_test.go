@@ -1,21 +1,17 @@
-package sqlite
+package stored
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // decoder reads what was encoded.
-func (b blobs) decoder(clear bool) *decoder {
-	return &decoder{clear: clear, get: b.get}
+func (b Blobs) decoder(clear bool) *Decoder {
+	return &Decoder{WithMedia: clear, Get: b.Get}
 }
 
 // Whatever is stored comes back, and storing it twice gives the same text.
@@ -36,20 +32,20 @@ func FuzzEncode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := blobs{}
-		stored := b.encode(v)
-		if again := (blobs{}).encode(v); string(again) != string(stored) {
+		b := Blobs{}
+		stored := b.Encode(v)
+		if again := (Blobs{}).Encode(v); string(again) != string(stored) {
 			t.Fatalf("%s is stored as %s and as %s", v, stored, again)
 		}
-		back, err := b.decoder(true).decode(stored)
+		back, err := b.decoder(true).Decode(stored)
 		if err != nil || back.JSON() != v.JSON() {
 			t.Fatalf("%s is stored as %s and comes back as %s, %v", v, stored, back, err)
 		}
 		wrapped := value.OfMap(value.Pairs("data", value.Pairs("output", []value.Value{v})))
-		if back, err := b.decoder(true).decode(b.encode(wrapped)); err != nil || back.JSON() != wrapped.JSON() {
+		if back, err := b.decoder(true).Decode(b.Encode(wrapped)); err != nil || back.JSON() != wrapped.JSON() {
 			t.Fatalf("%s is not read as it was written: %v", wrapped, err)
 		}
-		if _, err := b.decoder(false).decode(stored); err != nil {
+		if _, err := b.decoder(false).Decode(stored); err != nil {
 			t.Fatalf("%s cannot be shown: %v", stored, err)
 		}
 	})
@@ -57,17 +53,17 @@ func FuzzEncode(f *testing.F) {
 
 // Damaged text is an error, never a panic.
 func FuzzDecode(f *testing.F) {
-	b := blobs{}
+	b := Blobs{}
 	for _, seed := range []string{
 		`{"$blob":"00"}`, `{"$blob":1}`, `{"$media":["x"]}`, `{"$media":1}`, `{"$media":[1,2,3]}`, `{"$media":["",{"sha256":"x"},""]}`,
-		string(b.encode(value.Must([]string{strings.Repeat("x", 5000), "data:image/png;base64,AAAA"}))),
+		string(b.Encode(value.Must([]string{strings.Repeat("x", 5000), "data:image/png;base64,AAAA"}))),
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, clear := range []bool{true, false} {
-			_, _ = b.decoder(clear).decode(data)
-			_, _ = b.decoder(clear).decodeEvent(data)
+			_, _ = b.decoder(clear).Decode(data)
+			_, _ = b.decoder(clear).DecodeEvent(data)
 		}
 	})
 }
@@ -76,18 +72,18 @@ func FuzzDecode(f *testing.F) {
 // that grows does not store its long messages again.
 func TestSharedPayloads(t *testing.T) {
 	long := strings.Repeat("a long message. ", 1000)
-	b := blobs{}
+	b := Blobs{}
 	var messages []value.Value
 	for i := range 20 {
 		messages = append(messages, value.OfMap(value.Pairs("role", "user", "content", fmt.Sprint(i, long))))
-		stored := b.encode(value.OfMap(value.Pairs("messages", value.OfList(messages...), "n", i)))
+		stored := b.Encode(value.OfMap(value.Pairs("messages", value.OfList(messages...), "n", i)))
 		if len(stored) > bigPayload {
 			t.Errorf("%d messages are stored in %d bytes", i, len(stored))
 		}
 	}
 	total := 0
 	for _, one := range b {
-		total += len(one.data)
+		total += len(one.Data)
 	}
 	if once := 20 * len(long); total > once+once/10 {
 		t.Errorf("%d bytes are stored, the messages have %d", total, once)
@@ -95,42 +91,20 @@ func TestSharedPayloads(t *testing.T) {
 }
 
 func TestDecoderForgets(t *testing.T) {
-	b := blobs{}
+	b := Blobs{}
 	var stored [][]byte
 	for i := range 5 {
-		stored = append(stored, b.encode(value.Must([]string{fmt.Sprint(i, strings.Repeat("x", maxSeen/3))})))
+		stored = append(stored, b.Encode(value.Must([]string{fmt.Sprint(i, strings.Repeat("x", maxSeen/3))})))
 	}
 	d := b.decoder(true)
 	for range 2 {
 		for _, text := range stored {
-			if _, err := d.decode(text); err != nil {
+			if _, err := d.Decode(text); err != nil {
 				t.Fatal(err)
 			}
 			if len(d.seen) > 3 || d.seenSize > maxSeen {
 				t.Fatalf("%d payloads of %d bytes are kept", len(d.seen), d.seenSize)
 			}
 		}
-	}
-}
-
-func TestExplain(t *testing.T) {
-	plain := errors.New("what")
-	for _, test := range []struct {
-		err        error
-		kind, hint string
-	}{
-		{&fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EACCES}, "internal", "permissions"},
-		{&fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EROFS}, "internal", "permissions"},
-		{&fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC}, "internal", "disk is full"},
-		{errNoWAL("f", "delete"), "internal", "local disk"},
-		{plain, "internal", ""},
-	} {
-		err := explain("runs.db", "opening", test.err)
-		if !errors.Is(err, test.err) || string(calls.KindOf(err)) != test.kind || !strings.Contains(calls.HintOf(err), test.hint) {
-			t.Errorf("%v is told as %v (%s)", test.err, err, calls.HintOf(err))
-		}
-	}
-	if explain("f", "opening", nil) != nil {
-		t.Error("no error became one")
 	}
 }

@@ -1,4 +1,4 @@
-package sqlite
+package stored
 
 import "strings"
 
@@ -26,9 +26,9 @@ func isImage(s string) bool {
 	return false
 }
 
-// findMedia finds the base64 text of the first data: URL in s; end is 0 where
+// FindMedia finds the base64 text of the first data: URL in s; end is 0 where
 // there is none.
-func findMedia(s string) (start, end int) {
+func FindMedia(s string) (start, end int) {
 	for from := 0; ; {
 		at := strings.Index(s[from:], "64,") // the same in upper and lower case
 		if at < 0 {

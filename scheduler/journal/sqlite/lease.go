@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
 // renewLeases renews all leases of this process until it ends, and looks whether
@@ -55,9 +56,9 @@ func (j *SQLite) renew() {
 		}
 		var lost *journal.HeldError
 		if errors.As(verdict, &lost) {
-			l.fail(verdict)
+			l.Fail(verdict)
 		}
-		l.stop(verdict)
+		l.Stop(verdict)
 	}
 }
 
@@ -93,12 +94,12 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 			_, err = tx.exec("UPDATE run SET cancel = 1 WHERE key = ?", r.key)
 			return err
 		}
-		if err := canCancel(&r.RunInfo); err != nil {
+		if err := stored.CheckCancel(&r.RunInfo); err != nil {
 			return err
 		}
-		ev := cancelled(&r.RunInfo)
+		ev := stored.NewCancelledEvent(&r.RunInfo)
 		ev.Time = j.clock()
-		body, err := blobs{}.encodeEvent(ev)
+		body, err := stored.Blobs{}.EncodeEvent(ev)
 		if err != nil {
 			return err
 		}

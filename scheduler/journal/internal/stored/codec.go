@@ -1,4 +1,7 @@
-package sqlite
+// Package stored is what the backends of a journal share: the stored form of events
+// (Blobs writes it, Decoder reads it), the encryption of images (Vault), the state of
+// a log that is held (LogState), and who holds it (Process).
+package stored
 
 import (
 	"crypto/sha256"
@@ -34,12 +37,13 @@ const (
 	refSize = 80
 )
 
-// digest is the SHA-256 of a blob.
-type digest [sha256.Size]byte
+// Digest is the SHA-256 of a payload.
+type Digest [sha256.Size]byte
 
-func (d digest) String() string { return hex.EncodeToString(d[:]) }
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-func parseDigest(text string) (d digest, ok bool) {
+// ParseDigest reads a digest in hex.
+func ParseDigest(text string) (d Digest, ok bool) {
 	if len(text) != 2*len(d) {
 		return d, false
 	}
@@ -47,47 +51,50 @@ func parseDigest(text string) (d digest, ok bool) {
 	return d, err == nil
 }
 
-// secret is the digest under which a payload is stored that nobody may read in the
+// Secret returns the digest under which a payload is stored that nobody may read in the
 // database. It is another one, so that the same bytes may be both.
-func (d digest) secret() digest { return sha256.Sum256(append([]byte("secret "), d[:]...)) }
+func (d Digest) Secret() Digest { return sha256.Sum256(append([]byte("secret "), d[:]...)) }
 
-// payload is what stands apart.
-type payload struct {
-	data []byte
-	// secret says that it must not be readable where it is kept.
-	secret bool
+// Payload is what is stored apart from its event.
+type Payload struct {
+	Data []byte
+	// Secret: it must not be readable where it is kept.
+	// Secret says that it must not be readable where it is kept.
+	Secret bool
 }
 
-// blobs are payloads by the digests under which they are stored.
-type blobs map[digest]payload
+// Blobs are payloads by the digests under which they are stored.
+type Blobs map[Digest]Payload
 
-func (b blobs) add(data []byte) digest {
-	d := digest(sha256.Sum256(data))
-	b[d] = payload{data, false}
+// Add adds a payload and returns its digest.
+func (b Blobs) Add(data []byte) Digest {
+	d := Digest(sha256.Sum256(data))
+	b[d] = Payload{data, false}
 	return d
 }
 
-// addSecret gives the digest of the data itself.
-func (b blobs) addSecret(data []byte) digest {
-	d := digest(sha256.Sum256(data))
-	b[d.secret()] = payload{data, true}
+// AddSecret adds a payload that must not be readable where it is kept, and returns
+// the digest of the data itself.
+func (b Blobs) AddSecret(data []byte) Digest {
+	d := Digest(sha256.Sum256(data))
+	b[d.Secret()] = Payload{data, true}
 	return d
 }
 
-// get finds the payload that was added as one of this digest.
-func (b blobs) get(d digest, secret bool) ([]byte, error) {
+// Get returns the payload that was added as one of this digest.
+func (b Blobs) Get(d Digest, secret bool) ([]byte, error) {
 	at := d
 	if secret {
-		at = d.secret()
+		at = d.Secret()
 	}
 	if one, ok := b[at]; ok {
-		return one.data, nil
+		return one.Data, nil
 	}
-	return nil, noBlobError(d)
+	return nil, MissingPayloadError(d)
 }
 
-// encode gives the stored form of a value; its payloads are added to b.
-func (b blobs) encode(v value.Value) []byte {
+// Encode returns the stored form of a value; its payloads are added to b.
+func (b Blobs) Encode(v value.Value) []byte {
 	if v.Kind() == value.Object {
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
@@ -100,19 +107,19 @@ func (b blobs) encode(v value.Value) []byte {
 	return packed.AppendJSON(nil)
 }
 
-// encodeEvent gives the stored form of an event.
-func (b blobs) encodeEvent(ev *journal.Event) ([]byte, error) {
+// EncodeEvent returns the stored form of an event.
+func (b Blobs) EncodeEvent(ev *journal.Event) ([]byte, error) {
 	v, err := value.Of(ev)
 	if err != nil {
 		return nil, fmt.Errorf("encoding event %d: %w", ev.Seq, err)
 	}
-	return b.encode(v), nil
+	return b.Encode(v), nil
 }
 
 // pack replaces what is big in a value, from the leaves up, and says how big the
 // rest is, about, and how deep it is nested. The same value always gives the same
 // references.
-func (b blobs) pack(v value.Value) (packed value.Value, size, height int) {
+func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {
 	case value.String:
 		s, _ := v.Str()
@@ -141,7 +148,7 @@ func (b blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	if height++; size < bigPayload && height < maxHeight {
 		return v, size, height
 	}
-	d := b.add(v.AppendJSON(nil))
+	d := b.Add(v.AppendJSON(nil))
 	return value.OfMap(value.Pairs(blobKey, d.String())), refSize, textHeight
 }
 
@@ -149,14 +156,14 @@ func (b blobs) pack(v value.Value) (packed value.Value, size, height int) {
 const textHeight = 3
 
 // packText takes the images out of a string.
-func (b blobs) packText(s string) (packed value.Value, size int) {
+func (b Blobs) packText(s string) (packed value.Value, size int) {
 	if isImage(s) {
 		return value.OfMap(value.Pairs(mediaKey, []any{"", b.packMedia(s), ""})), refSize
 	}
 	var parts []value.Value
 	rest := s
 	for {
-		start, end := findMedia(rest)
+		start, end := FindMedia(rest)
 		if end == 0 {
 			break
 		}
@@ -174,14 +181,14 @@ func (b blobs) packText(s string) (packed value.Value, size int) {
 
 // packMedia stores the bytes that the base64 text of an image stands for. Text
 // that would not come back the same is stored as it is.
-func (b blobs) packMedia(text string) value.Value {
+func (b Blobs) packMedia(text string) value.Value {
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
 	ref := value.NewMap(3)
 	if err != nil || base64.StdEncoding.EncodeToString(data) != text {
 		data = []byte(text)
 		ref.Set("as_is", value.OfBool(true))
 	}
-	ref.Set("sha256", value.OfString(b.addSecret(data).String()))
+	ref.Set("sha256", value.OfString(b.AddSecret(data).String()))
 	ref.Set("size", value.OfInt(int64(len(data))))
 	return value.OfMap(ref)
 }
@@ -196,4 +203,24 @@ func escapeRef(m *value.Map) *value.Map {
 		return value.Pairs("$"+k, v)
 	}
 	return m
+}
+
+// EncodeText adds the text of a flow and of its files, and returns the digest of the
+// source and the JSON object of the files' digests by path.
+func (b Blobs) EncodeText(text journal.FlowText) (source Digest, files []byte) {
+	if text.Files == nil {
+		return b.addFile(text.Source), []byte("null")
+	}
+	refs := make(map[string]string, len(text.Files))
+	for path, content := range text.Files {
+		refs[path] = b.addFile(content).String()
+	}
+	return b.addFile(text.Source), value.Must(refs).AppendJSON(nil)
+}
+
+func (b Blobs) addFile(content []byte) Digest {
+	if _, end := FindMedia(string(content)); end > 0 {
+		return b.AddSecret(content)
+	}
+	return b.Add(content)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package stored
 
 import (
 	"crypto/sha256"
@@ -11,21 +11,23 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// decoder turns stored forms into values again.
-type decoder struct {
-	// get reads the payload that was stored as one of this digest.
-	get func(d digest, secret bool) ([]byte, error)
-	// clear puts the bytes of images in place; otherwise their digests are shown.
-	clear bool
+// Decoder turns stored forms into values again. A backend makes one for each read; it
+// is not safe for concurrent use.
+type Decoder struct {
+	// Get reads the payload that was stored under this digest.
+	Get func(d Digest, secret bool) ([]byte, error)
+	// WithMedia puts the bytes of images in place; without it their digests are shown.
+	WithMedia bool
 
-	seen     map[digest]value.Value
+	seen     map[Digest]value.Value
 	seenSize int
 }
 
 // maxSeen bounds the payloads that a decoder keeps because they come again.
 const maxSeen = 32 << 20
 
-func (d *decoder) decode(stored []byte) (value.Value, error) {
+// Decode returns the value of a stored form.
+func (d *Decoder) Decode(stored []byte) (value.Value, error) {
 	v, err := value.ParseJSON(stored)
 	if err != nil {
 		return v, err
@@ -33,8 +35,9 @@ func (d *decoder) decode(stored []byte) (value.Value, error) {
 	return d.unpack(v)
 }
 
-func (d *decoder) decodeEvent(stored []byte) (*journal.Event, error) {
-	v, err := d.decode(stored)
+// DecodeEvent returns the event of a stored form.
+func (d *Decoder) DecodeEvent(stored []byte) (*journal.Event, error) {
+	v, err := d.Decode(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +45,7 @@ func (d *decoder) decodeEvent(stored []byte) (*journal.Event, error) {
 	return ev, value.Decode(v, ev)
 }
 
-func (d *decoder) unpack(v value.Value) (value.Value, error) {
+func (d *Decoder) unpack(v value.Value) (value.Value, error) {
 	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
@@ -59,7 +62,7 @@ func (d *decoder) unpack(v value.Value) (value.Value, error) {
 	return v, nil
 }
 
-func (d *decoder) unpackObject(m *value.Map) (value.Value, error) {
+func (d *Decoder) unpackObject(m *value.Map) (value.Value, error) {
 	if m.Len() == 1 {
 		switch k, ref := m.Entry(0); {
 		case k == blobKey:
@@ -84,8 +87,8 @@ func (d *decoder) unpackObject(m *value.Map) (value.Value, error) {
 }
 
 // load reads a blob and makes sure that it is what was stored.
-func (d *decoder) load(sum digest, secret bool) ([]byte, error) {
-	data, err := d.get(sum, secret)
+func (d *Decoder) load(sum Digest, secret bool) ([]byte, error) {
+	data, err := d.Get(sum, secret)
 	if err == nil && sha256.Sum256(data) != sum {
 		return nil, fmt.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
 	}
@@ -93,9 +96,9 @@ func (d *decoder) load(sum digest, secret bool) ([]byte, error) {
 }
 
 // blob reads the value that a reference stands for.
-func (d *decoder) blob(ref value.Value) (value.Value, error) {
+func (d *Decoder) blob(ref value.Value) (value.Value, error) {
 	text, _ := ref.Str()
-	sum, ok := parseDigest(text)
+	sum, ok := ParseDigest(text)
 	if !ok {
 		return value.Value{}, fmt.Errorf("%.80s is no reference to a payload", ref)
 	}
@@ -106,24 +109,24 @@ func (d *decoder) blob(ref value.Value) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	v, err := d.decode(stored)
+	v, err := d.Decode(stored)
 	if err != nil {
 		return v, err
 	}
 	if d.seenSize += len(stored); d.seen == nil || d.seenSize > maxSeen {
-		d.seen, d.seenSize = map[digest]value.Value{}, len(stored)
+		d.seen, d.seenSize = map[Digest]value.Value{}, len(stored)
 	}
 	d.seen[sum] = v
 	return v, nil
 }
 
 // media puts a string with images together.
-func (d *decoder) media(parts []value.Value) (value.Value, error) {
+func (d *Decoder) media(parts []value.Value) (value.Value, error) {
 	var b strings.Builder
 	for i, part := range parts {
 		if i%2 == 0 {
 			text, _ := part.Str()
-			if i+1 < len(parts) && !d.clear {
+			if i+1 < len(parts) && !d.WithMedia {
 				text = shown(text)
 			}
 			b.WriteString(text)
@@ -146,14 +149,14 @@ func shown(before string) string {
 }
 
 // medium writes the text of one image, or what is shown instead.
-func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
+func (d *Decoder) medium(b *strings.Builder, ref value.Value) error {
 	hexes, _ := ref.Get("sha256")
 	text, _ := hexes.Str()
-	sum, ok := parseDigest(text)
+	sum, ok := ParseDigest(text)
 	if !ok {
 		return fmt.Errorf("%.80s is no reference to an image", ref)
 	}
-	if !d.clear {
+	if !d.WithMedia {
 		size, _ := ref.Get("size")
 		fmt.Fprintf(b, ";sha256=%s;size=%s", sum, size)
 		return nil
@@ -170,9 +173,9 @@ func (d *decoder) medium(b *strings.Builder, ref value.Value) error {
 	return nil
 }
 
-// text puts the text of a flow together.
-func (d *decoder) text(source, files []byte) (text journal.FlowText, err error) {
-	var sum digest
+// FlowText returns the text of a flow from what [Blobs.EncodeText] returned.
+func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err error) {
+	var sum Digest
 	if copy(sum[:], source) != len(sum) {
 		return text, errors.New("the text of the flow is lost")
 	}
@@ -186,7 +189,7 @@ func (d *decoder) text(source, files []byte) (text journal.FlowText, err error) 
 	text.Files = make(map[string][]byte, paths.Map().Len())
 	for path, ref := range paths.Map().All() {
 		hexes, _ := ref.Str()
-		sum, ok := parseDigest(hexes)
+		sum, ok := ParseDigest(hexes)
 		if !ok {
 			return text, fmt.Errorf("the file %s of the flow is lost", path)
 		}
@@ -198,10 +201,17 @@ func (d *decoder) text(source, files []byte) (text journal.FlowText, err error) 
 }
 
 // file reads the text of a file, which is secret where it has images in it.
-func (d *decoder) file(sum digest) ([]byte, error) {
+func (d *Decoder) file(sum Digest) ([]byte, error) {
 	data, err := d.load(sum, false)
-	if missing := noBlobError(sum); errors.Is(err, missing) {
+	if missing := MissingPayloadError(sum); errors.Is(err, missing) {
 		return d.load(sum, true)
 	}
 	return data, err
+}
+
+// MissingPayloadError is the error of a payload that is not in the journal.
+type MissingPayloadError Digest
+
+func (d MissingPayloadError) Error() string {
+	return fmt.Sprintf("the payload %s is missing: the journal is damaged", Digest(d))
 }

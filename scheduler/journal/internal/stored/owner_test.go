@@ -1,0 +1,50 @@
+package stored
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestDead(t *testing.T) {
+	self := ThisProcess()
+	if self.Identity == "" {
+		t.Skip("this system does not tell processes apart")
+	}
+	child := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Skip(err)
+	}
+	space := pidSpace()
+	alive := Process{PID: child.Process.Pid, Identity: space + " " + startOf(child.Process.Pid)}
+	parts := strings.Fields(self.Identity)
+	for name, test := range map[string]struct {
+		process Process
+		dead    bool
+	}{
+		"this process":              {self, false},
+		"a child":                   {alive, false},
+		"another with its pid":      {Process{PID: self.PID, Identity: space + " 1"}, true},
+		"a pid that nobody has":     {Process{PID: 1 << 30, Identity: space + " 1"}, true},
+		"another container":         {Process{PID: 1 << 30, Identity: parts[0] + " pid:[1] 1"}, false},
+		"before the machine's boot": {Process{PID: 1 << 30, Identity: "x " + parts[1] + " 1"}, false},
+		"a system that says little": {Process{PID: 1 << 30}, false},
+	} {
+		if got := test.process.Dead(); got != test.dead {
+			t.Errorf("%s: dead is %v", name, got)
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for !alive.Dead() { // a zombie, as nobody has waited for it
+		if _, err := os.Stat("/proc/self/stat"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = child.Wait()
+	if !alive.Dead() {
+		t.Error("the child is gone, and not dead")
+	}
+}

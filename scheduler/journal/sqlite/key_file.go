@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
+)
+
+// KeyName is the name of the file with the key of the images, in the directory of
+// the database. It is made with the first image.
+const KeyName = "runs.key"
+
+// newVault returns a vault whose key is in a file, in hex.
+func newVault(file string) *stored.Vault {
+	return &stored.Vault{Source: "the file " + file, Key: func(create bool) ([]byte, error) {
+		key, err := readKey(file)
+		if create && errors.Is(err, fs.ErrNotExist) {
+			if key, err = createKey(file); err != nil {
+				return nil, fmt.Errorf("making the key of the images: %w", err)
+			}
+		}
+		return key, err
+	}}
+}
+
+func readKey(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key of the images: %w", err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != stored.KeySize {
+		return nil, calls.Errorf(calls.Invalid, "the file %s does not hold a key (%d bytes in hex)", file, stored.KeySize).
+			WithHint("put the key back that belongs to this journal, or move the file away: then runs with images cannot go on")
+	}
+	return key, nil
+}
+
+// createKey makes the key. It is on the disk before anything that it encrypts is.
+func createKey(file string) ([]byte, error) {
+	key := make([]byte, stored.KeySize)
+	_, _ = rand.Read(key) // it never fails
+	dir := filepath.Dir(file)
+	f, err := os.CreateTemp(dir, KeyName+".*") // readable by the user only
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error that led here says more
+		return nil, err
+	}
+	if d, err := os.Open(dir); err == nil { // not every system can sync a directory
+		_ = d.Sync()
+		_ = d.Close()
+	}
+	return key, nil
+}
