@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/callnode/scheduler/plugins/pluginstest"
 )
 
 // workshop builds plugins for scripts, each once.
@@ -51,7 +53,7 @@ func (w *workshop) make(name string) error {
 		source = filepath.Join("testdata", name)
 	}
 	out := filepath.Join(w.dir, name)
-	if err := os.CopyFS(out, os.DirFS(source)); err != nil {
+	if err := pluginstest.CopyFolder(out, source); err != nil {
 		return err
 	}
 	do := func(dir, program string, args ...string) error {

@@ -5,6 +5,8 @@ package examples
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,12 +78,26 @@ func use(t *testing.T, dir, importance, variable, call string, params *value.Map
 	}
 }
 
+// clone copies the folder of an example and those that links in it lead to, as they are in
+// a clone. It returns the folder of the example: running it in place would leave files.
+func clone(t *testing.T, name string) (dir string) {
+	t.Helper()
+	root := t.TempDir()
+	for _, folder := range []string{"examples/" + name, "sdk", "proto"} {
+		if err := os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join("..", folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir = filepath.Join(root, "examples", name)
+	if links, err := os.ReadDir(dir); err != nil || !slices.ContainsFunc(links, func(e os.DirEntry) bool { return e.Type() == os.ModeSymlink }) {
+		t.Fatalf("the SDK in %s is not a link (%v)", dir, err)
+	}
+	return dir
+}
+
 func TestPython(t *testing.T) {
 	pluginstest.Python(t)
-	dir := t.TempDir() // Python leaves compiled files
-	if err := os.CopyFS(dir, os.DirFS("glossary")); err != nil {
-		t.Fatal(err)
-	}
+	dir := clone(t, "glossary")
 	pluginstest.Run(t, dir)
 	t.Run("use", func(t *testing.T) {
 		use(t, dir, "glossary.mentions_term", "glossary_terms", "glossary.define", value.Pairs("term", "slo"), "glossary.explain")
@@ -90,7 +106,10 @@ func TestPython(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
-	dir := pluginstest.Node(t, "units")
+	dir := clone(t, "units")
+	if err := os.Rename(filepath.Join(pluginstest.Node(t, dir), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
 	pluginstest.Run(t, dir)
 	t.Run("use", func(t *testing.T) {
 		use(t, dir, "units.has_quantity", "quantities", "units.convert", value.Pairs("value", 1, "from", "km", "to", "mi"), "units.picture")

@@ -2,7 +2,6 @@ package examples
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -89,10 +88,7 @@ func resolve(t *testing.T, r *calls.Registry, name string) (map[string][]byte, e
 
 func TestRoughPython(t *testing.T) {
 	pluginstest.Python(t)
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../project/python")); err != nil {
-		t.Fatal(err)
-	}
+	dir := newProject(t, "python")
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: rough\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n",
 		"main.py": `
@@ -157,7 +153,7 @@ plugin.serve()
 }
 
 func TestRoughNode(t *testing.T) {
-	dir := pluginstest.Node(t, "../project/node")
+	dir := pluginstest.Node(t, newProject(t, "node"))
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: rough\nversion: 1.0.0\ncommand: node\nargs: [main.js]\n",
 		"main.js": `

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
+	"github.com/callnode/scheduler/plugins/project"
 	"github.com/callnode/scheduler/plugins/sdk"
 )
 
@@ -61,6 +62,16 @@ func TestServicesInGo(t *testing.T) {
 	pluginstest.RunInProcess(t, server, "llm", "memory")
 }
 
+// newProject returns the folder of a new plugin, as `plugins init` writes it.
+func newProject(t *testing.T, language string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if _, err := project.Write(dir, project.Options{Name: "new", Language: language}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // write puts files into a folder.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
@@ -73,10 +84,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 func TestServicesInPython(t *testing.T) {
 	pluginstest.Python(t)
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../project/python")); err != nil {
-		t.Fatal(err)
-	}
+	dir := newProject(t, "python")
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: curious\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\nservices: [llm, memory]\n",
 		"main.py": `
@@ -107,7 +115,7 @@ plugin.serve()
 }
 
 func TestServicesInNode(t *testing.T) {
-	dir := pluginstest.Node(t, "../project/node")
+	dir := pluginstest.Node(t, newProject(t, "node"))
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: curious\nversion: 1.0.0\ncommand: node\nargs: [main.js]\nservices: [llm, memory]\n",
 		"main.js": `

@@ -58,7 +58,7 @@ func Build(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if err := os.CopyFS(out, os.DirFS(dir)); err != nil {
+	if err := CopyFolder(out, dir); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(out, filepath.FromSlash(m.Command)), ".")
@@ -67,4 +67,37 @@ func Build(t testing.TB, dir string) string {
 		t.Fatalf("building the plugin in %s: %v\n%s", dir, err, text)
 	}
 	return out
+}
+
+// CopyFolder copies the folder of a plugin, with what links in it lead to: links of the
+// examples lead out of their folder, to the SDK.
+func CopyFolder(to, from string) error {
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := copyEntry(filepath.Join(to, e.Name()), filepath.Join(from, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyEntry(to, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return CopyFolder(to, from)
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, info.Mode().Perm())
 }

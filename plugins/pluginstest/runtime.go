@@ -36,7 +36,7 @@ func Node(t testing.TB, dir string) string {
 		}
 	}
 	out := t.TempDir()
-	if err := os.CopyFS(out, os.DirFS(dir)); err != nil {
+	if err := CopyFolder(out, dir); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--prefer-offline")

@@ -8,18 +8,21 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/plugins/proto"
+	"github.com/callnode/scheduler/plugins/sdk/node"
+	"github.com/callnode/scheduler/plugins/sdk/python"
 )
 
 //go:embed go python node
-var projects embed.FS
+var templates embed.FS
 
-// The names that stand in the projects for that of the plugin.
+// The names that stand in the templates for that of the plugin.
 const (
 	sampleName  = "sample-plugin"
 	sampleTitle = "Sample-plugin"
@@ -47,26 +50,26 @@ func Languages() []string { return []string{"go", "python", "node"} }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// Write writes a project into a folder, which it makes; one that has files is
-// refused. It gives the commands that come next in the folder, for people.
+// Write writes a project into a folder, which it makes; one that has files is refused. It
+// returns the commands that come next in the folder, for people.
 func Write(dir string, o Options) (next []string, err error) {
 	if !nameForm.MatchString(o.Name) {
-		return nil, fmt.Errorf("%q is no name of a plugin: use small letters, digits and -", o.Name)
+		return nil, fmt.Errorf("%q cannot be the name of a plugin (use small letters, digits and -)", o.Name)
 	}
 	if o.Name == "vars" {
 		return nil, errors.New("a plugin cannot be called vars: flows name variables by that")
 	}
 	if !slices.Contains(Languages(), o.Language) {
-		return nil, fmt.Errorf("there is no project in %q; the languages are %s", o.Language, strings.Join(Languages(), ", "))
+		return nil, fmt.Errorf("unknown language %q (there are %s)", o.Language, strings.Join(Languages(), ", "))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("making the project: %w", err)
 	}
 	if len(entries) > 0 {
-		return nil, fmt.Errorf("%s is not empty: give another folder", dir)
+		return nil, fmt.Errorf("%s is not empty (give another folder)", dir)
 	}
-	files, err := files(o)
+	files, err := projectFiles(o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,48 +81,94 @@ func Write(dir string, o Options) (next []string, err error) {
 			return nil, fmt.Errorf("making the project: %w", err)
 		}
 	}
-	return steps(o), nil
+	return nextCommands(o), nil
 }
 
 type file struct{ name, text string }
 
-// files are those of a project, with the plugin's name in place.
-func files(o Options) ([]file, error) {
-	title := strings.ToUpper(o.Name[:1]) + o.Name[1:]
-	names := strings.NewReplacer(sampleName, o.Name, sampleTitle, title, sampleSnake, strings.ReplaceAll(o.Name, "-", "_"))
-	entries, err := projects.ReadDir(o.Language)
+// projectFiles returns the files of a project.
+func projectFiles(o Options) ([]file, error) {
+	templates, err := fs.Sub(templates, o.Language)
 	if err != nil {
 		return nil, err
 	}
-	var all []file
-	for _, e := range entries {
-		text, err := projects.ReadFile(path.Join(o.Language, e.Name()))
+	all, err := readFiles(templates, o.renamer().Replace)
+	if err != nil {
+		return nil, err
+	}
+	for _, files := range sdkFiles(o.Language) {
+		more, err := readFiles(files, nil)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, file{e.Name(), names.Replace(string(text))})
+		all = append(all, more...)
 	}
-	switch o.Language {
-	case "go":
+	if o.Language == "go" {
 		module, err := goModule(o)
 		if err != nil {
 			return nil, err
 		}
-		all = append(append(all, module...), file{".gitignore", "/" + o.Name + "\n"})
+		all = append(all, module...)
+	}
+	return append(all, file{".gitignore", o.ignored()}), nil
+}
+
+// sdkFiles returns the files of the SDK that stand beside a plugin: in Go that is a module
+// instead.
+func sdkFiles(language string) []fs.FS {
+	switch language {
 	case "python":
-		all = append(all, file{".gitignore", "__pycache__/\n.venv/\n"})
+		return []fs.FS{python.Files()}
 	case "node":
-		all = append(all, file{".gitignore", "node_modules/\n"})
+		return []fs.FS{node.Files(), proto.Sources()}
+	default:
+		return nil
+	}
+}
+
+// ignored returns the .gitignore of a project.
+func (o Options) ignored() string {
+	switch o.Language {
+	case "go":
+		return "/" + o.Name + "\n"
+	case "python":
+		return "__pycache__/\n.venv/\n"
+	default:
+		return "node_modules/\n"
+	}
+}
+
+// renamer puts the plugin's name in the place of the sample's.
+func (o Options) renamer() *strings.Replacer {
+	title := strings.ToUpper(o.Name[:1]) + o.Name[1:]
+	return strings.NewReplacer(sampleName, o.Name, sampleTitle, title, sampleSnake, strings.ReplaceAll(o.Name, "-", "_"))
+}
+
+// readFiles reads the files of a folder; edit, where given, changes their text.
+func readFiles(files fs.FS, edit func(string) string) (all []file, err error) {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := fs.ReadFile(files, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		f := file{e.Name(), string(text)}
+		if edit != nil {
+			f.text = edit(f.text)
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }
 
-// goModule is the go.mod and, where the plugin is built with a folder of source, the
+// goModule returns the go.mod and, where the plugin is built with a folder of source, the
 // go.sum of that: then it builds without a network, as far as the source does.
 func goModule(o Options) ([]file, error) {
 	text := "module " + o.Name + "\n\ngo 1.26.0\n" // no lower than that of the source
-	switch {
-	case o.Replace != "":
+	if o.Replace != "" {
 		mod, err := os.ReadFile(filepath.Join(o.Replace, "go.mod"))
 		if err != nil {
 			return nil, fmt.Errorf("reading the source to build with: %w", err)
@@ -128,30 +177,32 @@ func goModule(o Options) ([]file, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the source to build with: %w", err)
 		}
-		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, quoted(o.Replace))
+		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, quotePath(o.Replace))
 		text += "\n// All that scheduler requires: go mod tidy takes out what this plugin does not.\n"
 		for _, block := range requirements.FindAll(mod, -1) {
 			text += string(block) + "\n"
 		}
 		return []file{{"go.mod", text}, {"go.sum", string(sum)}}, nil
-	case o.Version != "":
+	}
+	if o.Version != "" {
 		text += fmt.Sprintf("\nrequire %s %s\n", module, o.Version)
 	}
 	return []file{{"go.mod", text}}, nil
 }
 
-// requirements are the requirements in a go.mod.
+// requirements matches the requirements in a go.mod.
 var requirements = regexp.MustCompile(`(?m)^require (?:\([^)]*\)|[^(\n]*)`)
 
-// quoted is a path as go.mod takes it.
-func quoted(path string) string {
+// quotePath returns a path as go.mod accepts it.
+func quotePath(path string) string {
 	if strings.ContainsAny(path, " \t\"'`()[]{},") || strings.Contains(path, "//") {
 		return strconv.Quote(path)
 	}
 	return path
 }
 
-func steps(o Options) []string {
+// nextCommands returns the commands that test and build a project.
+func nextCommands(o Options) []string {
 	switch o.Language {
 	case "go":
 		build := []string{"go test ./...", "go build -o " + o.Name + " ."}

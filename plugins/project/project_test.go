@@ -24,7 +24,7 @@ func write(t *testing.T, language string) (dir string) {
 	if len(next) == 0 {
 		t.Error("nothing comes next")
 	}
-	if _, err := project.Write(dir, project.Options{Name: "my-first", Language: language}); err == nil || !strings.HasSuffix(err.Error(), "is not empty: give another folder") {
+	if _, err := project.Write(dir, project.Options{Name: "my-first", Language: language}); err == nil || !strings.HasSuffix(err.Error(), "is not empty (give another folder)") {
 		t.Errorf("writing it again: %v", err)
 	}
 	return dir

@@ -3,7 +3,9 @@
 package proto
 
 import (
+	"embed"
 	"encoding/json"
+	"io/fs"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,6 +14,12 @@ import (
 )
 
 //go:generate ./generate.sh
+
+//go:embed plugin.proto transport.proto
+var sources embed.FS
+
+// Sources returns the .proto files: the SDK of Node reads them when it starts.
+func Sources() fs.FS { return sources }
 
 // What host and plugin agree on before the first request.
 const (
