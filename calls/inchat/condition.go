@@ -92,7 +92,7 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 	}
 	if problems := slices.Concat(got.Errors, cond.parsed.Warnings()); len(problems) > 0 && !cond.done {
 		kind := strings.ReplaceAll(cond.kind, "_", " ")
-		b.warn("the condition of %s %q: %s", kind, truncate(cond.user), strings.Join(problems, "; "))
+		b.warn("the condition of %s %q: %s", kind, value.Truncate(cond.user, 80), strings.Join(problems, "; "))
 	}
 	cond.done = true
 	cond.holds = len(got.Errors) == 0 && strings.ToLower(strings.TrimSpace(got.Text)) == "true"
@@ -105,7 +105,7 @@ func (cond *condition) reasonOf(got macro.Result) string {
 	if strings.TrimSpace(cond.text) == "" {
 		return "conditional, but without a condition"
 	}
-	reason := "condition " + truncate(cond.text)
+	reason := "condition " + value.Truncate(cond.text, 80)
 	gave := strings.TrimSpace(got.Text)
 	switch {
 	case cond.holds:
@@ -115,7 +115,7 @@ func (cond *condition) reasonOf(got macro.Result) string {
 	case strings.EqualFold(gave, "false"):
 		reason += " is false"
 	default:
-		reason += " gave " + strconv.Quote(truncate(gave)) + ", not true"
+		reason += " gave " + strconv.Quote(value.Truncate(gave, 80)) + ", not true"
 	}
 	switch {
 	case len(got.Verdicts) > 0:

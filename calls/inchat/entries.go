@@ -119,7 +119,7 @@ func (b *builder) readPreset(v value.Value, i int) candidate {
 		if !has {
 			c.leaveOut("it has no position; only in-chat presets go into the chat")
 		} else {
-			c.leaveOut("position %s is not in-chat", truncate(position.JSON()))
+			c.leaveOut("position %s is not in-chat", value.Truncate(position.JSON(), 80))
 		}
 		return c
 	}
@@ -178,12 +178,12 @@ func (b *builder) readCommonFields(c *candidate) {
 	var ok bool
 	if c.depth, ok = intField(c.entry, "depth", 0); !ok {
 		depth, _ := c.entry.Get("depth")
-		c.leaveOut("depth %s is not an integer", truncate(depth.JSON()))
+		c.leaveOut("depth %s is not an integer", value.Truncate(depth.JSON(), 80))
 		return
 	}
 	if c.order, ok = intField(c.entry, "order", defaultOrder); !ok {
 		order, _ := c.entry.Get("order")
-		c.leaveOut("order %s is not an integer", truncate(order.JSON()))
+		c.leaveOut("order %s is not an integer", value.Truncate(order.JSON(), 80))
 		return
 	}
 	if c.order == 0 {
@@ -254,12 +254,4 @@ func (b *builder) warnDeprecated() {
 	if keys > 0 {
 		b.warn("%d entries have the deprecated field keys, which is ignored: write mode: conditional and condition: \"<<keywords:...>>\" (the first is %q)", keys, first)
 	}
-}
-
-// truncate shortens text for reasons.
-func truncate(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
 }

@@ -43,14 +43,14 @@ func lintLorebooks(books value.Value) (found []schema.Problem) {
 		if text := book.unreadText(); text != "" {
 			found = append(found, schema.Problem{
 				Pointer: book.pointer, Warning: true,
-				Message: "entries of the world book " + strconv.Quote(truncate(book.name)) + " are left out, for these fields are not evaluated: " + text,
+				Message: "entries of the world book " + strconv.Quote(value.Truncate(book.name, 80)) + " are left out, for these fields are not evaluated: " + text,
 				Hint:    "write these entries with mode and condition",
 			})
 		}
 		if book.keyless > 0 {
 			found = append(found, schema.Problem{
 				Pointer: book.pointer, Warning: true,
-				Message: strconv.Itoa(book.keyless) + " entries of the world book " + strconv.Quote(truncate(book.name)) + " are never in: they are not constant and have no key",
+				Message: strconv.Itoa(book.keyless) + " entries of the world book " + strconv.Quote(value.Truncate(book.name, 80)) + " are never in: they are not constant and have no key",
 			})
 		}
 	}

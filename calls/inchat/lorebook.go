@@ -222,13 +222,13 @@ func unreadFields(entry *value.Map) (unread []string) {
 	}
 	if logic := loreField(entry, "selectiveLogic"); !logic.IsNull() {
 		if n, ok := macro.Int(logic); !ok || n < andAny || n > andAll {
-			unread = append(unread, "selectiveLogic "+truncate(logic.JSON()))
+			unread = append(unread, "selectiveLogic "+value.Truncate(logic.JSON(), 80))
 		}
 	}
 	switch position := lorePosition(entry); position {
 	case "0", "1", "4", "before_char", "after_char", "system", "user", "assistant":
 	default:
-		unread = append(unread, "position "+truncate(position))
+		unread = append(unread, "position "+value.Truncate(position, 80))
 	}
 	keys := slices.Concat(texts(loreField(entry, "key", "keys")), texts(loreField(entry, "keysecondary", "secondary_keys")))
 	if slices.ContainsFunc(keys, regexKey.MatchString) {
@@ -292,7 +292,7 @@ func texts(v value.Value) (keys []string) {
 func (b *builder) warnUnread(books []*book) {
 	for _, book := range books {
 		if text := book.unreadText(); text != "" {
-			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", truncate(book.name), text)
+			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", value.Truncate(book.name, 80), text)
 		}
 	}
 }

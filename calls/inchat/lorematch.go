@@ -126,7 +126,7 @@ func (m *loreMatcher) decide(c *candidate) {
 		c.code = codeNoKey
 		return
 	}
-	c.reason, c.code = "found "+truncate(c.lore.keys[at]), codeKey
+	c.reason, c.code = "found "+value.Truncate(c.lore.keys[at], 80), codeKey
 	if len(c.lore.secondary) == 0 {
 		return
 	}

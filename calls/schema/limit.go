@@ -129,7 +129,7 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 			return i, nil
 		}
 		if text := v.JSON(); isExtremeNumber(text) {
-			return nil, &Problem{Keyword: "type", Message: "the number " + truncate(text) + " is out of range"}
+			return nil, &Problem{Keyword: "type", Message: "the number " + value.Truncate(text, 40) + " is out of range"}
 		}
 	}
 	return v.Any(), nil

@@ -78,7 +78,7 @@ func (f *failure) message(keyword string) string {
 	if f.sub == nil {
 		return f.err.Message
 	}
-	have, sub := truncate(f.have.JSON()), f.sub
+	have, sub := value.Truncate(f.have.JSON(), 40), f.sub
 	switch keyword {
 	case "false":
 		return "no value is allowed here"
@@ -148,7 +148,7 @@ func (f *failure) hint(keyword string) string {
 // over, unless there are no others.
 func (f *failure) unionMessage(keyword string) string {
 	if len(f.err.Causes) == 0 {
-		return fmt.Sprintf("%s fits more than one branch of %s", truncate(f.have.JSON()), keyword)
+		return fmt.Sprintf("%s fits more than one branch of %s", value.Truncate(f.have.JSON(), 40), keyword)
 	}
 	var types, reasons []string
 	for i, cause := range f.err.Causes {
@@ -168,7 +168,7 @@ func (f *failure) unionMessage(keyword string) string {
 	if len(reasons) == 0 {
 		return fmt.Sprintf("want %s, got %s", strings.Join(types, " or "), f.have.Kind())
 	}
-	return fmt.Sprintf("%s fits no branch of %s: %s", truncate(f.have.JSON()), keyword, strings.Join(reasons, "; "))
+	return fmt.Sprintf("%s fits no branch of %s: %s", value.Truncate(f.have.JSON(), 40), keyword, strings.Join(reasons, "; "))
 }
 
 func joinMessages(all []problem) string {
@@ -204,22 +204,14 @@ func listValues(values []any) string {
 			break
 		}
 		if text, ok := x.(string); ok && text != "" {
-			texts = append(texts, truncate(text))
+			texts = append(texts, value.Truncate(text, 40))
 			continue
 		}
 		v, err := value.Of(x)
 		if err != nil {
 			v = value.OfString(fmt.Sprint(x))
 		}
-		texts = append(texts, truncate(v.JSON()))
+		texts = append(texts, value.Truncate(v.JSON(), 40))
 	}
 	return strings.Join(texts, ", ")
-}
-
-// truncate shortens text for a message.
-func truncate(s string) string {
-	if len(s) <= 40 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:37], "") + "..."
 }

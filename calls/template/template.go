@@ -80,8 +80,8 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 			Pointer: pointer, Keyword: calls.UndefinedName, Offset: ref.Offset,
 			Message: fmt.Sprintf("no value is given for the name %q", ref.Path[0]), Hint: "give it under values",
 		}
-		if near := value.Nearest(ref.Path[0], values.Map().Keys()); near != "" {
-			p.Hint = fmt.Sprintf("did you mean %q?", near)
+		if hint := value.DidYouMean(ref.Path[0], values.Map().Keys()); hint != "" {
+			p.Hint = hint
 		}
 		problems = append(problems, p)
 	}

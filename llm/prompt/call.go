@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Func is a function that the program offers to expressions.
+// Func is a function that the program offers to expressions. It must be safe for
+// concurrent use; its panic becomes an error of the expression.
 type Func func(ctx context.Context, args []value.Value) (value.Value, error)
 
 // callArgs is the arguments of a call.
@@ -68,7 +69,7 @@ next:
 			continue next
 		}
 		e := errorf(Type, "%s has no argument %s", name, quoteText(kw.name))
-		e.Hint = didYouMean(kw.name, b.params)
+		e.Hint = value.DidYouMean(kw.name, b.params)
 		return nil, e
 	}
 	for i := range b.need {

@@ -12,10 +12,9 @@ type errorCollector struct {
 	refs int // how many of the compiler's are sure; -1 for all
 }
 
-// Check finds what [Parse] refuses, but does not stop at the first error: every
-// tag is read by itself where the ones before allow it. refs are the outer names
-// that the good ones mention. It is for reports; errs is nil exactly where Parse
-// succeeds.
+// Check reports all that [Parse] refuses instead of the first error: every tag is
+// read by itself where the ones before allow it. refs are the outer names that the
+// correct ones mention. errs is nil exactly where Parse succeeds.
 func Check(src Source) (refs []Ref, errs []*Error) {
 	if len(src.Text) > maxSource {
 		return nil, []*Error{src.locatedError(sourceTooLong())}

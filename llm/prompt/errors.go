@@ -21,7 +21,8 @@ const (
 	Other        Class = "other"         // a value that a filter or function cannot take, or an error of the scope
 )
 
-// Error is an error of a template with its place.
+// Error is an error of a template with its place. Every error of this package that
+// leaves it is one.
 type Error struct {
 	Class     Class
 	File      string
@@ -37,7 +38,7 @@ type Error struct {
 	placed bool // Offset is known
 }
 
-// Error is file:line:col: message (hint).
+// Error returns file:line:col: message (hint).
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -114,7 +115,7 @@ const maxListed = 8
 // keysHint is the hint for a key that an object does not have: the nearest of its
 // keys, or else what it has.
 func keysHint(key string, keys []string) string {
-	hint := didYouMean(key, keys)
+	hint := value.DidYouMean(key, keys)
 	if hint != "" || len(keys) == 0 {
 		return hint
 	}
@@ -122,12 +123,4 @@ func keysHint(key string, keys []string) string {
 		keys = append(keys[:maxListed:maxListed], "...")
 	}
 	return "it has " + strings.Join(keys, ", ")
-}
-
-// didYouMean is the hint that names the nearest of keys, or "".
-func didYouMean(key string, keys []string) string {
-	if near := value.Nearest(key, keys); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return ""
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// evaluator is the state of one evaluation or rendering.
+// evaluator is the state of one evaluation or rendering. Eval and Render take one
+// from a pool and return it at their end; one goroutine uses it.
 type evaluator struct {
 	ctx   context.Context
 	scope Scope

@@ -3,6 +3,8 @@ package prompt
 import (
 	"cmp"
 	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // itemsIfAny is the items of a true value: to map and select, None is as empty
@@ -35,7 +37,7 @@ func (a *callArgs) builtinArg(what string, table map[string]*builtin) (string, *
 	def := table[name]
 	if def == nil {
 		e := errorf(Other, "unknown %s %s", what, quoteText(name))
-		e.Hint = didYouMean(name, sortedKeys(table))
+		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy
 		}

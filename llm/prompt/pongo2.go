@@ -11,12 +11,16 @@ import (
 	"github.com/flosch/pongo2/v6"
 )
 
-// pongo2 carries the structure of statements. The compiler hands it a template
-// that consists of tags like {% __for 3 %} only, where 3 is the number of a
-// compiled statement: no text, no expression and no name of a user's template
-// ever reaches its lexer, its evaluator, its filters or its loaders. The tags
-// are registered under names that start with two underscores, in a registry
-// that only such structures are parsed against.
+// pongo2 parses and walks the tree of statements, and nothing else. It stays because
+// it was chosen for this project and does this part well: nesting, ends of blocks,
+// one immutable tree that many goroutines run at once. Everything a prompt's author
+// sees is done here, because pongo2's own lexer, expressions, filters and loaders
+// differ from Jinja2 silently, read files, and can crash the process.
+//
+// The compiler hands pongo2 a template of tags like {% __for 3 %} only, where 3 is
+// the number of a compiled statement: no text, no expression and no name of a user's
+// template ever reaches it. The tags are registered under names that begin with two
+// underscores, which no template can use.
 
 // Tags of statements with a body, with the tags that divide and end it.
 var blockTags = map[string][]string{

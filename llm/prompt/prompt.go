@@ -1,20 +1,36 @@
-// Package prompt is the template language of flows and prompts, and the only
-// door to pongo2: Jinja2's expressions, parsed and evaluated here with typed
-// values and strict undefined names, inside pongo2's statement structure.
+// Package prompt is the template language of flows and prompts: Jinja2's expressions
+// and statements with typed values and strict undefined names. It is the only door
+// to pongo2.
+//
+// A template goes through these steps, each in the files named:
+//   - lexing: lexer.go cuts the inside of a tag into tokens.
+//   - parsing: parser.go, parse_expr.go and parse_operand.go read Jinja2's expression
+//     grammar into the nodes of node.go; compile.go and compile_statement.go read
+//     text and statements (if, for, set, macro ...) into a program, and collect the
+//     names that a template mentions (refs.go).
+//   - the tree of statements is parsed and walked by pongo2 (pongo2.go).
+//   - rendering: evaluator.go holds the state of one evaluation or rendering;
+//     statement.go, loop.go and macro.go run statements, operators.go, arithmetic.go,
+//     member.go and attribute.go compute expressions, print.go writes values.
+//   - builtins.go lists what has a name: filters (filters.go and filter_*.go), tests
+//     (tests.go), methods (string_methods.go) and functions (globals.go);
+//     unsupported.go has what Python offers beyond that, with what to write instead.
+//   - tracing of sources: [Template.Trace] and trace.go.
+//   - limits.go bounds size, nesting, steps and output.
 //
 // Text, expressions, filters, tests, macros, loops and white space behave as in
-// Jinja2 3.1 with StrictUndefined in its immutable sandbox, but for this:
+// Jinja2 3.1 with StrictUndefined in its immutable sandbox, except that:
 //   - tojson is Hugging Face's: no HTML escapes, other scripts as they are, keys in
 //     their order.
-//   - Nothing reads files: include, import, from and extends are refused. There is
-//     no random, lipsum or urlize.
+//   - Templates read no files: include, import, from and extends are refused, and
+//     with them block.
 //   - Unknown filters, tests and tags are errors when a template is parsed, also
-//     where it is never reached.
-//   - An undefined value inside of a list that is printed is an error.
-//   - {{ x | join:", " }}, as pongo2 and Django have it, is a filter's argument too.
-//   - Size, nesting, steps and output are bounded: see limits.go.
+//     where they are never reached.
+//   - An undefined value inside a list that is printed is an error.
+//   - {{ x | join:", " }}, the form of pongo2 and Django, is accepted too.
+//   - Integers are computed in 64 bits, and what escape returns can only be printed.
 //
-// A value is never parsed as a template, whatever is in it.
+// A value is never parsed as a template, whatever it contains.
 package prompt
 
 import (
@@ -24,61 +40,62 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Source is the text of a template and where it stands.
+// Source is the text of a template and its place. The caller makes it; it is copied
+// and never changed.
 type Source struct {
 	// File is the name of the file for messages; "" where there is none.
 	File string
 	// Text is the template.
 	Text string
-	// At gives the line and column in File of a byte offset in Text. nil counts
-	// lines and columns in Text itself.
+	// At returns the line and column in File of a byte offset in Text. When it is
+	// nil, lines and columns are counted in Text itself.
 	At func(offset int) (line, col int)
 }
 
-// Scope gives the values of names. Lookups happen while a template renders, and
-// only for names that it mentions. It is used from one goroutine at a time.
+// Scope holds the values of names. The caller makes one for a rendering, which asks
+// it for each name that the template reaches, at most once, from one goroutine.
 type Scope interface {
-	// Lookup is the value of a name. ok is false where the name is undefined; an
+	// Lookup returns the value of a name. ok is false for an undefined name; an
 	// error ends the rendering.
 	Lookup(name string) (v value.Value, ok bool, err error)
 }
 
-// LenientScope is a Scope of which some undefined names may be asked for members: a
-// member of such a name is undefined again, where Jinja2 fails. So {{ step.text |
-// default("") }} works when the step was skipped. Used, it is an error all the
-// same.
+// LenientScope is a Scope in which members of some undefined names are undefined
+// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
+// was skipped. Printing such a member is an error all the same.
 type LenientScope interface {
 	Scope
-	// IsAbsent reports whether the undefined name is such a one.
+	// IsAbsent reports whether the undefined name is one of these.
 	IsAbsent(name string) bool
 }
 
 // Values is a Scope of known values: the members of an object.
 type Values struct{ Map *value.Map }
 
-// Lookup finds a member; a name that is none is no error.
+// Lookup returns the member of that name.
 func (v Values) Lookup(name string) (value.Value, bool, error) {
 	x, ok := v.Map.Get(name)
 	return x, ok, nil
 }
 
-// Ref is a place where a template mentions a name that it does not define
-// itself.
+// Ref is a place where a template mentions a name that it does not define itself.
+// Parsing makes them; they do not change.
 type Ref struct {
 	// Path is the name and the constant members after it: recall.memories[0].id is
 	// [recall memories 0 id].
 	Path []string
 	// Offset is where it begins in the source.
 	Offset int
-	// Guarded says that the expression gives it a default, or asks whether it is
-	// defined.
+	// Guarded is true where the expression has a default for it, or asks whether it
+	// is defined.
 	Guarded bool
-	// Method is where in Path a member after a dot has the name of a method of dicts
-	// and is not called: it is that method, never the key. 0 where there is none.
+	// Method is the index in Path of a member after a dot that has the name of a
+	// method of dicts and is not called: it is that method, never the key. 0 for none.
 	Method int
 }
 
-// Expr is a compiled expression. It is immutable and safe for concurrent use.
+// Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for
+// concurrent use, for as long as its user likes.
 type Expr struct {
 	src   Source
 	root  node
@@ -88,7 +105,7 @@ type Expr struct {
 }
 
 // ParseExpr compiles an expression without its braces. funcs are functions that
-// it may call beside the built-in ones; nil is none. Errors are of type *[Error].
+// it may call besides the built-in ones; nil for no others. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	if len(src.Text) > maxSource {
 		return nil, src.locate(sourceTooLong())
@@ -115,8 +132,8 @@ func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 
 func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
 
-// Eval gives the typed value. An undefined name is an error, but for the forms
-// of Jinja2 that allow it.
+// Eval returns the typed value. An undefined name is an error, except in the forms
+// of Jinja2 that allow it. Errors are of type *[Error].
 func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	m := newEvaluator(ctx, scope, e.slots)
 	defer m.release()
@@ -134,15 +151,15 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return out, nil
 }
 
-// Path is the reference that the whole expression is, if it is nothing else: a
-// name with constant members.
-func (e *Expr) Path() ([]string, bool) { return e.path, e.path != nil }
+// Path returns the name and the constant members that the expression consists of;
+// ok is false for any other expression.
+func (e *Expr) Path() (path []string, ok bool) { return e.path, e.path != nil }
 
 // Refs lists the outer names that the expression mentions, in order.
 func (e *Expr) Refs() []Ref { return e.refs }
 
-// SingleExpr reports whether text is one {{ expression }} with nothing but white space
-// around it, and gives the expression and its offset in text.
+// SingleExpr returns the expression, and its offset in text, of a text that is one
+// {{ expression }} with nothing but white space around it.
 func SingleExpr(text string) (expr string, offset int, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
@@ -159,7 +176,7 @@ func SingleExpr(text string) (expr string, offset int, ok bool) {
 	return text[offset:toks[len(toks)-1].off], offset, true
 }
 
-// HasTags reports whether text has anything of a template in it: {{, {% or {#.
+// HasTags reports whether text contains a tag of a template: {{, {% or {#.
 func HasTags(text string) bool {
 	for i := strings.IndexByte(text, '{'); i >= 0 && i+1 < len(text); {
 		switch text[i+1] {

@@ -6,7 +6,8 @@ import (
 	"github.com/flosch/pongo2/v6"
 )
 
-// Template is a compiled template. It is immutable and safe for concurrent use.
+// Template is a compiled template, made by [Parse]. It is immutable and safe for
+// concurrent use, for as long as its user likes.
 type Template struct {
 	src   Source
 	prog  *program
@@ -35,7 +36,8 @@ func Parse(src Source) (*Template, error) {
 	return t, nil
 }
 
-// Render gives the text that the template makes of the names in scope.
+// Render returns the text that the template makes of the names in scope. Errors are
+// of type *[Error].
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 	text, _, err := t.run(ctx, scope, false)
 	return text, err
@@ -67,10 +69,9 @@ func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []
 	m.frame = &frame{}
 	m.root = m.frame
 	var err error
-	switch {
-	case t.tree != nil:
+	if t.tree != nil {
 		err = m.runTree(t.tree)
-	case len(t.prog.runs) > 0:
+	} else if len(t.prog.runs) > 0 {
 		err = t.prog.runs[0].writeSegments(m)
 	}
 	if err != nil {

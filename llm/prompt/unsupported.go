@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/value"
+
 // unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.
 var unsupported = map[string]map[string]string{
@@ -35,7 +37,7 @@ func unknownName(kind string, t *token, known []string) error {
 		return notSupported(kind, t, remedy)
 	}
 	e := syntaxAt(t.off, "unknown %s %s", kind, quoteText(t.text))
-	e.Hint = didYouMean(t.text, known)
+	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 

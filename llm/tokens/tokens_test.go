@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -148,4 +149,9 @@ func TestImage(t *testing.T) {
 			t.Errorf("Image(%q, %d, %d) = %d, want %d", tt.model, tt.width, tt.height, got, tt.want)
 		}
 	}
+}
+
+func ExampleFor() {
+	fmt.Println(tokens.For("gpt-4o").Count("hello world"))
+	// Output: 2
 }

@@ -3,7 +3,6 @@ package value_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -258,18 +257,4 @@ func BenchmarkParseJSON(b *testing.B) {
 			}
 		}
 	})
-}
-
-func ExampleParseJSON() {
-	v, err := value.ParseJSON([]byte(`{"price": 1.50, "city": "杭州", "days": [1, 2]}`))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	day, _ := v.At("/days/1")
-	fmt.Println(v)
-	fmt.Println(day, day.Kind())
-	// Output:
-	// {"price":1.50,"city":"杭州","days":[1,2]}
-	// 2 integer
 }

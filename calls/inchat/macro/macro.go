@@ -210,7 +210,7 @@ func (r *run) expandKeywords(c *call, param string) string {
 	if e == nil {
 		var err error
 		if e, err = keyword.Parse(param); err != nil {
-			r.addError("keywords %q: %v", truncate(param), err)
+			r.addError("keywords %q: %v", value.Truncate(param, 60), err)
 			return ""
 		}
 	}
@@ -225,12 +225,12 @@ func (r *run) expandKeywords(c *call, param string) string {
 func (r *run) expandImportance(_ *call, param string) string {
 	name := functionName(param)
 	if r.Judge == nil {
-		r.addError("importance %q: there are no importance functions here", truncate(name))
+		r.addError("importance %q: there are no importance functions here", value.Truncate(name, 60))
 		return ""
 	}
 	include, reason, err := r.Judge(r.ctx, name)
 	if err != nil {
-		r.addError("importance %q: %v", truncate(name), err)
+		r.addError("importance %q: %v", value.Truncate(name, 60), err)
 		return ""
 	}
 	if reason != "" && len(r.result.Verdicts) < 10 {
@@ -282,14 +282,6 @@ const undefinedPrefix = "[UndefinedVar:"
 
 func (r *run) setVar(path string, v value.Value) {
 	if !r.vars.Set(path, v) {
-		r.addError("the variable %q cannot be set", truncate(path))
+		r.addError("the variable %q cannot be set", value.Truncate(path, 60))
 	}
-}
-
-// truncate shortens text for messages.
-func truncate(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
 }

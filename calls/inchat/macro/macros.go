@@ -161,7 +161,7 @@ func (r *run) addToVar(name string, by value.Value) {
 	}
 	joined := varText(old) + varText(by)
 	if r.size += len(joined); r.size > maxOutput {
-		r.addError("the variable %q grows beyond %d bytes", truncate(name), maxOutput)
+		r.addError("the variable %q grows beyond %d bytes", value.Truncate(name, 60), maxOutput)
 		return
 	}
 	r.setVar(name, value.OfString(joined))

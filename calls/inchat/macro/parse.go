@@ -153,7 +153,7 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 		}
 	}
 	if depth >= maxNested || p.macros >= maxMacros {
-		p.out.addWarning("too many macros, or too many inside each other; %q stays as it is", truncate(head))
+		p.out.addWarning("too many macros, or too many inside each other; %q stays as it is", value.Truncate(head, 60))
 		return nil
 	}
 	p.macros++
@@ -178,10 +178,10 @@ func (p *parser) warnUnknown(name string, whole bool) {
 	}
 	message := "unknown macro %q stays as it is"
 	if near := value.Nearest(name, names()); near != "" {
-		p.out.addWarning(message+"; did you mean %q?", truncate(name), near)
+		p.out.addWarning(message+"; did you mean %q?", value.Truncate(name, 60), near)
 		return
 	}
-	p.out.addWarning(message, truncate(name))
+	p.out.addWarning(message, value.Truncate(name, 60))
 }
 
 // compileCall prepares what can be read before the text is expanded.
@@ -202,13 +202,13 @@ func (p *parser) compileCall(c *call, static bool, param string) {
 		}
 		e, err := keyword.Parse(param)
 		if err != nil {
-			c.expand = p.out.addError("keywords %q: %v", truncate(param), err)
+			c.expand = p.out.addError("keywords %q: %v", value.Truncate(param, 60), err)
 			return
 		}
 		c.expr = e
 		p.out.words = append(p.out.words, e.Words()...)
 		for _, w := range e.Warnings() {
-			p.out.addWarning("keywords %q: %s", truncate(param), w)
+			p.out.addWarning("keywords %q: %s", value.Truncate(param, 60), w)
 		}
 	case "python":
 		if !static {
@@ -218,7 +218,7 @@ func (p *parser) compileCall(c *call, static bool, param string) {
 		}
 		program, err := compilePython(param, nil)
 		if err != nil {
-			c.expand = p.out.addError("python %q: %v", truncate(param), err)
+			c.expand = p.out.addError("python %q: %v", value.Truncate(param, 60), err)
 			return
 		}
 		c.program = program

@@ -70,7 +70,7 @@ func (r *run) expandPythonOf(nodes []node) string {
 	}
 	p, err := compilePython(code.String(), holes)
 	if err != nil {
-		r.addError("python %q: %v", truncate(strings.ReplaceAll(code.String(), hole, "…")), err)
+		r.addError("python %q: %v", value.Truncate(strings.ReplaceAll(code.String(), hole, "…"), 60), err)
 		return ""
 	}
 	return r.execProgram(p)

@@ -87,7 +87,7 @@ func floatFunc(f func(float64) float64) prompt.Func {
 		x, ok := toFloat(a[0])
 		y := f(x)
 		if !ok || a[0].Kind() == value.String || math.IsNaN(y) || math.IsInf(y, 0) {
-			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", truncate(a[0].JSON()))
+			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", value.Truncate(a[0].JSON(), 60))
 		}
 		return value.OfFloat(y), nil
 	})
@@ -219,7 +219,7 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 		if i, ok := parseInt(s); ok {
 			return value.OfBig(i), nil
 		}
-		return value.Value{}, fmt.Errorf("%q is not an integer", truncate(s))
+		return value.Value{}, fmt.Errorf("%q is not an integer", value.Truncate(s, 60))
 	}
 	if i, ok := bigOf(a[0]); ok {
 		return value.OfBig(i), nil
@@ -234,7 +234,7 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 	f, ok := toFloat(a[0])
 	if !ok || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value.Value{}, fmt.Errorf("%s is not a number", truncate(a[0].JSON()))
+		return value.Value{}, fmt.Errorf("%s is not a number", value.Truncate(a[0].JSON(), 60))
 	}
 	return value.OfFloat(f), nil
 }

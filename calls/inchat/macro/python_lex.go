@@ -140,7 +140,7 @@ func lexNumber(code string) (v value.Value, n int, err error) {
 	if f, ok := parseFloat(strings.ReplaceAll(spelt, "_", "")); ok && !math.IsInf(f, 0) {
 		return value.OfFloat(f), n, nil
 	}
-	return v, 0, errors.New("not a number: " + truncate(spelt))
+	return v, 0, errors.New("not a number: " + value.Truncate(spelt, 60))
 }
 
 // lexString reads a quoted string with its escapes; holes inside are filled.

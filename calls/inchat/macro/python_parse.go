@@ -65,7 +65,7 @@ func (t *translator) failUnexpected() string {
 	case 0:
 		return t.fail("the code ends too early")
 	case 'k':
-		return t.fail("unexpected %s", truncate(tok.val.JSON()))
+		return t.fail("unexpected %s", value.Truncate(tok.val.JSON(), 60))
 	case 'l':
 		return t.fail("unexpected end of a line; %w", errCode)
 	default:
@@ -336,7 +336,7 @@ func (t *translator) parseName() string {
 	}
 	if t.accept("(") {
 		if functions["py_"+name] == nil {
-			return t.fail("there is no function %s", truncate(name))
+			return t.fail("there is no function %s", value.Truncate(name, 60))
 		}
 		t.out.volatile = t.out.volatile || strings.HasPrefix(name, "random_") || name == "legacy_roll"
 		args, _, _ := t.parseItems(")")
@@ -345,5 +345,5 @@ func (t *translator) parseName() string {
 	if t.locals[name] {
 		return "v_" + name
 	}
-	return t.fail("there is no variable %s (chat variables are read with getvar)", truncate(name))
+	return t.fail("there is no variable %s (chat variables are read with getvar)", value.Truncate(name, 60))
 }

@@ -1,9 +1,22 @@
 package value
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// Nearest is the key among keys that key was most likely meant to be, for "did
-// you mean" hints; "" where none is near. Near is at most one edit in three
+// DidYouMean returns the hint that names the nearest of keys, as in
+// did you mean "city"?, or "" when none is near.
+func DidYouMean(key string, keys []string) string {
+	near := Nearest(key, keys)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
+}
+
+// Nearest returns the key among keys that key was most likely meant to be; "" when
+// none is near. [DidYouMean] makes the hint of it. Near is at most one edit in three
 // characters, and one in two (insertion, deletion, substitution, swap of
 // neighbours); case and the difference of - and _ are not counted.
 func Nearest(key string, keys []string) string {
