@@ -72,6 +72,8 @@ var layers = map[string][]string{
 	"scheduler/journal":       {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":       {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value"},
 	"scheduler/schedulertest": {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
+	// What command line and server share knows the engine and the contracts, no backend.
+	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value", "plugins"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
@@ -80,6 +82,7 @@ var layers = map[string][]string{
 	"scheduler/journal/sqlite": {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	"cmd/scheduler":            {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
+	"cmd/scheduler/terminal":   {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
 	"cmd/scheduler/config":     {"calls", "calls/http/guard", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                  {},
 }

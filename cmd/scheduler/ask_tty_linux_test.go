@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// terminal is a program on a terminal of its own.
-type terminal struct {
+// console is a program on a terminal of its own.
+type console struct {
 	t      *testing.T
 	master *os.File
 	cmd    *exec.Cmd
@@ -26,7 +26,7 @@ type terminal struct {
 }
 
 // onTerminal runs the program as a person does, in a folder.
-func onTerminal(t *testing.T, dir string, args ...string) *terminal {
+func onTerminal(t *testing.T, dir string, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func onTerminal(t *testing.T, dir string, args ...string) *terminal {
 	if err := os.Symlink(self, name); err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, master: master, cmd: exec.Command(name, args...)}
+	term := &console{t: t, master: master, cmd: exec.Command(name, args...)}
 	term.cmd.Dir, term.cmd.Env = dir, append(os.Environ(), "TERM=dumb", "LANG=en_US.UTF-8")
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -78,7 +78,7 @@ func onTerminal(t *testing.T, dir string, args ...string) *terminal {
 }
 
 // sees waits until a text is on the screen, after those that were seen before.
-func (x *terminal) sees(text string) {
+func (x *console) sees(text string) {
 	x.t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		x.mu.Lock()
@@ -96,7 +96,7 @@ func (x *terminal) sees(text string) {
 	x.t.Fatalf("%q does not come on the screen:\n%s", text, x.screen.String())
 }
 
-func (x *terminal) types(text string) {
+func (x *console) types(text string) {
 	x.t.Helper()
 	if _, err := x.master.WriteString(text); err != nil {
 		x.t.Fatal(err)
@@ -104,7 +104,7 @@ func (x *terminal) types(text string) {
 }
 
 // exits waits for the end.
-func (x *terminal) exits(code int) {
+func (x *console) exits(code int) {
 	x.t.Helper()
 	err := x.cmd.Wait()
 	var exit *exec.ExitError

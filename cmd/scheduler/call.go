@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
@@ -75,14 +75,6 @@ every line was answered, errors included.`,
 	return cmd
 }
 
-// readFile reads a file, - being stdin.
-func (a *app) readFile(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(a.input())
-	}
-	return os.ReadFile(path)
-}
-
 // callRunner runs one call outside of flows.
 type callRunner struct {
 	app      *app
@@ -108,7 +100,7 @@ func (r *callRunner) speaks(language string) error {
 	if err == nil {
 		problems := languages.Lint(language, r.def)
 		for _, p := range problems.Warnings() {
-			fmt.Fprintln(r.app.stderr, p)
+			fmt.Fprintln(r.app.Stderr, p)
 		}
 		if faults := problems.Err(); faults != nil {
 			err = calls.Errorf(calls.Invalid, "%w", faults)
@@ -150,7 +142,7 @@ func (c plainCalls) RunCall(ctx context.Context, name string, params value.Value
 func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope) error {
 	params := value.OfMap(nil)
 	if with != "" {
-		text, err := r.app.readFile(with)
+		text, err := r.app.ReadFile(with)
 		if err != nil {
 			return usageError(fmt.Errorf("reading --with: %w", err))
 		}
@@ -181,13 +173,13 @@ func (r *callRunner) single(ctx context.Context, with string, scope calls.Scope)
 		}
 		return exitFor(ctx, err, false)
 	}
-	_, err = fmt.Fprintln(r.app.stdout, jsonText(output))
+	_, err = fmt.Fprintln(r.app.Stdout, terminal.JSONText(output))
 	return err
 }
 
 // lines answers every line of a file.
 func (r *callRunner) lines(ctx context.Context, path string) error {
-	in := r.app.input()
+	in := r.app.Input()
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
@@ -196,7 +188,7 @@ func (r *callRunner) lines(ctx context.Context, path string) error {
 		defer f.Close()
 		in = f
 	}
-	out := bufio.NewWriter(r.app.stdout)
+	out := bufio.NewWriter(r.app.Stdout)
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)
 	for n := 1; scanner.Scan(); n++ {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -51,7 +52,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 				return err
 			}
 			if asJSON {
-				return a.printJSON(callJSON(def, a.config.DefaultLanguage()))
+				return a.PrintJSON(callJSON(def, a.config.DefaultLanguage()))
 			}
 			return a.describeCall(def)
 		},
@@ -59,30 +60,6 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&onlyFunctions, "functions", false, "list the importance functions and variables")
 	return cmd
-}
-
-func (a *app) printJSON(v value.Value) error {
-	_, err := fmt.Fprintln(a.stdout, jsonText(v))
-	return err
-}
-
-// jsonText is a value as indented JSON, for people and programs: control characters
-// of its strings are escaped, those too that JSON allows as they are.
-func jsonText(v value.Value) string {
-	text := string(v.AppendIndented(nil, "  "))
-	bare := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
-	if !strings.ContainsFunc(text, bare) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if bare(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 func callJSON(def calls.Definition, language string) value.Value {
@@ -99,9 +76,9 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 			def, _ := registry.Call(name)
 			list = append(list, callJSON(def, a.config.DefaultLanguage()))
 		}
-		return a.printJSON(value.OfList(list...))
+		return a.PrintJSON(value.OfList(list...))
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, name := range registry.CallNames() {
 		def, _ := registry.Call(name)
 		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.config.DefaultLanguage()))
@@ -123,22 +100,15 @@ func (a *app) describeCall(def calls.Definition) error {
 	table(&b, info.Output.Doc(), nil)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
-		indent(&b, exampleFlow(def))
+		terminal.Indent(&b, exampleFlow(def))
 		for _, path := range exampleFiles(def) {
 			fmt.Fprintf(&b, "\nwith the file %s:\n\n", path)
-			indent(&b, info.Examples[0].Files[path])
+			terminal.Indent(&b, info.Examples[0].Files[path])
 		}
 	}
 	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
-}
-
-// indent writes a text as a block.
-func indent(b *strings.Builder, text string) {
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
-	}
 }
 
 // table prints the properties of a schema.
@@ -169,42 +139,9 @@ func table(b *strings.Builder, schema value.Value, literal []string) {
 		if required[name] {
 			mark = "required"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, typeOf(p), mark, doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p), mark, doc)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
-}
-
-// typeOf is the type of a property in a word.
-func typeOf(p value.Value) string {
-	if enum, ok := p.Get("enum"); ok {
-		var words []string
-		for _, e := range enum.List() {
-			words = append(words, display(e))
-		}
-		return strings.Join(words, "|")
-	}
-	if only, ok := p.Get("const"); ok {
-		return display(only)
-	}
-	kind, ok := p.Get("type")
-	if !ok {
-		return "any"
-	}
-	if name, ok := kind.Str(); ok {
-		if items, has := p.Get("items"); name == "array" && has {
-			if item := typeOf(items); strings.Contains(item, "|") {
-				return "(" + item + ")[]"
-			}
-			return typeOf(items) + "[]"
-		}
-		return name
-	}
-	var names []string
-	for _, k := range kind.List() {
-		name, _ := k.Str()
-		names = append(names, name)
-	}
-	return strings.Join(names, "|")
 }
 
 // exampleFlow is the first example of a call as a whole flow. A call that asks a

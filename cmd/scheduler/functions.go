@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
@@ -77,7 +78,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 		for i := range all {
 			list = append(list, all[i].json(a.config.DefaultLanguage()))
 		}
-		return a.printJSON(value.OfList(list...))
+		return a.PrintJSON(value.OfList(list...))
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -91,7 +92,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
 	}
 	_ = w.Flush() // a strings.Builder takes everything
-	_, err := fmt.Fprint(a.stdout, visible(b.String()))
+	_, err := fmt.Fprint(a.Stdout, terminal.Visible(b.String()))
 	return err
 }
 
@@ -105,7 +106,7 @@ func functionsHead(kind manifest.Kind) string {
 // showFunction prints one function.
 func (a *app) showFunction(f *function, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(f.json(a.config.DefaultLanguage()))
+		return a.PrintJSON(f.json(a.config.DefaultLanguage()))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
@@ -119,9 +120,9 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 	}
 	if !f.output.IsNull() {
 		b.WriteString("\nThe JSON Schema of its value:\n\n")
-		indent(&b, string(f.output.AppendIndented(nil, "  ")))
+		terminal.Indent(&b, string(f.output.AppendIndented(nil, "  ")))
 	}
-	_, err := fmt.Fprint(a.stdout, visible(b.String()))
+	_, err := fmt.Fprint(a.Stdout, terminal.Visible(b.String()))
 	return err
 }
 

@@ -28,7 +28,7 @@ func newGraph(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.stdout, draw(flow))
+			_, err = fmt.Fprint(a.Stdout, draw(flow))
 			return err
 		},
 	}

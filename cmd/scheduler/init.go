@@ -38,7 +38,7 @@ functions of trusted plugins too.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if settings {
-				_, err := a.stdout.Write(configs.Defaults)
+				_, err := a.Stdout.Write(configs.Defaults)
 				return err
 			}
 			if schema {
@@ -62,7 +62,7 @@ func (a *app) printSchema() (err error) {
 	if err != nil {
 		return err
 	}
-	return a.printJSON(flow.EditorSchema(registry))
+	return a.PrintJSON(flow.EditorSchema(registry))
 }
 
 func (a *app) init(dir string) error {
@@ -78,7 +78,7 @@ func (a *app) init(dir string) error {
 		// O_EXCL: what somebody wrote stays.
 		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			fmt.Fprintf(a.stderr, "kept    %s\n", path)
+			fmt.Fprintf(a.Stderr, "kept    %s\n", path)
 			continue
 		}
 		if err != nil {
@@ -88,9 +88,9 @@ func (a *app) init(dir string) error {
 		if err := errors.Join(err, out.Close()); err != nil {
 			return exitError{exitFailed, fmt.Errorf("writing %s: %w", path, err)}
 		}
-		fmt.Fprintf(a.stderr, "created %s\n", path)
+		fmt.Fprintf(a.Stderr, "created %s\n", path)
 	}
-	fmt.Fprintf(a.stderr, "\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n", dir)
+	fmt.Fprintf(a.Stderr, "\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n", dir)
 	return nil
 }
 

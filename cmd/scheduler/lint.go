@@ -30,7 +30,7 @@ alone give 0.`,
 			var all flow.Problems
 			for _, file := range files {
 				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
-					fmt.Fprintf(a.stderr, "note: %s is a cassette, not a flow: left out\n", file)
+					fmt.Fprintf(a.Stderr, "note: %s is a cassette, not a flow: left out\n", file)
 					continue
 				}
 				_, problems := loader.Load(file)
@@ -57,7 +57,7 @@ alone give 0.`,
 func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 	if !asJSON {
 		for _, p := range problems {
-			if _, err := fmt.Fprintln(a.stdout, p); err != nil {
+			if _, err := fmt.Fprintln(a.Stdout, p); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 			list[i].Severity = "warning"
 		}
 	}
-	enc := json.NewEncoder(a.stdout)
+	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(list)

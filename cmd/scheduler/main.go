@@ -15,11 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/plugins/host/process"
-	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // The exit codes. Scripts depend on them.
@@ -42,7 +40,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := untilInterrupted()
 	defer stop()
-	app := &app{stdin: stdin, interrupted: ctx.Done(), stdout: stdout, stderr: stderr}
+	app := &app{Terminal: &terminal.Terminal{Stdin: stdin, Interrupted: ctx.Done(), Stdout: stdout, Stderr: stderr}}
 	defer app.closePlugins()
 	root := newRoot(app)
 	root.SetArgs(args)
@@ -55,20 +53,20 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errInterrupted): // while it read stdin
-		app.complain(errInterrupted)
+	case errors.Is(err, terminal.ErrInterrupted): // while it read stdin
+		app.PrintError(terminal.ErrInterrupted)
 		return exitInterrupted
 	case errors.As(err, &code):
 		if code.err != nil {
-			app.complain(code.err)
+			app.PrintError(code.err)
 		}
 		return code.code
 	case errors.As(err, &file): // stdout cannot be written
-		app.complain(err)
+		app.PrintError(err)
 		return exitFailed
 	}
 	// What cobra itself refuses is wrong usage.
-	app.complain(err)
+	app.PrintError(err)
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }
@@ -98,14 +96,11 @@ func untilInterrupted() (context.Context, func()) {
 
 // app is what every subcommand shares.
 type app struct {
-	stdin          io.Reader
-	interrupted    <-chan struct{} // closed by Ctrl-C or SIGTERM
-	stdout, stderr io.Writer
-	configPath     string
-	stateDir       string // --state-dir
-	config         *config.Settings
-	lines          chan string // what a person types
-	plugins        pluginParts
+	*terminal.Terminal
+	configPath string
+	stateDir   string // --state-dir
+	config     *config.Settings
+	plugins    pluginParts
 }
 
 // readConfig reads the settings; flags win over them.
@@ -117,28 +112,9 @@ func (a *app) readConfig() (*config.Settings, error) {
 		settings.StateDir = a.stateDir
 	}
 	for _, name := range config.UnknownVariables(os.Environ()) {
-		fmt.Fprintf(a.stderr, "warning: no setting reads the environment variable %s\n", name)
+		fmt.Fprintf(a.Stderr, "warning: no setting reads the environment variable %s\n", name)
 	}
 	return settings, err
-}
-
-// complain prints an error with its hint.
-func (a *app) complain(err error) {
-	text, hint := err.Error(), calls.HintOf(err)
-	var failure *scheduler.Failure
-	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint stands apart
-		hint = failure.Info.Hint
-		info := *failure
-		info.Info.Hint = ""
-		text = info.Error()
-	}
-	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
-		text = "error: " + text // lines that begin with file:line:col say so themselves
-	}
-	fmt.Fprintln(a.stderr, text)
-	if hint != "" {
-		fmt.Fprintln(a.stderr, "hint: "+hint)
-	}
 }
 
 // exitError is an error with the exit code that it means; err is nil where

@@ -115,7 +115,7 @@ func (a *app) withMemory(ctx context.Context, do func(*memory.SnapshotProcessor)
 // without a store has no memories, and gets none.
 func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
 	if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(a.stderr, "note: there are no memories in %s yet\n", a.config.StateDir)
+		fmt.Fprintf(a.Stderr, "note: there are no memories in %s yet\n", a.config.StateDir)
 		store, err := sqlite.OpenTemporary(ctx, sqlite.Options{})
 		if err != nil {
 			return exitError{exitFailed, err}

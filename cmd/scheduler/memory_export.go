@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -72,9 +73,9 @@ provider may want to be paid for.`,
 }
 
 func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Users, dir string, asJSON bool) error {
-	bar := newBar(a, "exporting")
+	bar := terminal.NewBar(a.Terminal, "exporting")
 	report, err := archive.Export(ctx, from, users, dir, bar.Show)
-	bar.close()
+	bar.Close()
 	switch {
 	case err != nil && calls.KindOf(err) == calls.Invalid:
 		return usageError(err)
@@ -85,7 +86,7 @@ func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Us
 }
 
 func (a *app) exportLines(ctx context.Context, from memory.Lister, users memory.Users, name string, asJSON bool) (err error) {
-	out := a.stdout
+	out := a.Stdout
 	if name != "-" {
 		f, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if openErr != nil {
@@ -105,10 +106,10 @@ func (a *app) exportLines(ctx context.Context, from memory.Lister, users memory.
 
 func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(value.OfMap(value.Pairs("memories", r.Memories, "snapshots", r.Snapshots, "meta_snapshots", r.MetaSnapshots)))
+		return a.PrintJSON(value.OfMap(value.Pairs("memories", r.Memories, "snapshots", r.Snapshots, "meta_snapshots", r.MetaSnapshots)))
 	}
 	r.New = r.Memories
-	fmt.Fprintf(a.stderr, "exported %s\n", amounts(r))
+	fmt.Fprintf(a.Stderr, "exported %s\n", amounts(r))
 	return nil
 }
 
@@ -126,9 +127,9 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 		return err
 	}
 	if damaged.Lost > 0 {
-		fmt.Fprintf(a.stderr, "warning: %s could not be read, and what was there is lost\n", count(damaged.Lost, "place"))
+		fmt.Fprintf(a.Stderr, "warning: %s could not be read, and what was there is lost\n", terminal.Count(damaged.Lost, "place"))
 	}
 	file := filepath.Join(a.config.StateDir, sqlite.FileName)
-	fmt.Fprintf(a.stderr, "to go on with it, move %s away and import what was exported\n", file)
+	fmt.Fprintf(a.Stderr, "to go on with it, move %s away and import what was exported\n", file)
 	return nil
 }

@@ -7,13 +7,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -71,10 +71,10 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 	}
 	defer func() { _ = closeFile() }() // it was only read
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
-		bar := newBar(a, "importing")
+		bar := terminal.NewBar(a.Terminal, "importing")
 		options.Progress = bar.Show
 		report, err := archive.ImportLines(ctx, p.Store, name, file, options)
-		bar.close()
+		bar.Close()
 		return a.tellImported(ctx, report, err, asJSON)
 	})
 }
@@ -83,7 +83,7 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 // copied to a temporary file.
 func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error, err error) {
 	if name == "-" {
-		return archive.Spool(a.input())
+		return archive.Spool(a.Input())
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
 	case err == nil && !info.Mode().IsRegular():
 		defer f.Close()
-		return archive.Spool(interruptible{f, a.interrupted})
+		return archive.Spool(a.Interruptible(f))
 	}
 	return f, f.Close, nil
 }
@@ -109,10 +109,10 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 		return usageError(fmt.Errorf("%s is no directory%s", dir, hint))
 	}
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
-		bar := newBar(a, "importing")
+		bar := terminal.NewBar(a.Terminal, "importing")
 		options.Progress = bar.Show
 		report, err := archive.Import(ctx, p.Store, dir, options)
-		bar.close()
+		bar.Close()
 		return a.tellImported(ctx, report, err, asJSON)
 	})
 }
@@ -120,10 +120,10 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 // tellImported says what was stored and what was not.
 func (a *app) tellImported(ctx context.Context, report archive.Report, err error, asJSON bool) error {
 	for _, p := range report.Problems {
-		fmt.Fprintf(a.stderr, "warning: %s\n", visible(p))
+		fmt.Fprintf(a.Stderr, "warning: %s\n", terminal.Visible(p))
 	}
 	if err != nil && report.Memories > 0 {
-		fmt.Fprintf(a.stderr, "note: until then %s were stored, and stay; importing it again stores the others\n", countOf(report.Memories, "memory", "memories"))
+		fmt.Fprintf(a.Stderr, "note: until then %s were stored, and stay; importing it again stores the others\n", terminal.CountOf(report.Memories, "memory", "memories"))
 	}
 	switch {
 	case err != nil && calls.KindOf(err) == calls.Invalid:
@@ -131,70 +131,21 @@ func (a *app) tellImported(ctx context.Context, report archive.Report, err error
 	case err != nil:
 		return exitFor(ctx, err, false)
 	case asJSON:
-		return a.printJSON(value.Must(report))
+		return a.PrintJSON(value.Must(report))
 	}
-	fmt.Fprintf(a.stderr, "imported %s\n", amounts(&report))
+	fmt.Fprintf(a.Stderr, "imported %s\n", amounts(&report))
 	return nil
 }
 
 // amounts are the numbers of a report in words.
 func amounts(r *archive.Report) string {
-	text := countOf(r.Memories, "memory", "memories")
+	text := terminal.CountOf(r.Memories, "memory", "memories")
 	if r.New != r.Memories {
 		text += fmt.Sprintf(" (%d new or changed)", r.New)
 	}
-	text = fmt.Sprintf("%s, %s, %s", text, count(r.Snapshots, "snapshot"), count(r.MetaSnapshots, "meta snapshot"))
+	text = fmt.Sprintf("%s, %s, %s", text, terminal.Count(r.Snapshots, "snapshot"), terminal.Count(r.MetaSnapshots, "meta snapshot"))
 	if r.Others > 0 {
-		text += fmt.Sprintf("; %s of other users left out", countOf(r.Others, "memory", "memories"))
+		text += fmt.Sprintf("; %s of other users left out", terminal.CountOf(r.Others, "memory", "memories"))
 	}
 	return text
-}
-
-func countOf(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
-// bar shows on stderr how far something has come: a line that lives on a terminal,
-// else a count now and then.
-type bar struct {
-	app  *app
-	what string
-	live bool
-	next time.Time
-}
-
-// Where no terminal is, who waits long sees a count that often.
-const barInterval = 5 * time.Second
-
-func newBar(a *app, what string) *bar {
-	return &bar{app: a, what: what, live: isTerminal(a.stderr), next: time.Now().Add(barInterval)}
-}
-
-// Show is an [archive.Progress], and makes a [memory.Progress] of the bar.
-func (b *bar) Show(done, of int) {
-	const width = 30
-	switch now := time.Now(); {
-	case b.live && of > 0:
-		full := min(width, width*done/of)
-		fmt.Fprintf(b.app.stderr, "\r%s [%s%s] %d of %d", b.what, strings.Repeat("#", full), strings.Repeat("-", width-full), done, of)
-	case b.live:
-		fmt.Fprintf(b.app.stderr, "\r%s %d", b.what, done)
-	case now.After(b.next):
-		b.next = now.Add(barInterval)
-		if of > 0 {
-			fmt.Fprintf(b.app.stderr, "%s: %d of %d\n", b.what, done, of)
-		} else {
-			fmt.Fprintf(b.app.stderr, "%s: %d\n", b.what, done)
-		}
-	}
-}
-
-// close takes the line away.
-func (b *bar) close() {
-	if b.live {
-		fmt.Fprint(b.app.stderr, "\r\x1b[K")
-	}
 }

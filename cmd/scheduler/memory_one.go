@@ -14,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -52,7 +53,7 @@ same context, is not stored twice: the id is that of the first one.`,
 
 func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if text == "-" {
-		data, err := io.ReadAll(m.input())
+		data, err := io.ReadAll(m.Input())
 		if err != nil {
 			return exitError{exitFailed, fmt.Errorf("reading stdin: %w", err)}
 		}
@@ -89,12 +90,12 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 		case err != nil:
 			return exitFor(ctx, err, false)
 		case m.json:
-			return m.printJSON(value.Must(saved[0]))
+			return m.PrintJSON(value.Must(saved[0]))
 		}
 		if saved[0].State == memory.Merged {
-			fmt.Fprintln(m.stderr, "note: the same was known already, under this id")
+			fmt.Fprintln(m.Stderr, "note: the same was known already, under this id")
 		}
-		_, err = fmt.Fprintln(m.stdout, saved[0].ID)
+		_, err = fmt.Fprintln(m.Stdout, saved[0].ID)
 		return err
 	})
 }
@@ -138,14 +139,14 @@ func newMemoryGet(a *app) *cobra.Command {
 					}
 				}
 				if asJSON && history {
-					return a.printJSON(value.OfList(list...))
+					return a.PrintJSON(value.OfList(list...))
 				}
 				for i, v := range list {
 					if asJSON {
-						return a.printJSON(v)
+						return a.PrintJSON(v)
 					}
 					if i > 0 {
-						fmt.Fprintln(a.stdout, "\nbefore that:")
+						fmt.Fprintln(a.Stdout, "\nbefore that:")
 					}
 					if err := a.printMembers(v); err != nil {
 						return err
@@ -220,16 +221,7 @@ func (a *app) printMembers(v value.Value) error {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", key, text)
 	}
-	return a.printText(b.String())
-}
-
-// printText prints what others wrote: on a terminal without what would steer it.
-func (a *app) printText(text string) error {
-	if isTerminal(a.stdout) {
-		text = visible(text)
-	}
-	_, err := io.WriteString(a.stdout, text)
-	return err
+	return a.PrintText(b.String())
 }
 
 func newMemoryDelete(a *app) *cobra.Command {
@@ -284,19 +276,19 @@ it is interrupted, the same command goes on with the rest.`,
 
 // forget deletes and says what was deleted, also where that ends too early.
 func (a *app) forget(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
-	bar := newBar(a, "deleting, by user")
+	bar := terminal.NewBar(a.Terminal, "deleting, by user")
 	which.Progress = bar
 	deleted, err := remove(which)
-	bar.close()
+	bar.Close()
 	if err == nil {
 		return a.tellDeleted(deleted, which.DryRun, asJSON)
 	}
 	if deleted != (memory.Deleted{}) && !which.DryRun {
-		fmt.Fprint(a.stderr, "until then: ")
+		fmt.Fprint(a.Stderr, "until then: ")
 		if told := a.tellDeleted(deleted, false, asJSON); told != nil {
 			return told
 		}
-		fmt.Fprintln(a.stderr, "the same command again goes on with the rest")
+		fmt.Fprintln(a.Stderr, "the same command again goes on with the rest")
 	}
 	if calls.KindOf(err) == calls.Invalid {
 		return usageError(err)
@@ -309,17 +301,17 @@ func (a *app) tellDeleted(d memory.Deleted, dryRun, asJSON bool) error {
 	if asJSON {
 		out := value.Must(d).Map().Clone()
 		out.Set("dry_run", value.OfBool(dryRun))
-		return a.printJSON(value.OfMap(out))
+		return a.PrintJSON(value.OfMap(out))
 	}
 	verb := "deleted"
 	if dryRun {
 		verb = "would delete"
 	}
-	text := fmt.Sprintf("%s %s, %s, %s", verb, countOf(d.Memories, "memory", "memories"), count(d.Snapshots, "snapshot"), count(d.MetaSnapshots, "meta snapshot"))
+	text := fmt.Sprintf("%s %s, %s, %s", verb, terminal.CountOf(d.Memories, "memory", "memories"), terminal.Count(d.Snapshots, "snapshot"), terminal.Count(d.MetaSnapshots, "meta snapshot"))
 	if d.Rewritten > 0 {
-		text += fmt.Sprintf("; %s made anew without them", count(d.Rewritten, "snapshot"))
+		text += fmt.Sprintf("; %s made anew without them", terminal.Count(d.Rewritten, "snapshot"))
 	}
-	fmt.Fprintln(a.stderr, text)
+	fmt.Fprintln(a.Stderr, text)
 	return nil
 }
 

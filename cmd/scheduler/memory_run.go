@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -20,7 +21,7 @@ import (
 // openMemory opens the memory of the state directory, or makes it. A nil clock is
 // the machine's.
 func (a *app) openMemory(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-	store, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{Clock: clock, Log: a.memoryLog()})
+	store, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(a.Stderr)})
 	if err != nil {
 		return nil, exitError{exitFailed, err}
 	}
@@ -40,7 +41,7 @@ func (a *app) processor(store memory.Store, clock func() time.Time) *memory.Snap
 	c := &a.config.Memory.Snapshot
 	return &memory.SnapshotProcessor{
 		Store: store, Clock: clock,
-		Log:      a.memoryLog(),
+		Log:      terminal.NewWarningLog(a.Stderr),
 		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: a.embeddings(),
 	}
 }
@@ -91,13 +92,13 @@ func (a *app) makeSnapshots(ctx context.Context, p *memory.SnapshotProcessor, us
 func snapshotsMade(r *memory.Report, usage llm.Usage) string {
 	var parts []string
 	if n := len(r.Snapshots); n > 0 {
-		parts = append(parts, count(n, "snapshot"))
+		parts = append(parts, terminal.Count(n, "snapshot"))
 	}
 	if n := len(r.MetaSnapshots); n > 0 {
-		parts = append(parts, count(n, "meta snapshot"))
+		parts = append(parts, terminal.Count(n, "meta snapshot"))
 	}
 	if r.Embedded > 0 {
-		parts = append(parts, count(r.Embedded, "vector"))
+		parts = append(parts, terminal.Count(r.Embedded, "vector"))
 	}
 	text := strings.Join(parts, ", ")
 	if usage.Total() > 0 {
@@ -122,7 +123,7 @@ func (a *app) lazyMemory(clock func() time.Time, ephemeral bool) (lazy *memory.L
 	return lazy, func() {
 		if p := lazy.Opened(); p != nil {
 			if err := p.Store.Close(); err != nil {
-				fmt.Fprintf(a.stderr, "warning: %v\n", err)
+				fmt.Fprintf(a.Stderr, "warning: %v\n", err)
 			}
 		}
 	}
@@ -158,12 +159,12 @@ func (a *app) drain(ctx context.Context, p *memory.SnapshotProcessor) {
 	defer cancel()
 	report, usage, err := a.makeSnapshots(ctx, p, memory.AllUsers(), false)
 	if text := snapshotsMade(&report, usage); text != "" {
-		fmt.Fprintf(a.stderr, "made %s\n", text)
+		fmt.Fprintf(a.Stderr, "made %s\n", text)
 	}
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(a.stderr, "note: some snapshots are still to be made: a later run does it, or scheduler memory snapshot run")
+		fmt.Fprintln(a.Stderr, "note: some snapshots are still to be made: a later run does it, or scheduler memory snapshot run")
 	case err != nil:
-		fmt.Fprintf(a.stderr, "warning: no snapshots were made: %v\n", err)
+		fmt.Fprintf(a.Stderr, "warning: no snapshots were made: %v\n", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -122,7 +123,7 @@ func (s *memorySearch) single(ctx context.Context, text string) error {
 			return exitFor(ctx, err, false)
 		}
 		if s.json {
-			return s.printJSON(value.Must(found.Response(s.include...)))
+			return s.PrintJSON(value.Must(found.Response(s.include...)))
 		}
 		return s.print(found)
 	})
@@ -132,10 +133,10 @@ func (s *memorySearch) single(ctx context.Context, text string) error {
 func (s *memorySearch) print(found *memory.Found) error {
 	var b strings.Builder
 	for _, note := range found.Notes {
-		fmt.Fprintf(s.stderr, "note: %s\n", note)
+		fmt.Fprintf(s.Stderr, "note: %s\n", note)
 	}
 	if len(found.Memories) == 0 {
-		fmt.Fprintf(s.stderr, "nothing found (--min-relevance 0 shows what comes nearest)\n")
+		fmt.Fprintf(s.Stderr, "nothing found (--min-relevance 0 shows what comes nearest)\n")
 	}
 	for i := range found.Memories {
 		m := &found.Memories[i]
@@ -145,7 +146,7 @@ func (s *memorySearch) print(found *memory.Found) error {
 		}
 		fmt.Fprintf(&b, "%.2f  %s\n      %s%s\n      %s\n", m.Relevance, memoryLine(&m.Memory), m.Memory.ID, whose, m.Reason)
 	}
-	return s.printText(b.String())
+	return s.PrintText(b.String())
 }
 
 // memoryLine is a memory in one line: when, who, what.
@@ -157,7 +158,7 @@ func memoryLine(m *memory.BaseMemory) string {
 	if who != "" {
 		who += ": "
 	}
-	return m.Timestamp.Local().Format(time.DateTime) + "  " + who + firstLine(m.Content)
+	return m.Timestamp.Local().Format(time.DateTime) + "  " + who + terminal.FirstLine(m.Content)
 }
 
 // memoryQuery is one line of --jsonl.
@@ -196,7 +197,7 @@ func (s *memorySearch) lines(ctx context.Context) error {
 		}
 		others = &users
 	}
-	in := s.input()
+	in := s.Input()
 	if s.jsonl != "-" {
 		f, err := os.Open(s.jsonl)
 		if err != nil {
@@ -221,10 +222,10 @@ func (s *memorySearch) lines(ctx context.Context) error {
 			}
 			if err != nil {
 				wrong++
-				s.complain(fmt.Errorf("%s:%d: %w", s.jsonl, number, err))
+				s.PrintError(fmt.Errorf("%s:%d: %w", s.jsonl, number, err))
 				continue
 			}
-			if _, err := s.stdout.Write(append(value.Must(ranking).AppendJSON(nil), '\n')); err != nil {
+			if _, err := s.Stdout.Write(append(value.Must(ranking).AppendJSON(nil), '\n')); err != nil {
 				return exitError{exitFailed, err}
 			}
 		}
@@ -232,7 +233,7 @@ func (s *memorySearch) lines(ctx context.Context) error {
 			return exitError{exitFailed, fmt.Errorf("reading --jsonl: %w", err)}
 		}
 		if wrong > 0 {
-			return exitError{exitFailed, fmt.Errorf("%d of %s not answered", wrong, count(n, "line"))}
+			return exitError{exitFailed, fmt.Errorf("%d of %s not answered", wrong, terminal.Count(n, "line"))}
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -60,7 +61,7 @@ func newSnapshotList(a *app) *cobra.Command {
 					return exitFor(cmd.Context(), err, false)
 				}
 				if asJSON {
-					return a.printJSON(value.Must(list))
+					return a.PrintJSON(value.Must(list))
 				}
 				return a.printSnapshots(list)
 			})
@@ -108,7 +109,7 @@ func withOwner(v value.Value, user string) value.Value {
 func (a *app) printSnapshots(list *snapshotList) error {
 	var b strings.Builder
 	if len(list.categories) == 0 {
-		fmt.Fprintln(a.stderr, "no snapshots (scheduler memory snapshot run --all makes some)")
+		fmt.Fprintln(a.Stderr, "no snapshots (scheduler memory snapshot run --all makes some)")
 	}
 	text := func(v value.Value, key string) string {
 		member, _ := v.Get(key)
@@ -137,20 +138,20 @@ func (a *app) printSnapshots(list *snapshotList) error {
 		for _, v := range list.MetaSnapshots {
 			if mine(v) {
 				fmt.Fprintf(&b, "  %s  user %q  of %s\n    %s\n    keywords: %s\n", text(v, "id"), text(v, "user_id"),
-					count(len(items(v, "snapshot_refs")), "snapshot"), firstLine(text(v, "description")), strings.Join(items(v, "keywords"), ", "))
+					terminal.Count(len(items(v, "snapshot_refs")), "snapshot"), terminal.FirstLine(text(v, "description")), strings.Join(items(v, "keywords"), ", "))
 			}
 		}
 		for _, v := range list.Snapshots {
 			if mine(v) {
 				fmt.Fprintf(&b, "  %s  user %q  of %s  importance %s\n", text(v, "id"), text(v, "user_id"),
-					countOf(len(items(v, "memory_refs")), "memory", "memories"), text(v, "importance"))
+					terminal.CountOf(len(items(v, "memory_refs")), "memory", "memories"), text(v, "importance"))
 				for _, point := range items(v, "key_points") {
-					fmt.Fprintf(&b, "    - %s\n", firstLine(point))
+					fmt.Fprintf(&b, "    - %s\n", terminal.FirstLine(point))
 				}
 			}
 		}
 	}
-	return a.printText(b.String())
+	return a.PrintText(b.String())
 }
 
 func newSnapshotRun(a *app) *cobra.Command {
@@ -185,12 +186,12 @@ the vectors that are missing are made, too.`,
 					if !all {
 						text += " (--all takes every session with anything new)"
 					} else if stats, err := p.Store.Stats(ctx, users); err == nil && stats.Jobs > 0 {
-						text += fmt.Sprintf(" (%s tried again some time after the model failed, or made by another process)", countOf(stats.Jobs, "is", "are"))
+						text += fmt.Sprintf(" (%s tried again some time after the model failed, or made by another process)", terminal.CountOf(stats.Jobs, "is", "are"))
 					}
 				}
-				fmt.Fprintf(a.stderr, "made %s\n", text)
+				fmt.Fprintf(a.Stderr, "made %s\n", text)
 				if report.Postponed > 0 {
-					fmt.Fprintf(a.stderr, "%s at which the model failed: tried again later\n", count(report.Postponed, "snapshot"))
+					fmt.Fprintf(a.Stderr, "%s at which the model failed: tried again later\n", terminal.Count(report.Postponed, "snapshot"))
 				}
 				if ctx.Err() != nil {
 					return exitError{exitInterrupted, errors.New("interrupted: what is left is made by a later run")}
@@ -199,7 +200,7 @@ the vectors that are missing are made, too.`,
 					return exitFor(ctx, err, false)
 				}
 				if asJSON {
-					return a.printJSON(value.Must(report))
+					return a.PrintJSON(value.Must(report))
 				}
 				return nil
 			})
@@ -236,9 +237,9 @@ func newMemoryStats(a *app) *cobra.Command {
 					}
 				}
 				if asJSON {
-					return a.printJSON(value.OfMap(counts))
+					return a.PrintJSON(value.OfMap(counts))
 				}
-				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+				w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 				for key, v := range counts.All() {
 					text, isText := v.Str()
 					if !isText {

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -226,7 +227,7 @@ func (m slow) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, err
 
 func TestDrain(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &app{stderr: &stderr, config: &config.Settings{}}
+	a := &app{Terminal: &terminal.Terminal{Stderr: &stderr}, config: &config.Settings{}}
 	c := &a.config.Memory.Snapshot
 	c.Drain = value.Duration(time.Minute)
 
@@ -270,7 +271,7 @@ func TestMemoryThatCannotBeOpened(t *testing.T) {
 	if err := os.WriteFile("file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{stderr: &bytes.Buffer{}, config: &config.Settings{StateDir: "file"}}
+	a := &app{Terminal: &terminal.Terminal{Stderr: &bytes.Buffer{}}, config: &config.Settings{StateDir: "file"}}
 	env := calls.NewEnv()
 	done := a.useMemory(t.Context(), &scheduler.StepExecutor{Env: env}, false)
 	defer done()
@@ -357,30 +358,5 @@ func TestMemorySettings(t *testing.T) {
 		if code := p.run("", "memory", "stats"); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("%s: exit code %d, %s", text, code, &p.stderr)
 		}
-	}
-}
-
-func TestBar(t *testing.T) {
-	var out bytes.Buffer
-	a := &app{stderr: &out}
-	live := &bar{app: a, what: "importing", live: true}
-	live.Show(50, 100)
-	live.Show(7, 0)
-	live.close()
-	if want := "\rimporting [###############---------------] 50 of 100\rimporting 7\r\x1b[K"; out.String() != want {
-		t.Errorf("got %q", out.String())
-	}
-	out.Reset()
-	plain := newBar(a, "exporting")
-	plain.Show(1, 2)
-	for range 2 {
-		plain.next = time.Time{}
-		plain.Show(1, 2)
-		plain.next = time.Time{}
-		plain.Show(1, 0)
-	}
-	plain.close()
-	if want := strings.Repeat("exporting: 1 of 2\nexporting: 1\n", 2); out.String() != want {
-		t.Errorf("got %q", out.String())
 	}
 }

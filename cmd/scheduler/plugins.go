@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -94,7 +95,7 @@ func (a *app) pluginLog(level slog.Level) *slog.Logger {
 		masks = append(masks, secret, "***")
 	}
 	mask := strings.NewReplacer(masks...)
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		if attr.Value.Kind() == slog.KindString {
 			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))
 		}
@@ -161,7 +162,7 @@ func (a *app) closePlugins() {
 		return
 	}
 	if err := h.Close(); err != nil {
-		fmt.Fprintf(a.stderr, "warning: ending the plugins: %v\n", err)
+		fmt.Fprintf(a.Stderr, "warning: ending the plugins: %v\n", err)
 	}
 }
 
@@ -208,8 +209,8 @@ func newPluginsList(a *app) *cobra.Command {
 			}
 			list, problems := h.List()
 			for _, p := range problems {
-				for line := range strings.SplitSeq(visible(p.Error()), "\n") {
-					fmt.Fprintf(a.stderr, "warning: %s\n", line)
+				for line := range strings.SplitSeq(terminal.Visible(p.Error()), "\n") {
+					fmt.Fprintf(a.Stderr, "warning: %s\n", line)
 				}
 			}
 			if asJSON {
@@ -217,12 +218,12 @@ func newPluginsList(a *app) *cobra.Command {
 				for _, s := range list {
 					all = append(all, pluginJSON(s, a.config.DefaultLanguage()))
 				}
-				return a.printJSON(value.OfList(all...))
+				return a.PrintJSON(value.OfList(all...))
 			}
 			if len(list) == 0 {
-				fmt.Fprintf(a.stderr, "There are no plugins in %s.\nMake one: scheduler plugins init --lang go my-first\n", strings.Join(a.pluginFolders(), ", "))
+				fmt.Fprintf(a.Stderr, "There are no plugins in %s.\nMake one: scheduler plugins init --lang go my-first\n", strings.Join(a.pluginFolders(), ", "))
 			}
-			_, err = fmt.Fprint(a.stdout, a.pluginList(list))
+			_, err = fmt.Fprint(a.Stdout, a.pluginList(list))
 			return err
 		},
 	}
@@ -266,7 +267,7 @@ func (a *app) pluginList(list []manifest.Status) string {
 			offers(&b, s.Entry, a.config.DefaultLanguage())
 		}
 	}
-	return visible(b.String())
+	return terminal.Visible(b.String())
 }
 
 // offers lists what flows can name of a plugin, as they write it.

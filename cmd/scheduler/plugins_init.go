@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	pluginproject "github.com/callnode/scheduler/plugins/project"
 )
 
@@ -66,18 +67,18 @@ func (a *app) initPlugin(path, language, source string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	fmt.Fprintf(a.stderr, "created %s\n", dir)
+	fmt.Fprintf(a.Stderr, "created %s\n", dir)
 	switch {
 	case o.Replace != "":
-		fmt.Fprintf(a.stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
+		fmt.Fprintf(a.Stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
 	case language == "go" && o.Version == "":
-		fmt.Fprintf(a.stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
+		fmt.Fprintf(a.Stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
 	}
-	next = append(append([]string{"cd " + quoted(dir)}, next...), "cd -", "scheduler plugins verify "+quoted(dir), "scheduler plugins trust "+o.Name)
-	fmt.Fprintf(a.stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
+	next = append(append([]string{"cd " + terminal.ShellQuote(dir)}, next...), "cd -", "scheduler plugins verify "+terminal.ShellQuote(dir), "scheduler plugins trust "+o.Name)
+	fmt.Fprintf(a.Stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
 	if parent := filepath.Dir(full); !slices.ContainsFunc(a.pluginFolders(), func(folder string) bool { return sameFolder(folder, parent) }) {
-		fmt.Fprintf(a.stderr, "\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}\n",
-			strings.Join(a.pluginFolders(), ", "), quoted(dir))
+		fmt.Fprintf(a.Stderr, "\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}\n",
+			strings.Join(a.pluginFolders(), ", "), terminal.ShellQuote(dir))
 	}
 	return nil
 }

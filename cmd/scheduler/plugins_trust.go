@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -47,7 +48,7 @@ A plugin runs with your rights: to trust it is to say what it is, it is not lock
 				entries = append(entries, value.Must(*e))
 			}
 			if asJSON {
-				return a.printJSON(value.OfList(entries...))
+				return a.PrintJSON(value.OfList(entries...))
 			}
 			return nil
 		},
@@ -78,11 +79,11 @@ started. A flow that uses one is refused until it is trusted again.`,
 				if err != nil {
 					return usageError(err)
 				}
-				fmt.Fprintf(a.stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.config.Plugins.LockFile)
+				fmt.Fprintf(a.Stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.config.Plugins.LockFile)
 				entries = append(entries, value.Must(*e))
 			}
 			if asJSON {
-				return a.printJSON(value.OfList(entries...))
+				return a.PrintJSON(value.OfList(entries...))
 			}
 			return nil
 		},
@@ -97,7 +98,7 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 	if err != nil {
 		return nil, usageError(err)
 	}
-	fmt.Fprint(a.stderr, wantsText(w))
+	fmt.Fprint(a.Stderr, wantsText(w))
 	if w.Missing != nil {
 		return nil, usageError(w.Missing)
 	}
@@ -121,22 +122,22 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)
 		}
 	}
-	fmt.Fprint(a.stderr, visible(b.String()))
+	fmt.Fprint(a.Stderr, terminal.Visible(b.String()))
 	return e, nil
 }
 
 // confirm asks a person; without one it says how to go on.
 func (a *app) confirm(ctx context.Context, name string) error {
-	if !a.canAsk() {
+	if !a.CanAsk() {
 		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is no terminal, so nobody can be asked", name).
 			WithHint("if you want what is shown above: scheduler plugins trust --yes %s", name))
 	}
-	fmt.Fprintf(a.stderr, "It will run with your rights. Trust %s? [y/N] ", name)
+	fmt.Fprintf(a.Stderr, "It will run with your rights. Trust %s? [y/N] ", name)
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.stderr)
+		fmt.Fprintln(a.Stderr)
 		return exitError{exitInterrupted, errors.New("interrupted")}
-	case line := <-a.typedLines():
+	case line := <-a.Lines():
 		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
 			return exitError{exitFailed, fmt.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
 		}
@@ -186,7 +187,7 @@ func wantsText(w *manifest.Review) string {
 	row("limits", strings.Join(limitsOf(m.Limits), ", "))
 	_ = t.Flush() // a strings.Builder takes everything
 	changes(&b, w)
-	return visible(b.String())
+	return terminal.Visible(b.String())
 }
 
 // realPath is a path without links, where that is known.
@@ -236,7 +237,7 @@ func listed(names []string) string {
 func commandLine(words []string) string {
 	words = slices.Clone(words)
 	for i, word := range words {
-		words[i] = quoted(word)
+		words[i] = terminal.ShellQuote(word)
 	}
 	return strings.Join(words, " ")
 }

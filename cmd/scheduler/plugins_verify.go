@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -51,7 +52,7 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 	}
 	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS, Reaper: true}
 	if log {
-		opts.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		opts.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	h, err := host.Single(ctx, dir, opts)
 	switch {
@@ -77,16 +78,16 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		} else {
 			failed++
 			fmt.Fprintf(&b, "FAIL  %s\n", r.Check)
-			indent(&b, r.Err.Error())
+			terminal.Indent(&b, r.Err.Error())
 			check.Set("error", value.OfString(r.Err.Error()))
 		}
 		checks = append(checks, value.OfMap(check))
 	}
 	text := b.String()
 	if asJSON {
-		err = a.printJSON(value.OfMap(value.Pairs("plugin", m.Name, "version", m.Version, "ok", failed == 0, "checks", checks)))
+		err = a.PrintJSON(value.OfMap(value.Pairs("plugin", m.Name, "version", m.Version, "ok", failed == 0, "checks", checks)))
 	} else {
-		_, err = fmt.Fprint(a.stdout, visible(text))
+		_, err = fmt.Fprint(a.Stdout, terminal.Visible(text))
 	}
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		return exitError{exitFailed, fmt.Errorf("%s fails %d of %d checks", m.Name, failed, len(results))}
 	}
 	if !asJSON {
-		fmt.Fprintf(a.stderr, "%s holds to all %d checks.\n", m.Name, len(results))
+		fmt.Fprintf(a.Stderr, "%s holds to all %d checks.\n", m.Name, len(results))
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (s *session) resume(ctx context.Context, id string, edited *flow.Flow, f *r
 	if edited != nil {
 		err := s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Flow: edited}))
 		if err == nil && told {
-			fmt.Fprintln(s.app.stderr, "warning: the edited flow did not wait for the answers")
+			fmt.Fprintln(s.app.Stderr, "warning: the edited flow did not wait for the answers")
 		}
 		var waiting *scheduler.Waiting
 		if !told || !errors.As(err, &waiting) {
@@ -148,13 +148,13 @@ func (s *session) resume(ctx context.Context, id string, edited *flow.Flow, f *r
 
 // refuse says that the answers were not taken.
 func (s *session) refuse(id string, edited bool, err error) error {
-	s.app.complain(err)
+	s.app.PrintError(err)
 	switch {
 	case edited:
-		fmt.Fprintln(s.app.stderr, "the run has taken the edited flow, and goes on waiting")
+		fmt.Fprintln(s.app.Stderr, "the run has taken the edited flow, and goes on waiting")
 		s.app.tellWaiting(id, s.waiting(), nil, false)
 	case len(s.state.Waiting) > 0:
-		fmt.Fprintln(s.app.stderr, "nothing was changed: the run goes on waiting")
+		fmt.Fprintln(s.app.Stderr, "nothing was changed: the run goes on waiting")
 	}
 	return exitError{code: exitUsage}
 }
@@ -176,7 +176,7 @@ func (a *app) resumedFlow(h *journal.RunHeader, file string) (flow, edited *flow
 func (a *app) answers(f *resumeFlags, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
 	var answers []scheduler.Answer
 	if f.inputFile != "" {
-		text, err := a.readFile(f.inputFile)
+		text, err := a.ReadFile(f.inputFile)
 		if err != nil {
 			return nil, fmt.Errorf("reading --input: %w", err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/memory"
 )
 
@@ -186,7 +184,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	defer a.useMemory(ctx, executor, f.ephemeral)()
 	s := a.newSession(executor, flow, f.show)
-	if f.ephemeral && !f.show.json && a.canAsk() { // what it waits for can be asked all the same
+	if f.ephemeral && !f.show.json && a.CanAsk() { // what it waits for can be asked all the same
 		executor.Journal = memory.New(time.Now)
 	}
 	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
@@ -197,7 +195,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 func (a *app) readInputs(flow *flow.Flow, f *runFlags) (value.Value, error) {
 	inputs := value.NewMap(4)
 	if f.inputFile != "" {
-		text, err := a.readFile(f.inputFile)
+		text, err := a.ReadFile(f.inputFile)
 		if err != nil {
 			return value.Value{}, usageError(fmt.Errorf("reading --input: %w", err))
 		}
@@ -245,7 +243,7 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 		}
 	}
 	if file, isFile := strings.CutPrefix(text, "@"); isFile {
-		content, err := a.readFile(file)
+		content, err := a.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("-i %s: %w", pair, err)
 		}
@@ -268,7 +266,7 @@ func (a *app) warnUnknownInputs(flow *flow.Flow, inputs *value.Map) {
 	}
 	for key := range inputs.All() {
 		if _, known := properties.Get(key); !known {
-			fmt.Fprintf(a.stderr, "warning: the flow does not name the input %q%s\n", key, didYouMean(key, properties.Map().Keys()))
+			fmt.Fprintf(a.Stderr, "warning: the flow does not name the input %q%s\n", key, didYouMean(key, properties.Map().Keys()))
 		}
 	}
 }
@@ -303,15 +301,3 @@ func parseTime(text string) (time.Time, error) {
 	}
 	return time.Time{}, usageError(fmt.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
 }
-
-// printer shows the events of a run.
-type printer interface {
-	event(*journal.Event) error
-	close() error
-}
-
-// eventPrinter prints events as JSON lines.
-type eventPrinter struct{ enc *json.Encoder }
-
-func (p eventPrinter) event(e *journal.Event) error { return p.enc.Encode(e) }
-func (p eventPrinter) close() error                 { return nil }

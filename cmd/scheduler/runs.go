@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/memory"
@@ -190,7 +191,7 @@ func newRunsList(a *app) *cobra.Command {
 			}
 			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
 				runs := []value.Value{}
-				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+				w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 				for info, err := range j.Runs(cmd.Context(), filter) {
 					if err != nil {
 						return exitError{exitFailed, err}
@@ -199,10 +200,10 @@ func newRunsList(a *app) *cobra.Command {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime))
 				}
 				if asJSON {
-					return a.printJSON(value.OfList(runs...))
+					return a.PrintJSON(value.OfList(runs...))
 				}
 				if len(runs) == 0 {
-					fmt.Fprintln(a.stderr, "no such runs in", a.config.StateDir)
+					fmt.Fprintln(a.Stderr, "no such runs in", a.config.StateDir)
 				}
 				return w.Flush()
 			})
@@ -230,12 +231,12 @@ func newRunsEvents(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				out := newEventPrinter(a.stdout)
+				out := terminal.NewEventPrinter(a.Stdout)
 				for event, err := range j.Events(cmd.Context(), id, from) {
 					if err != nil {
 						return exitError{exitFailed, err}
 					}
-					if err := out.event(event); err != nil {
+					if err := out.Event(event); err != nil {
 						return exitError{exitFailed, err}
 					}
 				}
@@ -284,11 +285,11 @@ func (a *app) cancelRun(ctx context.Context, j journal.Journal, name string, asJ
 	case err != nil:
 		return exitError{exitFailed, err}
 	case asJSON:
-		return a.printJSON(runJSON(info))
+		return a.PrintJSON(runJSON(info))
 	case info.State == journal.RunCancelled:
-		fmt.Fprintf(a.stderr, "cancelled %s\n", id)
+		fmt.Fprintf(a.Stderr, "cancelled %s\n", id)
 	default:
-		fmt.Fprintf(a.stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)
+		fmt.Fprintf(a.Stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)
 	}
 	return nil
 }

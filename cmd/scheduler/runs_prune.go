@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -87,16 +88,16 @@ func (f *pruneFlags) prune() (prune journal.Prune, err error) {
 func (a *app) tellPruned(ctx context.Context, j journal.RunReader, prune journal.Prune, pruned *journal.Pruned, asJSON bool) error {
 	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
 	if asJSON {
-		return a.printJSON(value.OfMap(value.Pairs(
+		return a.PrintJSON(value.OfMap(value.Pairs(
 			"deleted", append([]string{}, pruned.Runs...), "kept", append([]string{}, kept...), "bytes", pruned.Bytes)))
 	}
-	fmt.Fprintf(a.stderr, "deleted %s, %d KiB\n", count(len(pruned.Runs), "run"), pruned.Bytes>>10)
+	fmt.Fprintf(a.Stderr, "deleted %s, %d KiB\n", terminal.Count(len(pruned.Runs), "run"), pruned.Bytes>>10)
 	for _, id := range kept {
 		info, err := j.Run(ctx, id)
 		if err != nil {
 			return exitError{exitFailed, err}
 		}
-		fmt.Fprintf(a.stderr, "kept %s: %s\n", id, whyKept(info, prune))
+		fmt.Fprintf(a.Stderr, "kept %s: %s\n", id, whyKept(info, prune))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -63,7 +64,7 @@ func (a *app) showRun(ctx context.Context, j journal.RunReader, id, step string,
 	case step != "":
 		return exitError{exitFailed, err}
 	default: // a copy, or another user's journal, comes without the key of its images
-		fmt.Fprintf(a.stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
+		fmt.Fprintf(a.Stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
 	}
 	if f != nil {
 		state.Complete(scheduler.DeclaredSteps(f))
@@ -84,7 +85,7 @@ func (a *app) showRun(ctx context.Context, j journal.RunReader, id, step string,
 		for k, v := range value.Must(state).Map().All() {
 			whole.Set(k, v)
 		}
-		return a.printJSON(value.OfMap(whole))
+		return a.PrintJSON(value.OfMap(whole))
 	}
 	return a.printRun(info, state)
 }
@@ -116,15 +117,15 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {
 		return err
 	}
 	if state.Error != nil {
-		fmt.Fprintf(&b, "\nerror: %s\n", visible((&scheduler.Failure{Info: *state.Error}).Error()))
+		fmt.Fprintf(&b, "\nerror: %s\n", terminal.Visible((&scheduler.Failure{Info: *state.Error}).Error()))
 	}
 	for _, one := range waiting {
-		fmt.Fprintf(&b, "\n%s", waitingText(one))
+		fmt.Fprintf(&b, "\n%s", terminal.WaitingText(one))
 	}
 	if info.State != journal.RunFinished && info.Holder == nil {
 		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, waiting, nil))
 	}
-	_, err := fmt.Fprint(a.stdout, b.String())
+	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }
 
@@ -132,7 +133,7 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {
 func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
 	note := s.Reason
 	if s.Error != nil {
-		note = fmt.Sprintf("%s: %s", s.Error.Kind, firstLine(s.Error.Message))
+		note = fmt.Sprintf("%s: %s", s.Error.Kind, terminal.FirstLine(s.Error.Message))
 	}
 	for _, one := range waiting {
 		if one.Step == s.ID {
@@ -141,8 +142,8 @@ func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.Wait
 	}
 	took := "-" // not over yet
 	if s.DurationMS > 0 {
-		took = milliseconds(s.DurationMS)
+		took = terminal.Milliseconds(s.DurationMS)
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
-		s.ID, s.Call, s.State, s.Attempts, took, s.Usage.Total(), visible(note))
+		s.ID, s.Call, s.State, s.Attempts, took, s.Usage.Total(), terminal.Visible(note))
 }

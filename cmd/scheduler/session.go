@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // session shows a run to whoever started or resumed it, asks for what it waits
@@ -43,15 +45,19 @@ func (a *app) newSession(e *scheduler.StepExecutor, flow *flow.Flow, show showFl
 
 // follow prints the events of a run, and gives the error that ended it.
 func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
-	p := newProgress(s.app, s.flow, s.show.outputs)
-	p.speech.heard = s.heard
-	var out printer = p
+	speech := service.NewSpeech(s.heard)
+	var out interface {
+		Event(e *journal.Event) error
+		Close() error
+	}
 	if s.show.json {
-		out = newEventPrinter(s.app.stdout)
+		out = terminal.NewEventPrinter(s.app.Stdout)
+	} else {
+		out = terminal.NewProgress(s.app.Terminal, s.flow, speech, s.show.outputs)
 	}
 	defer func() {
-		s.heard = p.speech.heard
-		if closeErr := out.close(); err == nil {
+		s.heard = speech.Heard()
+		if closeErr := out.Close(); err == nil {
 			err = closeErr
 		}
 	}()
@@ -62,7 +68,7 @@ func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 		}
 		s.state.Add(event)
 		s.run, s.ended = event.Run, s.state.State != journal.RunRunning
-		if err := out.event(event); err != nil {
+		if err := out.Event(event); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
 	}
@@ -88,26 +94,26 @@ func (s *session) finish(ctx context.Context, err error) error {
 // Ctrl-C it is in the command that is printed.
 func (s *session) answer(ctx context.Context, err error) (more bool, after error) {
 	var waiting *scheduler.Waiting
-	if !errors.As(err, &waiting) || s.executor.Journal == nil || s.show.json || !s.app.canAsk() {
+	if !errors.As(err, &waiting) || s.executor.Journal == nil || s.show.json || !s.app.CanAsk() {
 		return false, err
 	}
-	q := &asker{
-		lines: s.app.typedLines(), out: s.app.stderr, waiting: s.waiting(),
-		record: func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
+	q := &terminal.Asker{
+		Lines: s.app.Lines(), Out: s.app.Stderr, Waiting: s.waiting(),
+		Record: func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 			return s.executor.Answer(ctx, waiting.Run, answer)
 		},
 	}
-	ended := q.ask(ctx)
+	ended := q.Ask(ctx)
 	switch {
 	case ctx.Err() != nil:
-		s.typed = q.answers
+		s.typed = q.Answers
 		return false, err
-	case ended != nil && !errors.Is(ended, errNoAnswer):
+	case ended != nil && !errors.Is(ended, terminal.ErrNoAnswer):
 		return false, ended
-	case len(q.answers) == 0:
+	case len(q.Answers) == 0:
 		return false, err
 	}
-	err = s.follow(s.executor.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: q.answers}))
+	err = s.follow(s.executor.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: q.Answers}))
 	return ended == nil, err
 }
 
@@ -150,7 +156,7 @@ func (s *session) exit(ctx context.Context, err error) error {
 	case err == nil || errors.As(err, &said) && said.err == nil:
 		return err
 	case errors.As(err, &waiting) && ctx.Err() != nil:
-		s.app.complain(errors.New("interrupted"))
+		s.app.PrintError(errors.New("interrupted"))
 		s.app.tellWaiting(waiting.Run, s.waiting(), s.typed, s.fleeting)
 		return exitError{code: exitInterrupted}
 	case errors.As(err, &waiting):
@@ -167,14 +173,14 @@ func (s *session) exit(ctx context.Context, err error) error {
 	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, journal.ErrSecretLost) {
 		return code
 	}
-	s.app.complain(code)
-	fmt.Fprintf(s.app.stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil, nil))
+	s.app.PrintError(code)
+	fmt.Fprintf(s.app.Stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil, nil))
 	if refused(err) || calls.KindOf(err) == calls.Budget {
 		file, absErr := filepath.Abs(s.flow.File)
 		if absErr != nil {
 			file = s.flow.File
 		}
-		fmt.Fprintf(s.app.stderr, "the run keeps its flow as it was: once you have edited it, add --flow %s\n", quoted(file))
+		fmt.Fprintf(s.app.Stderr, "the run keeps its flow as it was: once you have edited it, add --flow %s\n", terminal.ShellQuote(file))
 	}
 	var exit exitError
 	errors.As(code, &exit)
@@ -196,48 +202,13 @@ func refused(err error) bool {
 // with the answers that are there already.
 func (a *app) tellWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, fleeting bool) {
 	for _, one := range waiting {
-		fmt.Fprint(a.stderr, waitingText(one))
+		fmt.Fprint(a.Stderr, terminal.WaitingText(one))
 	}
 	if fleeting {
-		fmt.Fprintln(a.stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
+		fmt.Fprintln(a.Stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
 		return
 	}
-	fmt.Fprintf(a.stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
-}
-
-// waitingText says what one step waits for, a line for each place.
-func waitingText(w journal.WaitingFor) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "step %s waits for:\n", w.Step)
-	properties, _ := w.RemainingSchema.Get("properties")
-	for pointer, property := range properties.Map().All() {
-		if pointer == "" {
-			pointer = `""`
-		}
-		property = resolved(property, w.RemainingSchema)
-		fmt.Fprintf(&b, "  %s  %s", visible(pointer), visible(kindOf(property, w.RemainingSchema)))
-		if text := strings.TrimPrefix(description(property), ": "); text != "" {
-			fmt.Fprintf(&b, "  %s", text)
-		}
-		more := limits(property)
-		if def, ok := property.Get("default"); ok {
-			more = append(more, "default "+display(def))
-		}
-		if len(more) > 0 {
-			fmt.Fprintf(&b, "  (%s)", visible(strings.Join(more, ", ")))
-		}
-		b.WriteString("\n")
-	}
-	return b.String() + reasons(w)
-}
-
-// reasons say why a step has to wait, a line for each.
-func reasons(w journal.WaitingFor) string {
-	var b strings.Builder
-	for _, reason := range w.Reasons {
-		fmt.Fprintf(&b, "  why: %s\n", visible(strings.Join(strings.Fields(reason), " ")))
-	}
-	return b.String()
+	fmt.Fprintf(a.Stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
 }
 
 // program is what a shell finds this program by: its name where that is on the
@@ -247,7 +218,7 @@ func program() string {
 		return "scheduler"
 	}
 	if file, err := os.Executable(); err == nil {
-		return quoted(file)
+		return terminal.ShellQuote(file)
 	}
 	return "scheduler"
 }
@@ -262,7 +233,7 @@ func (a *app) command(words ...string) string {
 		if full, err := filepath.Abs(path.path); err == nil {
 			path.path = full
 		}
-		parts = append(parts, path.flag, quoted(path.path))
+		parts = append(parts, path.flag, terminal.ShellQuote(path.path))
 	}
 	return strings.Join(parts, " ")
 }
@@ -276,14 +247,14 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 		} else {
 			step += ":"
 		}
-		parts = append(parts, "--set", quoted(step+pointer+"="+text))
+		parts = append(parts, "--set", terminal.ShellQuote(step+pointer+"="+text))
 	}
 	for _, w := range waiting {
 		for _, pointer := range w.Pointers() {
 			known := false
 			for _, a := range typed {
 				if a.Step == w.Step && (a.Pointer == pointer || strings.HasPrefix(a.Pointer, pointer+"/")) {
-					set(a.Step, a.Pointer, display(a.Value))
+					set(a.Step, a.Pointer, terminal.Display(a.Value))
 					known = true
 				}
 			}
@@ -293,15 +264,6 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 		}
 	}
 	return strings.Join(parts, " ")
-}
-
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // exitFor gives the error of a run its exit code. said means that stdout told the

@@ -54,7 +54,7 @@ func (a *app) loader() (*flow.Loader, error) {
 	languages := a.config.KnownLanguages()
 	if languages.Files != nil {
 		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
-			fmt.Fprintf(a.stderr, "warning: the setting languages: %v\n", err)
+			fmt.Fprintf(a.Stderr, "warning: the setting languages: %v\n", err)
 		}
 	}
 	return &flow.Loader{
@@ -75,7 +75,7 @@ func (a *app) load(path string) (*flow.Flow, error) {
 	}
 	flow, problems := loader.Load(path)
 	for _, p := range problems {
-		fmt.Fprintln(a.stderr, p)
+		fmt.Fprintln(a.Stderr, p)
 	}
 	if problems.HasErrors() {
 		return nil, exitError{code: exitUsage}
@@ -96,7 +96,7 @@ func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler
 	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
 		return nil, err
 	}
-	env.Log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	env.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if !now.IsZero() {
 		env.Clock = func() time.Time { return now }
 	}
@@ -138,7 +138,7 @@ func (a *app) choose(f *flow.Flow, name string) (*choice, error) {
 	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
 	mode := a.config.LLM.Mode
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
-		fmt.Fprintf(a.stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
+		fmt.Fprintf(a.Stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
 		mode = "replay"
 	}
 	var err error

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// memoryLog tells on stderr, as warnings, what does not end a command. What is an error is
-// returned, too, and told by who gets it.
-func (a *app) memoryLog() *slog.Logger {
-	return slog.New(&warnings{out: a.stderr, said: &said{texts: map[string]bool{}}})
+// NewWarningLog prints the warnings of a log to w. Errors are left to those who get them
+// returned.
+func NewWarningLog(w io.Writer) *slog.Logger {
+	return slog.New(&warnings{out: w, said: &said{texts: map[string]bool{}}})
 }
 
 // warnings is a log for somebody who sits at a terminal: a line per record, and the same
@@ -66,7 +66,7 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	}
 	w.said.texts[key] = true
-	_, err := fmt.Fprintf(w.out, "warning: %s\n", visible(text))
+	_, err := fmt.Fprintf(w.out, "warning: %s\n", Visible(text))
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func (f field) read(line string, waiting []journal.WaitingFor) (value.Value, err
 func choose(line string, choices []value.Value) (value.Value, error) {
 	for _, same := range []func(string, string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, choice := range choices {
-			if same(line, display(choice)) {
+			if same(line, Display(choice)) {
 				return choice, nil
 			}
 		}
@@ -71,7 +71,7 @@ func choose(line string, choices []value.Value) (value.Value, error) {
 	}
 	words := make([]string, len(choices))
 	for i, choice := range choices {
-		words[i] = display(choice)
+		words[i] = Display(choice)
 	}
 	err := calls.Errorf(calls.Invalid, "%q is none of the choices", line)
 	if near := value.Nearest(line, words); near != "" {
@@ -84,7 +84,7 @@ func choose(line string, choices []value.Value) (value.Value, error) {
 // number itself.
 func numbered(choices []value.Value) bool {
 	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
-		_, err := strconv.ParseFloat(display(choice), 64)
+		_, err := strconv.ParseFloat(Display(choice), 64)
 		return err == nil
 	})
 }
@@ -167,10 +167,10 @@ func (f field) name() string {
 // and default, and the choices there are.
 func (f field) question() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s (%s)%s", visible(f.name()), visible(wanted(f.schema, f.flat)), description(f.schema))
+	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.name()), Visible(wanted(f.schema, f.flat)), description(f.schema))
 	switch def, ok := f.schema.Get("default"); {
 	case ok:
-		fmt.Fprintf(&b, " [%s]", visible(display(def)))
+		fmt.Fprintf(&b, " [%s]", Visible(Display(def)))
 	case f.optional:
 		b.WriteString(" [Enter leaves it out]")
 	}
@@ -199,7 +199,7 @@ func (f field) question() string {
 		if numbered(choices.List()) {
 			mark = fmt.Sprintf("%d)", i+1)
 		}
-		fmt.Fprintf(&b, "    %s %s\n", mark, visible(display(choice)))
+		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(Display(choice)))
 	}
 	return b.String()
 }
@@ -207,17 +207,9 @@ func (f field) question() string {
 func description(schema value.Value) string {
 	v, _ := schema.Get("description")
 	if text, ok := v.Str(); ok && text != "" {
-		return ": " + visible(text)
+		return ": " + Visible(text)
 	}
 	return ""
-}
-
-// display is a value as people write it: text without quotes.
-func display(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
 }
 
 // wanted is the type of a value and its limits, in a few words. References are
@@ -238,13 +230,13 @@ func kindOf(schema, document value.Value) string {
 		branches, isUnion = schema.Get("anyOf")
 	}
 	if !isUnion || isTyped && plainType(schema) != "object" {
-		return typeOf(schema)
+		return TypeOf(schema)
 	}
 	var kinds []string
 	for _, branch := range branches.List() {
 		branch = resolved(branch, document)
 		required, _ := branch.Get("required")
-		kind := typeOf(branch)
+		kind := TypeOf(branch)
 		if len(required.List()) > 0 {
 			kind = "{" + strings.Join(needed(branch, required.List(), document), ", ") + "}"
 		}
@@ -271,7 +263,7 @@ func needed(object value.Value, required []value.Value, document value.Value) (m
 			only, isOne = choices.List()[0], true
 		}
 		if isOne {
-			name += ": " + display(only)
+			name += ": " + Display(only)
 		}
 		members = append(members, name)
 	}
@@ -334,4 +326,37 @@ func between(schema value.Value, least, most, noun string) []string {
 		return []string{"at most " + bound(high)}
 	}
 	return nil
+}
+
+// TypeOf is the type of a property in a word.
+func TypeOf(p value.Value) string {
+	if enum, ok := p.Get("enum"); ok {
+		var words []string
+		for _, e := range enum.List() {
+			words = append(words, Display(e))
+		}
+		return strings.Join(words, "|")
+	}
+	if only, ok := p.Get("const"); ok {
+		return Display(only)
+	}
+	kind, ok := p.Get("type")
+	if !ok {
+		return "any"
+	}
+	if name, ok := kind.Str(); ok {
+		if items, has := p.Get("items"); name == "array" && has {
+			if item := TypeOf(items); strings.Contains(item, "|") {
+				return "(" + item + ")[]"
+			}
+			return TypeOf(items) + "[]"
+		}
+		return name
+	}
+	var names []string
+	for _, k := range kind.List() {
+		name, _ := k.Str()
+		names = append(names, name)
+	}
+	return strings.Join(names, "|")
 }

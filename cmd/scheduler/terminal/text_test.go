@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestJSONText(t *testing.T) {
 		"\x1b[31m":        `"\u001b[31m"`,
 		"\u009b31m\u007f": `"\u009b31m\u007f"`,
 	} {
-		got := jsonText(value.OfString(text))
+		got := JSONText(value.OfString(text))
 		if back, err := value.ParseJSON([]byte(got)); got != want || err != nil || !value.Equal(back, value.OfString(text)) {
 			t.Errorf("%q: got %s, %v", text, got, err)
 		}

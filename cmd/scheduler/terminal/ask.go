@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bufio"
@@ -17,59 +17,59 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// canAsk says whether a person sits there: stdin and stderr are terminals.
-func (a *app) canAsk() bool {
-	in, ok := a.stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(a.stderr)
+// CanAsk says whether a person sits there: stdin and stderr are terminals.
+func (t *Terminal) CanAsk() bool {
+	in, ok := t.Stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && IsTerminal(t.Stderr)
 }
 
-// typedLines gives the lines that a person types, until the input ends. They are
+// Lines gives the lines that a person types, until the input ends. They are
 // read beside, so that nobody has to wait for one, and by one reader, so that none
 // is lost between two questions.
-func (a *app) typedLines() <-chan string {
-	if a.lines == nil {
-		a.lines = make(chan string)
+func (t *Terminal) Lines() <-chan string {
+	if t.lines == nil {
+		t.lines = make(chan string)
 		go func(in *bufio.Reader) {
-			defer close(a.lines)
+			defer close(t.lines)
 			for {
 				line, err := in.ReadString('\n')
 				if line != "" {
-					a.lines <- line
+					t.lines <- line
 				}
 				if err != nil {
 					return
 				}
 			}
-		}(bufio.NewReader(a.stdin))
+		}(bufio.NewReader(t.Stdin))
 	}
-	return a.lines
+	return t.lines
 }
 
 // Why a person gave no more answers: the input has ended, or a question takes none.
 var (
-	errNoAnswer = errors.New("no answer")
+	ErrNoAnswer = errors.New("no answer")
 	errLeftOut  = errors.New("left out")
 )
 
-// asker asks a person for what steps wait for.
-type asker struct {
-	lines <-chan string
-	out   io.Writer
-	// record keeps an answer as it is understood, or says in an error of kind Invalid what
+// Asker asks a person for what steps wait for.
+type Asker struct {
+	Lines <-chan string
+	Out   io.Writer
+	// Record keeps an answer as it is understood, or says in an error of kind Invalid what
 	// is wrong with it.
-	record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
-	waiting []journal.WaitingFor
-	// answers are those that were typed so far.
-	answers []scheduler.Answer
+	Record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
+	Waiting []journal.WaitingFor
+	// Answers are those that were typed so far.
+	Answers []scheduler.Answer
 }
 
-// ask asks for everything that waits, field by field, until each answer fits. The
-// error says why it ended before: errNoAnswer, that of ctx, or why an answer could not
-// be recorded. What was typed until then is in q.answers.
-func (q *asker) ask(ctx context.Context) error {
-	for _, w := range q.waiting {
+// Ask asks for everything that waits, field by field, until each answer fits. The
+// error says why it ended before: ErrNoAnswer, that of ctx, or why an answer could not
+// be recorded. What was typed until then is in q.Answers.
+func (q *Asker) Ask(ctx context.Context) error {
+	for _, w := range q.Waiting {
 		properties, _ := w.RemainingSchema.Get("properties")
-		fmt.Fprintf(q.out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
+		fmt.Fprintf(q.Out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
 		for pointer, property := range properties.Map().All() {
 			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema}
 			f.optional = !names(w.RemainingSchema, pointer)
@@ -86,14 +86,14 @@ const maxNested = 6
 
 // field asks for one value; for an object that names its members, for each of
 // them.
-func (q *asker) field(ctx context.Context, f field) error {
+func (q *Asker) field(ctx context.Context, f field) error {
 	f.schema = resolved(f.schema, f.flat)
 	members, _ := f.schema.Get("properties")
 	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
 		return q.value(ctx, f)
 	}
-	fmt.Fprintf(q.out, "  %s, an object%s\n", f.name(), description(f.schema))
-	before := len(q.answers)
+	fmt.Fprintf(q.Out, "  %s, an object%s\n", f.name(), description(f.schema))
+	before := len(q.Answers)
 	for _, optional := range []bool{false, true} {
 		for name, member := range members.Map().All() {
 			if names(f.schema, name) == optional {
@@ -105,7 +105,7 @@ func (q *asker) field(ctx context.Context, f field) error {
 			}
 		}
 	}
-	if len(q.answers) > before || f.optional {
+	if len(q.Answers) > before || f.optional {
 		return nil
 	}
 	err := q.take(ctx, f, value.OfMap(nil)) // every member was left out
@@ -117,37 +117,37 @@ func (q *asker) field(ctx context.Context, f field) error {
 }
 
 // take records the answer to a field.
-func (q *asker) take(ctx context.Context, f field, v value.Value) error {
-	answer, err := q.record(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
+func (q *Asker) take(ctx context.Context, f field, v value.Value) error {
+	answer, err := q.Record(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
 	if err == nil {
-		q.answers = append(q.answers, answer)
+		q.Answers = append(q.Answers, answer)
 	}
 	return err
 }
 
-func (q *asker) complain(err error) {
-	fmt.Fprintf(q.out, "  %v\n", err)
+func (q *Asker) complain(err error) {
+	fmt.Fprintf(q.Out, "  %v\n", err)
 	if hint := calls.HintOf(err); hint != "" {
-		fmt.Fprintf(q.out, "  (%s)\n", hint)
+		fmt.Fprintf(q.Out, "  (%s)\n", hint)
 	}
 }
 
 // value asks for one value until there is one that fits.
-func (q *asker) value(ctx context.Context, f field) error {
-	fmt.Fprint(q.out, f.question())
+func (q *Asker) value(ctx context.Context, f field) error {
+	fmt.Fprint(q.Out, f.question())
 	for {
-		fmt.Fprint(q.out, "  > ")
+		fmt.Fprint(q.Out, "  > ")
 		var line string
 		var more bool
 		select {
-		case line, more = <-q.lines:
+		case line, more = <-q.Lines:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil || !more {
-			fmt.Fprintln(q.out)
-			return errors.Join(ctx.Err(), errNoAnswer)
+			fmt.Fprintln(q.Out)
+			return errors.Join(ctx.Err(), ErrNoAnswer)
 		}
-		v, err := f.read(strings.TrimSpace(line), q.waiting)
+		v, err := f.read(strings.TrimSpace(line), q.Waiting)
 		if errors.Is(err, errLeftOut) {
 			return nil
 		}

@@ -1,21 +1,16 @@
-package main
+package terminal
 
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/cmd/scheduler/config"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -40,14 +35,14 @@ func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers [
 		}
 	}()
 	var out strings.Builder
-	q := &asker{lines: lines, out: &out, waiting: waiting}
-	q.record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
-		return a, scheduler.CheckAnswers(append(slices.Clip(q.answers), a), waiting)
+	q := &Asker{Lines: lines, Out: &out, Waiting: waiting}
+	q.Record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+		return a, scheduler.CheckAnswers(append(slices.Clip(q.Answers), a), waiting)
 	}
-	err = q.ask(t.Context())
+	err = q.Ask(t.Context())
 	for range lines { // what was not read
 	}
-	for _, a := range q.answers {
+	for _, a := range q.Answers {
 		answers = append(answers, a.Step+":"+a.Pointer+"="+a.Value.JSON())
 	}
 	return answers, out.String(), err
@@ -126,89 +121,24 @@ func TestAsk(t *testing.T) {
 func TestAskIsLeft(t *testing.T) {
 	a := wanting(t, "a", "{required: [/x, /y], properties: {/x: {type: string}, /y: {type: string}}}")
 	got, _, err := asked(t, "one\n", a)
-	if diff := cmp.Diff([]string{`a:/x="one"`}, got); diff != "" || !errors.Is(err, errNoAnswer) {
+	if diff := cmp.Diff([]string{`a:/x="one"`}, got); diff != "" || !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("%v, %s", err, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var out strings.Builder
 	lines := make(chan string, 1)
 	lines <- "one\n"
-	q := &asker{lines: lines, out: &out, waiting: []journal.WaitingFor{a}, record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+	q := &Asker{Lines: lines, Out: &out, Waiting: []journal.WaitingFor{a}, Record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
 		cancel() // as Ctrl-C does
 		return a, nil
 	}}
-	if err := q.ask(ctx); !errors.Is(err, context.Canceled) || len(q.answers) != 1 {
-		t.Errorf("got %v, %v", q.answers, err)
+	if err := q.Ask(ctx); !errors.Is(err, context.Canceled) || len(q.Answers) != 1 {
+		t.Errorf("got %v, %v", q.Answers, err)
 	}
 	lines <- "one\n"
 	held := &journal.HeldError{Run: "r"} // somebody else goes on with the run
-	q.record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) { return a, held }
-	if err := q.ask(t.Context()); !errors.Is(err, held) {
+	q.Record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) { return a, held }
+	if err := q.Ask(t.Context()); !errors.Is(err, held) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestResumeCommand(t *testing.T) {
-	dir := t.TempDir()
-	file := dir + "/it's mine.yaml"
-	if err := os.WriteFile(file, []byte("state_dir: "+dir+"/state\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	settings, err := config.Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &app{config: settings}
-	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
-	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
-	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`
-	if got := a.resumeCommand("RUN", []journal.WaitingFor{w}, typed); !strings.HasSuffix(got, want) {
-		t.Errorf("got %s\nwant ...%s", got, want)
-	}
-	got := a.resumeCommand("RUN", []journal.WaitingFor{w, {Step: "two"}}, nil)
-	if !strings.HasSuffix(got, `--set 'each[1]:/a=VALUE' --set 'each[1]:/b c=VALUE'`) {
-		t.Errorf("got %s", got)
-	}
-}
-
-// A command is printed only where it can help.
-func TestExit(t *testing.T) {
-	failure := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
-	lost := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost)}
-	misrendered := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "no such key"}, Err: errors.New("no such key")}
-	budget := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
-	for name, c := range map[string]struct {
-		s    session
-		err  error
-		code int
-		says []string
-		not  string
-	}{
-		"failed":    {session{run: "r"}, failure, exitFailed, []string{"down", "resume r"}, "--flow"},
-		"budget":    {session{run: "r"}, budget, exitFailed, []string{"resume r", "/my flow.yaml'"}, "none"},
-		"template":  {session{run: "r"}, misrendered, exitFailed, []string{"resume r", "--flow"}, "none"},
-		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
-		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
-		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
-		"held":      {session{}, &journal.HeldError{Run: "r", Holder: &journal.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
-		"waiting":   {session{run: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			c.s.app = &app{stderr: &out, config: &config.Settings{StateDir: "s"}}
-			c.s.flow, c.s.state = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
-			var code exitError
-			if !errors.As(c.s.exit(t.Context(), c.err), &code) || code.code != c.code {
-				t.Errorf("got %v", code)
-			}
-			for _, text := range c.says {
-				if !strings.Contains(out.String(), text) {
-					t.Errorf("%q is not in %s", text, out.String())
-				}
-			}
-			if strings.Contains(out.String(), c.not) {
-				t.Errorf("%q is in %s", c.not, out.String())
-			}
-		})
 	}
 }

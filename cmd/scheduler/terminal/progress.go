@@ -1,14 +1,11 @@
-package main
+package terminal
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -16,22 +13,17 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
-func newEventPrinter(w io.Writer) eventPrinter {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return eventPrinter{enc}
-}
-
-// progress shows a run to a person: text of to_user steps on stdout, what happens
+// Progress shows a run to a person: text of to_user steps on stdout, what happens
 // on stderr. On a terminal every running step has a line that lives; else there
 // is a plain line when a step is over.
-type progress struct {
+type Progress struct {
 	stdout      io.Writer
 	outputsOnly bool
 	toUser      bool // some step is to_user
-	speech      speech
+	speech      *service.Speech
 	outputs     *value.Value
 
 	mu      sync.Mutex // over what follows: the ticker draws too
@@ -54,27 +46,23 @@ type row struct {
 	note      string
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-func newProgress(a *app, flow *flow.Flow, outputsOnly bool) *progress {
-	p := &progress{
-		stdout: a.stdout, stderr: a.stderr, outputsOnly: outputsOnly,
-		live: isTerminal(a.stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
+// NewProgress shows a run of f on t; with outputsOnly, stdout gets nothing but the outputs.
+// speech is what the user hears. [Progress.Close] ends it.
+func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly bool) *Progress {
+	p := &Progress{
+		stdout: t.Stdout, stderr: t.Stderr, outputsOnly: outputsOnly, speech: speech,
+		live: IsTerminal(t.Stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
 	}
-	for _, s := range flow.Steps {
+	for _, s := range f.Steps {
 		p.toUser = p.toUser || s.ToUser
 	}
-	p.speech = speech{texts: map[string]*strings.Builder{}}
 	if p.live {
 		p.stopped.Go(p.tick)
 	}
 	return p
 }
 
-func (p *progress) tick() {
+func (p *Progress) tick() {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -90,19 +78,16 @@ func (p *progress) tick() {
 	}
 }
 
-// key tells the items of a step apart.
-func key(e *journal.Event) string {
-	if e.Index != nil {
-		return fmt.Sprintf("%s[%d]", e.Step, *e.Index)
+// Event shows an event.
+func (p *Progress) Event(e *journal.Event) error {
+	if e.Type == journal.FlowFinished {
+		p.outputs = e.Data.Outputs
 	}
-	return e.Step
-}
-
-func (p *progress) event(e *journal.Event) error {
-	if text := p.say(e); text != "" {
+	text := p.speech.Add(e)
+	if text != "" && !p.outputsOnly {
 		p.pause()
-		if isTerminal(p.stdout) {
-			text = visible(text)
+		if IsTerminal(p.stdout) {
+			text = Visible(text)
 		}
 		if _, err := io.WriteString(p.stdout, text); err != nil {
 			return err
@@ -115,43 +100,9 @@ func (p *progress) event(e *journal.Event) error {
 	return nil
 }
 
-// say gives what stdout gets because of an event.
-func (p *progress) say(e *journal.Event) string {
-	if p.outputsOnly {
-		if e.Type == journal.FlowFinished {
-			p.outputs = e.Data.Outputs
-		}
-		return ""
-	}
-	switch e.Type { //nolint:exhaustive // the others say nothing
-	case journal.StepStarted:
-		return p.speech.start(key(e), e.Data.ToUser)
-	case journal.StepDelta:
-		return p.speech.add(key(e), e.Data.Text)
-	case journal.StepRetrying:
-		return p.speech.void(key(e))
-	case journal.StepFinished:
-		if e.Data.Error != nil { // the flow goes on after it; stderr tells of the error
-			return p.speech.finish(key(e), nil)
-		}
-		return p.speech.finish(key(e), e.Data.Output)
-	case journal.StepFailed, journal.StepSkipped:
-		return p.speech.finish(key(e), nil)
-	case journal.FlowWaiting:
-		return p.speech.pause()
-	case journal.FlowFailed:
-		if e.Data.Text != "" { // the flow's own reply to the error
-			return p.speech.note(p.speech.newline() + e.Data.Text + "\n")
-		}
-	case journal.FlowFinished:
-		p.outputs = e.Data.Outputs
-	}
-	return ""
-}
-
-// show tells on stderr what an event means.
-func (p *progress) show(e *journal.Event) {
-	k := key(e)
+// show prints on stderr what an event means.
+func (p *Progress) show(e *journal.Event) {
+	k := journal.StepPath(e.Step, e.Index)
 	switch e.Type { //nolint:exhaustive // the others are not shown
 	case journal.StepStarted:
 		p.running = append(p.running, &row{key: k, call: e.Data.Call, since: time.Now()})
@@ -168,17 +119,17 @@ func (p *progress) show(e *journal.Event) {
 	case journal.StepSkipped:
 		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
 	case journal.StepFailed:
-		call := p.over(k)
+		call := p.removeRow(k)
 		if e.Data.Error.Kind == calls.Canceled {
 			p.line("-", "90", k+call+" stopped")
 			break
 		}
-		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, firstLine(e.Data.Error.Message)))
+		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, FirstLine(e.Data.Error.Message)))
 	case journal.StepFinished:
-		call := p.over(k)
+		call := p.removeRow(k)
 		mark, colour, note := "✓", "32", ""
 		if e.Data.Error != nil {
-			mark, colour, note = "!", "33", " with an error that the flow goes on after: "+e.Data.Error.Message
+			mark, colour, note = "!", "33", " failed; continuing: "+e.Data.Error.Message
 		}
 		p.line(mark, colour, fmt.Sprintf("%s%s%s%s", k, call, figures(e.Data), note))
 		p.warnings(k, e.Data.Output)
@@ -187,28 +138,8 @@ func (p *progress) show(e *journal.Event) {
 	}
 }
 
-// visible takes the control characters out of text from models and files, but for
-// tabs and line breaks: it must not steer the terminal.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
-}
-
-// firstLine is the head of a message that is told whole at the end.
-func firstLine(text string) string {
-	head, _, more := strings.Cut(text, "\n")
-	if more {
-		head += " ..."
-	}
-	return head
-}
-
 // warnings shows the warnings that a call put into its output.
-func (p *progress) warnings(step string, output *value.Value) {
+func (p *Progress) warnings(step string, output *value.Value) {
 	if output == nil {
 		return
 	}
@@ -222,8 +153,8 @@ func (p *progress) warnings(step string, output *value.Value) {
 	}
 }
 
-// over takes a row away and gives its call for the line that stays.
-func (p *progress) over(k string) string {
+// removeRow deletes a step's live row and returns its call label.
+func (p *Progress) removeRow(k string) string {
 	for i, r := range p.running {
 		if r.key == k {
 			p.running = append(p.running[:i], p.running[i+1:]...)
@@ -233,19 +164,11 @@ func (p *progress) over(k string) string {
 	return ""
 }
 
-// milliseconds is a duration for people.
-func milliseconds(ms float64) string {
-	if ms < 1000 {
-		return fmt.Sprintf("%.1f ms", ms)
-	}
-	return fmt.Sprintf("%.1f s", ms/1000)
-}
-
 // figures is the time and the tokens of a finished step.
 func figures(d *journal.Data) string {
 	s := ""
 	if d.DurationMS != nil {
-		s += " " + milliseconds(*d.DurationMS)
+		s += " " + Milliseconds(*d.DurationMS)
 	}
 	if d.Usage != nil {
 		s += fmt.Sprintf(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
@@ -259,16 +182,16 @@ func figures(d *journal.Data) string {
 }
 
 // line prints a line that stays, at once or after the text that is streaming.
-func (p *progress) line(mark, colour, text string) {
+func (p *Progress) line(mark, colour, text string) {
 	if p.live {
 		mark = "\x1b[" + colour + "m" + mark + "\x1b[0m"
 	}
-	p.held = append(p.held, mark+" "+visible(text)+"\n")
+	p.held = append(p.held, mark+" "+Visible(text)+"\n")
 }
 
 // release prints the lines that waited, unless text is in the middle of a line.
-func (p *progress) release() {
-	if p.quiet && p.speech.speaking() {
+func (p *Progress) release() {
+	if p.quiet && p.speech.IsSpeaking() {
 		return
 	}
 	p.quiet = false
@@ -282,8 +205,8 @@ func (p *progress) release() {
 	p.draw()
 }
 
-// draw writes the lines of the running steps anew.
-func (p *progress) draw() {
+// draw writes the lines of the running steps in place of the last ones.
+func (p *Progress) draw() {
 	if !p.live || p.quiet {
 		return
 	}
@@ -313,7 +236,7 @@ func (p *progress) draw() {
 }
 
 // clear takes the live lines off the terminal.
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	if p.drawn > 0 {
 		fmt.Fprintf(p.stderr, "\x1b[%dA\x1b[J", p.drawn)
 		p.drawn = 0
@@ -321,19 +244,20 @@ func (p *progress) clear() {
 }
 
 // pause keeps the live lines away while text streams to the same terminal.
-func (p *progress) pause() {
+func (p *Progress) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	p.quiet = p.live && isTerminal(p.stdout)
+	p.quiet = p.live && IsTerminal(p.stdout)
 }
 
-func (p *progress) close() error {
+// Close ends the lines that live, and prints the outputs where they are wanted.
+func (p *Progress) Close() error {
 	if p.live {
 		close(p.stop)
 		p.stopped.Wait()
 	}
-	if p.speech.tail != 0 && p.speech.tail != '\n' {
+	if p.speech.InLine() && !p.outputsOnly {
 		fmt.Fprintln(p.stdout)
 	}
 	p.quiet, p.running = false, nil
@@ -341,6 +265,6 @@ func (p *progress) close() error {
 	if p.outputs == nil || p.toUser && !p.outputsOnly {
 		return nil
 	}
-	_, err := fmt.Fprintln(p.stdout, jsonText(*p.outputs))
+	_, err := fmt.Fprintln(p.stdout, JSONText(*p.outputs))
 	return err
 }

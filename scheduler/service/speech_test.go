@@ -1,7 +1,6 @@
-package main
+package service
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -10,11 +9,11 @@ import (
 // TestSpeechWaits: what was kept is said when the run comes to wait, and what was
 // heard in a session is not said twice.
 func TestSpeechWaits(t *testing.T) {
-	s := speech{texts: map[string]*strings.Builder{}}
+	s := *NewSpeech(nil)
 	s.start("a", true)
 	s.start("b", true)
 	s.start("c", true)
-	said := s.add("a", "Let me ") + s.add("b", "second") + s.add("a", "look.") + s.add("c", "third") + s.finish("b", nil)
+	said := s.addText("a", "Let me ") + s.addText("b", "second") + s.addText("a", "look.") + s.addText("c", "third") + s.finish("b", nil)
 	if said += s.pause(); said != "Let me look.\nsecond\nthird\n" {
 		t.Errorf("said %q", said)
 	}
@@ -22,10 +21,10 @@ func TestSpeechWaits(t *testing.T) {
 		t.Errorf("said %q with nobody speaking", again)
 	}
 
-	s = speech{texts: map[string]*strings.Builder{}, heard: s.heard}
+	s = *NewSpeech(s.heard)
 	s.start("a", true)
 	s.start("c", true)
-	said = s.add("a", "Let me look.") + s.add("c", "thi") + s.add("c", "nking") + s.add("a", " It is done.")
+	said = s.addText("a", "Let me look.") + s.addText("c", "thi") + s.addText("c", "nking") + s.addText("a", " It is done.")
 	output := value.OfMap(value.Pairs("text", "x"))
 	if said += s.finish("a", &output) + s.finish("c", &output); said != " It is done.\nthinking\n" {
 		t.Errorf("said %q", said)
@@ -36,13 +35,13 @@ func TestSpeechWaits(t *testing.T) {
 // begins; those that ended while it had its turn are heard all the same.
 func TestSpeechOfOuterSteps(t *testing.T) {
 	output := value.OfMap(value.Pairs("text", "x"))
-	s := speech{texts: map[string]*strings.Builder{}}
+	s := *NewSpeech(nil)
 	said := s.start("outer", true) + s.start("b", true) + s.start("c", true) + s.start("d", true)
-	said += s.add("b", "second") + s.finish("b", nil) + s.finish("c", &output) + s.add("d", "thi")
+	said += s.addText("b", "second") + s.finish("b", nil) + s.finish("c", &output) + s.addText("d", "thi")
 	if said != "" {
 		t.Errorf("said %q out of turn", said)
 	}
-	said = s.start("outer/in", true) + s.add("outer/in", "inner") + s.add("d", "rd")
+	said = s.start("outer/in", true) + s.addText("outer/in", "inner") + s.addText("d", "rd")
 	said += s.finish("d", nil) + s.finish("outer/in", nil) + s.finish("outer", &output)
 	if said != "second\nx\nthird\ninner\n" {
 		t.Errorf("said %q", said)

@@ -1,0 +1,51 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Bar shows on stderr how far something has come: a line that lives on a terminal,
+// else a count now and then.
+type Bar struct {
+	out  io.Writer
+	what string
+	live bool
+	next time.Time
+}
+
+// Where no terminal is, who waits long sees a count that often.
+const barInterval = 5 * time.Second
+
+// NewBar shows on t how far what has come.
+func NewBar(t *Terminal, what string) *Bar {
+	return &Bar{out: t.Stderr, what: what, live: IsTerminal(t.Stderr), next: time.Now().Add(barInterval)}
+}
+
+// Show is an [archive.Progress], and makes a [memory.Progress] of the bar.
+func (b *Bar) Show(done, of int) {
+	const width = 30
+	switch now := time.Now(); {
+	case b.live && of > 0:
+		full := min(width, width*done/of)
+		fmt.Fprintf(b.out, "\r%s [%s%s] %d of %d", b.what, strings.Repeat("#", full), strings.Repeat("-", width-full), done, of)
+	case b.live:
+		fmt.Fprintf(b.out, "\r%s %d", b.what, done)
+	case now.After(b.next):
+		b.next = now.Add(barInterval)
+		if of > 0 {
+			fmt.Fprintf(b.out, "%s: %d of %d\n", b.what, done, of)
+		} else {
+			fmt.Fprintf(b.out, "%s: %d\n", b.what, done)
+		}
+	}
+}
+
+// Close takes the line away.
+func (b *Bar) Close() {
+	if b.live {
+		fmt.Fprint(b.out, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,93 @@
+// Package terminal is where commands read and print: progress, questions, lists, errors.
+package terminal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"golang.org/x/term"
+)
+
+// Terminal is what a command reads from and prints to, on a terminal or not. The program
+// makes one; it lives as long as the process. Its methods are for one goroutine at a time,
+// but for what is written to Stderr.
+type Terminal struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Interrupted is closed by Ctrl-C or SIGTERM; nil never is.
+	Interrupted <-chan struct{}
+
+	lines chan string // what a person types
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// PrintJSON prints v on stdout, indented.
+func (t *Terminal) PrintJSON(v value.Value) error {
+	_, err := fmt.Fprintln(t.Stdout, JSONText(v))
+	return err
+}
+
+// PrintText prints what others wrote: on a terminal without what would steer it.
+func (t *Terminal) PrintText(text string) error {
+	if IsTerminal(t.Stdout) {
+		text = Visible(text)
+	}
+	_, err := io.WriteString(t.Stdout, text)
+	return err
+}
+
+// ReadFile reads a file, - being stdin.
+func (t *Terminal) ReadFile(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(t.Input())
+	}
+	return os.ReadFile(path)
+}
+
+// PrintError prints an error with its hint.
+func (t *Terminal) PrintError(err error) {
+	text, hint := err.Error(), calls.HintOf(err)
+	var failure *scheduler.Failure
+	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint stands apart
+		hint = failure.Info.Hint
+		info := *failure
+		info.Info.Hint = ""
+		text = info.Error()
+	}
+	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
+		text = "error: " + text // lines that begin with file:line:col say so themselves
+	}
+	fmt.Fprintln(t.Stderr, text)
+	if hint != "" {
+		fmt.Fprintln(t.Stderr, "hint: "+hint)
+	}
+}
+
+// EventPrinter prints events as JSON lines.
+type EventPrinter struct{ enc *json.Encoder }
+
+// NewEventPrinter prints events to w.
+func NewEventPrinter(w io.Writer) EventPrinter {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return EventPrinter{enc}
+}
+
+// Event prints an event.
+func (p EventPrinter) Event(e *journal.Event) error { return p.enc.Encode(e) }
+
+// Close has nothing to do.
+func (p EventPrinter) Close() error { return nil }

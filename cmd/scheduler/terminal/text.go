@@ -1,0 +1,96 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Visible takes the control characters out of text from models and files, but for
+// tabs and line breaks: it must not steer the terminal.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// FirstLine is the head of a message that is told whole at the end.
+func FirstLine(text string) string {
+	head, _, more := strings.Cut(text, "\n")
+	if more {
+		head += " ..."
+	}
+	return head
+}
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// CountOf is [Count] of a noun with a plural of its own.
+func CountOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// Milliseconds is a duration for people.
+func Milliseconds(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
+// JSONText is a value as indented JSON, for people and programs: control characters
+// of its strings are escaped, those too that JSON allows as they are.
+func JSONText(v value.Value) string {
+	text := string(v.AppendIndented(nil, "  "))
+	bare := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
+	if !strings.ContainsFunc(text, bare) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if bare(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Indent writes a text as a block.
+func Indent(b *strings.Builder, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
+	}
+}
+
+// ShellQuote is a word as a shell reads it.
+func ShellQuote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Display is a value as people write it: text without quotes.
+func Display(v value.Value) string {
+	if text, ok := v.Str(); ok {
+		return text
+	}
+	return v.JSON()
+}

@@ -1,0 +1,225 @@
+package service
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Speech makes one text for the user of the events of a run: that of its to_user steps,
+// one step at a time. The texts of steps that run in parallel do not mix: those of the
+// others are kept until it is their turn. [NewSpeech] makes one for each stretch of a run;
+// it is for one goroutine.
+type Speech struct {
+	queue []string // steps that speak or wait to, in order
+	texts map[string]*strings.Builder
+	ended []string
+	last  byte // the last byte of what was said
+	// heard is what steps said before the run came to wait: when it goes on they say it
+	// again.
+	heard map[string]string
+}
+
+// NewSpeech returns a Speech that leaves out what the user has heard before: the
+// [Speech.Heard] of the stretch before this one, nil for the first.
+func NewSpeech(heard map[string]string) *Speech {
+	return &Speech{texts: map[string]*strings.Builder{}, heard: heard}
+}
+
+// Add takes the next event and returns the text that the user gets because of it.
+func (s *Speech) Add(e *journal.Event) string {
+	step := journal.StepPath(e.Step, e.Index)
+	switch e.Type { //nolint:exhaustive // the others have no text
+	case journal.StepStarted:
+		return s.start(step, e.Data.ToUser)
+	case journal.StepDelta:
+		return s.addText(step, e.Data.Text)
+	case journal.StepRetrying:
+		return s.void(step)
+	case journal.StepFinished:
+		if e.Data.Error != nil { // the flow continues without its output
+			return s.finish(step, nil)
+		}
+		return s.finish(step, e.Data.Output)
+	case journal.StepFailed, journal.StepSkipped:
+		return s.finish(step, nil)
+	case journal.FlowWaiting:
+		return s.pause()
+	case journal.FlowFailed:
+		if e.Data.Text != "" { // the flow's own reply to the error
+			return s.say(s.lineEnd() + e.Data.Text + "\n")
+		}
+	}
+	return ""
+}
+
+// Heard returns what steps said before the run came to wait, for [NewSpeech].
+func (s *Speech) Heard() map[string]string { return s.heard }
+
+// IsSpeaking reports whether a step is in the middle of its text.
+func (s *Speech) IsSpeaking() bool {
+	return len(s.queue) > 0 && s.texts[s.queue[0]].Len() > 0
+}
+
+// InLine reports whether the text so far ends within a line.
+func (s *Speech) InLine() bool { return s.last != 0 && s.last != '\n' }
+
+// start enters a step that speaks to the user. A step around it, a for_each or a
+// sub-flow, has nothing to say then: its output is what those inside said. The text
+// returned is that of steps that the outer one kept waiting.
+func (s *Speech) start(step string, toUser bool) (said string) {
+	if !toUser {
+		return ""
+	}
+	first := ""
+	if len(s.queue) > 0 {
+		first = s.queue[0]
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(outer string) bool {
+		around := strings.HasPrefix(step, outer+"/") || strings.HasPrefix(step, outer+"[")
+		if around {
+			delete(s.texts, outer)
+		}
+		return around
+	})
+	if len(s.queue) > 0 && s.queue[0] != first {
+		said = s.sayHead()
+	}
+	if s.texts[step] == nil {
+		s.queue = append(s.queue, step)
+		s.texts[step] = &strings.Builder{}
+	}
+	return said
+}
+
+// sayHead returns what the step at the head of the queue has kept, and what those after
+// it have, as far as it and they have ended.
+func (s *Speech) sayHead() (said string) {
+	for len(s.queue) > 0 {
+		said += s.say(s.withoutHeard(s.queue[0], s.texts[s.queue[0]].String()))
+		if !slices.Contains(s.ended, s.queue[0]) {
+			break
+		}
+		said += s.dropHead()
+	}
+	return said
+}
+
+// dropHead takes the step at the head from the queue and ends its last line.
+func (s *Speech) dropHead() string {
+	delete(s.texts, s.queue[0])
+	s.queue = s.queue[1:]
+	return s.say(s.lineEnd())
+}
+
+// addText takes a piece of a step's text and returns what may be said now.
+func (s *Speech) addText(step, text string) string {
+	b := s.texts[step]
+	if b == nil {
+		return ""
+	}
+	b.WriteString(text)
+	if s.queue[0] != step {
+		return ""
+	}
+	return s.say(s.withoutHeard(step, text))
+}
+
+// withoutHeard returns the part of a text that the user has not heard before.
+func (s *Speech) withoutHeard(step, text string) string {
+	heard := s.heard[step]
+	if heard == "" {
+		return text
+	}
+	if strings.HasPrefix(heard, text) {
+		s.heard[step] = heard[len(text):]
+		return ""
+	}
+	delete(s.heard, step)
+	if rest, ok := strings.CutPrefix(text, heard); ok {
+		return rest
+	}
+	return s.texts[step].String() // it says something else now
+}
+
+// void forgets the text of a failed attempt; what was said of it is marked.
+func (s *Speech) void(step string) string {
+	b := s.texts[step]
+	if b == nil || b.Len() == 0 {
+		return ""
+	}
+	b.Reset()
+	delete(s.heard, step)
+	if s.queue[0] != step {
+		return ""
+	}
+	return s.say(s.lineEnd() + "[the answer broke off; it starts over]\n")
+}
+
+// finish ends a step and returns what is said because of it: its output where it
+// streamed nothing, and the texts of those that waited.
+func (s *Speech) finish(step string, output *value.Value) string {
+	b := s.texts[step]
+	if b == nil {
+		return ""
+	}
+	said := ""
+	if b.Len() == 0 && output != nil {
+		text := outputText(*output)
+		b.WriteString(text)
+		if s.queue[0] == step {
+			said = s.say(text)
+		}
+	}
+	s.ended = append(s.ended, step)
+	if slices.Contains(s.ended, s.queue[0]) { // its text was said while it came
+		said += s.dropHead()
+		said += s.sayHead()
+	}
+	return said
+}
+
+// pause returns what is left to say when the run waits for values. Steps that were in
+// the middle of their text start over when it goes on.
+func (s *Speech) pause() string {
+	if len(s.queue) == 0 {
+		return ""
+	}
+	heard := map[string]string{}
+	for _, step := range s.queue {
+		heard[step] = s.texts[step].String()
+	}
+	s.ended = append(s.ended, s.queue...)
+	said := s.finish(s.queue[0], nil)
+	s.heard = heard
+	return said
+}
+
+// outputText is the text of an output, or its JSON where it has none.
+func outputText(output value.Value) string {
+	for _, name := range []string{"text", "prompt"} {
+		v, _ := output.Get(name)
+		if text, ok := v.Str(); ok {
+			return text
+		}
+	}
+	return string(output.AppendIndented(nil, "  "))
+}
+
+// say notes how a text ends, and returns it.
+func (s *Speech) say(text string) string {
+	if text != "" {
+		s.last = text[len(text)-1]
+	}
+	return text
+}
+
+// lineEnd returns what ends the line that was begun.
+func (s *Speech) lineEnd() string {
+	if s.InLine() {
+		return "\n"
+	}
+	return ""
+}
