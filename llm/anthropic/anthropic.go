@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -145,13 +144,8 @@ func (p *Provider) Secrets() []string { return p.client.Secrets() }
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	params, body, err := p.translateRequest(req)
 	return p.client.Chat(ctx, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
-		if known := (*llm.Error)(nil); errors.As(err, &known) {
-			failure := *known
-			failure.Provider = p.config.Name
-			return &failure
-		}
 		if err != nil {
-			return p.client.Failed(err)
+			return p.client.Unsendable(err)
 		}
 		return p.client.Exchange(ctx, func(ctx context.Context, do endpoint.Do) error {
 			return p.readStream(ctx, params, body, do, emit)

@@ -240,20 +240,18 @@ const pdfURL = "data:application/pdf;base64,"
 // translateImage takes {url} and the URL alone. The media type is that of the bytes: the
 // API refuses an image that is called something else.
 func translateImage(raw json.RawMessage) (sdk.ContentBlockParamUnion, error) {
-	var image struct {
-		URL string `json:"url"`
-	}
-	if json.Unmarshal(raw, &image) != nil && json.Unmarshal(raw, &image.URL) != nil {
+	url := endpoint.ImageURL(raw)
+	if url == "" {
 		return sdk.ContentBlockParamUnion{}, fmt.Errorf("an image_url must be {url} or a text")
 	}
-	mediaType, data, isData, err := endpoint.ImageData(image.URL)
+	mediaType, data, isData, err := endpoint.ImageData(url)
 	if err != nil {
 		return sdk.ContentBlockParamUnion{}, err
 	}
 	if isData {
 		return sdk.NewImageBlockBase64(mediaType, data), nil
 	}
-	return sdk.NewImageBlock(sdk.URLImageSourceParam{URL: image.URL}), nil
+	return sdk.NewImageBlock(sdk.URLImageSourceParam{URL: url}), nil
 }
 
 // setCacheControl marks a block as the end of a prefix that the vendor keeps.

@@ -37,10 +37,17 @@ func (c *Client) Readable(text string) string {
 	return text
 }
 
-// Failed is the error of a request that was not sent, or whose context ended.
-func (c *Client) Failed(err error) *llm.Error {
-	return &llm.Error{Provider: c.options.Name, Err: err}
+// Unsendable returns the error of a request that is not sent because of err.
+func (c *Client) Unsendable(err error) *llm.Error {
+	e := &llm.Error{Provider: c.options.Name, Err: err, Unsent: true}
+	if wrong := imageError(""); errors.As(err, &wrong) {
+		e.Hint = imageHint
+	}
+	return e
 }
+
+// ended returns the error of a request whose context ended.
+func (c *Client) ended(err error) *llm.Error { return &llm.Error{Provider: c.options.Name, Err: err} }
 
 // Incomplete is the error of an answer that is not whole: another try may be.
 func Incomplete(message string) *llm.Error { return &llm.Error{Message: message, Temporary: true} }
@@ -48,7 +55,7 @@ func Incomplete(message string) *llm.Error { return &llm.Error{Message: message,
 // failure returns the error of an exchange in the context inner, which outer contains.
 func (c *Client) failure(outer, inner context.Context, err error) *llm.Error {
 	if outer.Err() != nil {
-		return c.Failed(outer.Err())
+		return c.ended(outer.Err())
 	}
 	if errors.Is(context.Cause(inner), errSilence) {
 		return &llm.Error{

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,24 +23,68 @@ func ImageData(url string) (mediaType, base64Text string, isData bool, err error
 		return "", "", false, nil
 	}
 	if !found || !strings.HasSuffix(head, ";base64") {
-		return "", "", true, notImage("a data URL of an image must be base64")
+		return "", "", true, imageError("a data URL of an image must be base64")
 	}
 	start := data[:min(len(data), base64.StdEncoding.EncodedLen(sniffedBytes))]
 	start = start[:len(start)/4*4]
 	sniffed, err := base64.StdEncoding.DecodeString(start)
 	if err != nil {
-		return "", "", true, notImage("the data URL of an image is not base64: " + err.Error())
+		return "", "", true, imageError("the data URL of an image is not base64: " + err.Error())
 	}
 	mediaType = imageType(sniffed)
 	if mediaType == "" {
-		return "", "", true, notImage(fmt.Sprintf("the data sent as %q is not an image", strings.TrimPrefix(strings.TrimSuffix(head, ";base64"), "data:")))
+		return "", "", true, imageError(fmt.Sprintf("the data sent as %q is not an image", strings.TrimPrefix(strings.TrimSuffix(head, ";base64"), "data:")))
 	}
 	return mediaType, data, true, nil
 }
 
-func notImage(message string) *llm.Error {
-	return &llm.Error{Message: message, Unsent: true, Hint: "send PNG, JPEG, GIF or WebP; other data goes as text or as a file"}
+// CheckImages refuses messages with an image whose data is not one.
+func CheckImages(messages []llm.Message) error {
+	for i, message := range messages {
+		if !bytes.Contains(message, []byte("data:")) {
+			continue
+		}
+		var m struct {
+			Content json.RawMessage `json:"content"`
+		}
+		var parts []struct {
+			Type     string          `json:"type"`
+			ImageURL json.RawMessage `json:"image_url"`
+		}
+		if json.Unmarshal(message, &m) != nil || json.Unmarshal(m.Content, &parts) != nil {
+			continue // text, or not for this check to judge
+		}
+		for j, part := range parts {
+			if part.ImageURL == nil {
+				continue
+			}
+			if _, _, _, err := ImageData(ImageURL(part.ImageURL)); err != nil {
+				return fmt.Errorf("messages/%d/content/%d: %w", i, j, err)
+			}
+		}
+	}
+	return nil
 }
+
+// ImageURL returns the address in an image_url: {url}, or the address alone; "" for
+// anything else.
+func ImageURL(raw json.RawMessage) string {
+	var image struct {
+		URL string `json:"url"`
+	}
+	if json.Unmarshal(raw, &image) != nil && json.Unmarshal(raw, &image.URL) != nil {
+		return ""
+	}
+	return image.URL
+}
+
+// imageError is what is wrong with an image.
+type imageError string
+
+// Error is what is wrong.
+func (e imageError) Error() string { return string(e) }
+
+const imageHint = "send PNG, JPEG, GIF or WebP; other data goes as text or as a file"
 
 // imageType returns the media type of an image by its first bytes; "" for what is not an
 // image that any vendor takes.

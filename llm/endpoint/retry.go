@@ -47,7 +47,7 @@ func (c *Client) Chat(ctx context.Context, attempt func(ctx context.Context, emi
 				return
 			}
 			if err := sleep(ctx, wait); err != nil {
-				yield(llm.Delta{}, c.Failed(err))
+				yield(llm.Delta{}, c.ended(err))
 				return
 			}
 		}

@@ -85,6 +85,12 @@ func bodyQuirks(plain llm.Answer) []quirk {
 		{name: "JSON called a stream", handle: bodyHandler(200, "text/event-stream", "\n"+body), want: plain},
 		{name: "whole message in a stream", handle: streamHandler("data: "+body+"\n\n", done), want: plain},
 		{
+			name: "vendor fields beside the choices",
+			handle: streamHandler(`data: {"citations":["a"],"choices":[{"delta":{"content":"Hel"}}]}`+"\n\n",
+				`data: {"citations":["a","b"],"timings":null,"obfuscation":"x","choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}`+"\n\n", done),
+			want: llm.Answer{Text: "Hello", FinishReason: "stop", Extra: map[string]json.RawMessage{"citations": json.RawMessage(`["a","b"]`)}},
+		},
+		{
 			name: "reasoning and vendor fields",
 			handle: streamHandler(deltaEvent(`"role":"assistant","content":"","reasoning_content":"h"`), deltaEvent(`"reasoning":"m","content":null`),
 				deltaEvent(`"reasoning":"!","reasoning_content":"!"`),

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -16,14 +17,16 @@ type answer struct {
 	begun        bool
 	finishReason string
 	usage        *llm.Usage
+	extra        map[string]json.RawMessage // members of chunks that are about the answer
 	tools        toolCalls
 	limit        endpoint.AnswerLimit
 }
 
-type chunk struct {
-	Choices []choice        `json:"choices"`
-	Usage   json.RawMessage `json:"usage"`
-	Error   json.RawMessage `json:"error"`
+// chunkMembers are the members of a chunk that are about the chunk and not the answer.
+// Others, such as the citations of a search, go into the Extra of the answer.
+var chunkMembers = []string{
+	"id", "object", "created", "model", "choices", "usage", "error",
+	"system_fingerprint", "service_tier", "obfuscation", "type", "provider",
 }
 
 type choice struct {
@@ -38,15 +41,25 @@ type choice struct {
 // addChunk takes a chunk of a stream or a whole body, which differ only in how they
 // call the message.
 func (a *answer) addChunk(data []byte) error {
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return a.provider.invalidAnswer(data)
 	}
-	if !isNull(c.Error) {
+	if !isNull(members["error"]) {
 		return a.provider.client.Reported(data)
 	}
-	a.setUsage(c.Usage)
-	for _, choice := range c.Choices {
+	var choices []choice
+	if raw := members["choices"]; !isNull(raw) && json.Unmarshal(raw, &choices) != nil {
+		return a.provider.invalidAnswer(data)
+	}
+	a.setUsage(members["usage"])
+	for name, raw := range members {
+		// The last one counts: servers repeat the whole with every chunk.
+		if !slices.Contains(chunkMembers, name) && !isNull(raw) {
+			a.extra = withMember(a.extra, name, raw)
+		}
+	}
+	for _, choice := range choices {
 		if choice.Index != 0 { // n > 1: the contract has room for one answer
 			continue
 		}
@@ -78,7 +91,7 @@ func (a *answer) addChunk(data []byte) error {
 
 // finishAnswer passes on what is known only when the answer is complete.
 func (a *answer) finishAnswer() error {
-	d := llm.Delta{FinishReason: a.finishReason, Usage: a.usage}
+	d := llm.Delta{FinishReason: a.finishReason, Usage: a.usage, Extra: a.extra}
 	if !isEmpty(d) && !a.emit(d) {
 		return endpoint.ErrStopped
 	}

@@ -44,7 +44,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 	}{e.model, texts, e.dimensions}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return nil, p.client.Failed(err)
+		return nil, p.client.Unsendable(err)
 	}
 	failure := p.client.Post(ctx, p.embeddingsURL, p.header, body, func(r io.Reader) error {
 		data, err := io.ReadAll(r)

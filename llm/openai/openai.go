@@ -147,7 +147,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	body, err := p.requestBody(req)
 	return p.client.Chat(ctx, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
-			return p.client.Failed(err)
+			return p.client.Unsendable(err)
 		}
 		return p.client.Post(ctx, p.chatURL, p.header, body, func(r io.Reader) error {
 			return p.readAnswer(r, emit)
@@ -159,6 +159,9 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if len(req.Messages) == 0 {
 		return nil, errors.New("the request has no messages")
+	}
+	if err := endpoint.CheckImages(req.Messages); err != nil {
+		return nil, err
 	}
 	model := req.Model
 	if model == "" {
