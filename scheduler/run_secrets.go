@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"encoding/base64"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -32,8 +31,8 @@ type secretList struct {
 }
 
 // add makes a value a secret from now on.
-func (s *secrets) add(secret string) {
-	if secret == "" {
+func (s *secrets) add(text string) {
+	if text == "" {
 		return
 	}
 	s.mu.Lock()
@@ -42,10 +41,10 @@ func (s *secrets) add(secret string) {
 	if l := s.known.Load(); l != nil {
 		values = slices.Clone(l.values)
 	}
-	if slices.Contains(values, secret) {
+	if slices.Contains(values, text) {
 		return
 	}
-	for _, form := range forms(secret) {
+	for _, form := range secret.Forms(text) {
 		if !slices.Contains(values, form) {
 			values = append(values, form)
 		}
@@ -56,27 +55,6 @@ func (s *secrets) add(secret string) {
 		pairs = append(pairs, v, masked)
 	}
 	s.known.Store(&secretList{values, strings.NewReplacer(pairs...)})
-}
-
-// shortest is how long another form of a secret must be to be masked: a short one
-// stands in texts by chance.
-const shortest = 6
-
-// forms are the ways in which a secret may be written down: as it is, inside a JSON
-// string, in a URL, in base64.
-func forms(secret string) []string {
-	quotedJSON := string(value.AppendQuoted(nil, secret))
-	list := []string{secret}
-	for _, form := range []string{
-		quotedJSON[1 : len(quotedJSON)-1],
-		url.QueryEscape(secret), url.PathEscape(secret),
-		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
-	} {
-		if len(form) >= shortest {
-			list = append(list, form)
-		}
-	}
-	return list
 }
 
 // text is the text with every secret in it masked.

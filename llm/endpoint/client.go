@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // DefaultTimeout is the longest silence of a server where the settings do not say.
@@ -64,11 +65,12 @@ func NewClient(options Options) *Client {
 	if options.RetryWait == 0 {
 		options.RetryWait = DefaultRetryWait
 	}
+	replacer, _ := secret.Replacer(options.Secrets, mask)
 	return &Client{
 		options: options,
 		http:    &http.Client{Transport: options.Transport, CheckRedirect: checkRedirect},
 		secrets: options.Secrets,
-		mask:    newMask(options.Secrets),
+		mask:    replacer,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// mask is what messages have in the place of a secret.
 const mask = "***"
 
 var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password`)
@@ -46,19 +47,6 @@ func SecretsOf(key string, headers []Header, address *url.URL) []string {
 	secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(secrets)
-}
-
-// newMask returns the replacer that keeps secrets out of messages, also when a server
-// echoes them. It takes the first that fits: the longest must come first.
-func newMask(secrets []string) *strings.Replacer {
-	var pairs []string
-	for _, s := range secrets {
-		pairs = append(pairs, s, mask)
-		if escaped := url.QueryEscape(s); escaped != s {
-			pairs = append(pairs, escaped, mask)
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // Secrets returns the texts that no message and no record may show.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // mask is what a cassette has in the place of a secret.
@@ -14,24 +15,19 @@ const mask = "[secret]"
 
 var errSecret = errors.New("the recording would still contain a secret after masking, so it is not written")
 
-// secrets are values that must not be written, the longest first.
+// secrets are texts that must not be written, in all their forms.
 type secrets struct {
-	values   []string
+	forms    []string // the longest first
 	replacer *strings.Replacer
 }
 
-func newSecrets(values []string) secrets {
-	values = slices.DeleteFunc(slices.Clone(values), func(s string) bool { return strings.TrimSpace(s) == "" })
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(values))
-	for _, s := range values {
-		pairs = append(pairs, s, mask)
-	}
-	return secrets{values, strings.NewReplacer(pairs...)}
+func newSecrets(texts []string) secrets {
+	replacer, forms := secret.Replacer(texts, mask)
+	return secrets{forms, replacer}
 }
 
 func (s secrets) maskValue(v value.Value) value.Value {
-	if len(s.values) == 0 {
+	if len(s.forms) == 0 {
 		return v
 	}
 	return mapStrings(v, s.replacer.Replace)
@@ -39,7 +35,7 @@ func (s secrets) maskValue(v value.Value) value.Value {
 
 // occurIn reports whether v has a secret anywhere: in a text, a key or a number.
 func (s secrets) occurIn(v value.Value) bool {
-	if len(s.values) == 0 {
+	if len(s.forms) == 0 {
 		return false
 	}
 	switch v.Kind() {
@@ -61,15 +57,15 @@ func (s secrets) occurIn(v value.Value) bool {
 }
 
 func (s secrets) occurInText(text string) bool {
-	return slices.ContainsFunc(s.values, func(secret string) bool {
-		return strings.Contains(strings.ReplaceAll(text, mask, "\x00"), secret)
+	return slices.ContainsFunc(s.forms, func(form string) bool {
+		return strings.Contains(strings.ReplaceAll(text, mask, "\x00"), form)
 	})
 }
 
 // maskDeltas returns an answer with its secrets masked, in one piece where a secret is
 // spread over several.
 func (s secrets) maskDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
-	if len(s.values) == 0 {
+	if len(s.forms) == 0 {
 		return deltas, nil
 	}
 	masked, err := s.maskEach(deltas)
