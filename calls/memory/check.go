@@ -10,23 +10,23 @@ import (
 
 // What stores share.
 
-// ErrForeign says that an id belongs to another user.
-func ErrForeign(id string) error {
+// NewForeignIDError says that an id belongs to another user.
+func NewForeignIDError(id string) error {
 	return calls.Errorf(calls.Invalid, "the id %s belongs to another user", id).WithHint("leave the id out to store a memory of its own")
 }
 
-// At says which of several memories an error is about.
-func At(i, n int, err error) error {
+// WrapIndex says which of several memories an error is about.
+func WrapIndex(i, n int, err error) error {
 	if n < 2 {
 		return err
 	}
 	return &calls.Error{Kind: calls.KindOf(err), Hint: calls.HintOf(err), Err: fmt.Errorf("memory %d of %d: %w", i+1, n, err)}
 }
 
-// Duplicate says whether b, which came without an id, is the same as a: the same
+// IsDuplicate says whether b, which came without an id, is the same as a: the same
 // text in the same context. What was said twice in a chat was said twice, unless at
 // the same moment.
-func Duplicate(a, b *BaseMemory) bool {
+func IsDuplicate(a, b *BaseMemory) bool {
 	if a.Context.UserID != b.Context.UserID || a.Context.SessionID != b.Context.SessionID || ContentKey(a.Content) != ContentKey(b.Content) {
 		return false
 	}
@@ -39,18 +39,18 @@ func Duplicate(a, b *BaseMemory) bool {
 
 // Normalize puts a snapshot into the form in which it is stored, or refuses it.
 func (s *MemorySnapshot) Normalize(now time.Time) (err error) {
-	s.ID, s.Timestamp, err = normalize(SnapshotID, s.ID, s.Timestamp, now)
+	s.ID, s.Timestamp, err = normalizeIDAndTime(SnapshotID, s.ID, s.Timestamp, now)
 	s.Importance = min(1, max(0, s.Importance))
 	return err
 }
 
 // Normalize puts a meta snapshot into the form in which it is stored, or refuses it.
 func (s *MetaSnapshot) Normalize(now time.Time) (err error) {
-	s.ID, s.Timestamp, err = normalize(MetaID, s.ID, s.Timestamp, now)
+	s.ID, s.Timestamp, err = normalizeIDAndTime(MetaID, s.ID, s.Timestamp, now)
 	return err
 }
 
-func normalize(kind Kind, id string, at, now time.Time) (string, time.Time, error) {
+func normalizeIDAndTime(kind Kind, id string, at, now time.Time) (string, time.Time, error) {
 	if at.IsZero() {
 		at = now
 	}
@@ -58,8 +58,8 @@ func normalize(kind Kind, id string, at, now time.Time) (string, time.Time, erro
 	return id, at.UTC().Truncate(time.Millisecond), err
 }
 
-// Has says whether the selection has a memory; Newest is not looked at.
-func (s *Selection) Has(m *BaseMemory) bool {
+// Matches says whether the selection has a memory; Newest is not looked at.
+func (s *Selection) Matches(m *BaseMemory) bool {
 	return s.Users.Has(m.Context.UserID) &&
 		(s.ID == "" || s.ID == m.ID) &&
 		(!s.HasSession || s.Session == m.Context.SessionID) &&
@@ -68,16 +68,16 @@ func (s *Selection) Has(m *BaseMemory) bool {
 		(!s.Utterances || m.Role() != "")
 }
 
-// Everything says that the selection is all that its users have, which is more than
+// IsEverything says that the selection is all that its users have, which is more than
 // memories: deleting it leaves nothing of them, not even snapshots whose memories are
 // gone.
-func (s *Selection) Everything() bool {
+func (s *Selection) IsEverything() bool {
 	rest := *s
 	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil
 	return rest == Selection{}
 }
 
-// HasSnapshot says whether the selection has a snapshot of a user, an id and a category.
-func (s *Selection) HasSnapshot(user, id, category string) bool {
+// MatchesSnapshot says whether the selection has a snapshot of a user, an id and a category.
+func (s *Selection) MatchesSnapshot(user, id, category string) bool {
 	return s.Users.Has(user) && (s.ID == "" || s.ID == id) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
 }

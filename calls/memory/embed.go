@@ -15,9 +15,9 @@ import (
 // fault of the embedder.
 const maxRefused = 3
 
-// drain embeds the memories that wait, until none is left, the embedder fails or ctx
+// embeddingRun embeds the memories that wait, until none is left, the embedder fails or ctx
 // ends. failure is what the embedder failed with: memories wait for a better time.
-type drain struct {
+type embeddingRun struct {
 	*Embeddings
 	store Vectors
 	users Users
@@ -30,10 +30,10 @@ type drain struct {
 	failure error
 }
 
-func (d *drain) run(ctx context.Context) error {
-	d.failure = d.resting(d.now())
+func (d *embeddingRun) run(ctx context.Context) error {
+	d.failure = d.restingError(d.now())
 	if d.failure == nil {
-		if err := d.prepare(ctx); err != nil {
+		if err := d.prepareModel(ctx); err != nil {
 			return err
 		}
 	}
@@ -42,16 +42,16 @@ func (d *drain) run(ctx context.Context) error {
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := d.batch(ctx, list); err != nil {
+		if err := d.embedBatch(ctx, list); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// batch embeds some memories: together those that are new, one by one those that were
+// embedBatch embeds some memories: together those that are new, one by one those that were
 // in a batch that failed, for one of them may be at fault.
-func (d *drain) batch(ctx context.Context, list []Embedding) error {
+func (d *embeddingRun) embedBatch(ctx context.Context, list []Embedding) error {
 	var fresh []Embedding
 	var parts [][]Embedding
 	for i := range list {
@@ -65,15 +65,15 @@ func (d *drain) batch(ctx context.Context, list []Embedding) error {
 		parts = append([][]Embedding{fresh}, parts...)
 	}
 	for _, part := range parts {
-		if err := d.part(ctx, part); err != nil {
+		if err := d.embedTogether(ctx, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// part embeds memories with one request, or postpones them.
-func (d *drain) part(ctx context.Context, part []Embedding) error {
+// embedTogether embeds memories with one request, or postpones them.
+func (d *embeddingRun) embedTogether(ctx context.Context, part []Embedding) error {
 	err := cmp.Or(ctx.Err(), d.failure)
 	if err == nil {
 		texts := make([]string, len(part))
@@ -81,7 +81,7 @@ func (d *drain) part(ctx context.Context, part []Embedding) error {
 			texts[i] = part[i].Text
 		}
 		var vectors [][]float32
-		if vectors, err = d.embed(ctx, texts, d.model.Dimensions, batchTimeouts*d.timeout(), d.now()); err == nil {
+		if vectors, err = d.embedTexts(ctx, texts, d.model.Dimensions, batchTimeouts*d.queryTimeout(), d.now()); err == nil {
 			for i := range part {
 				part[i].Vector = vectors[i]
 			}
@@ -97,7 +97,7 @@ func (d *drain) part(ctx context.Context, part []Embedding) error {
 		for i := range part {
 			part[i].Attempts++
 		}
-		if temporary(err) || d.refused >= maxRefused {
+		if isTemporary(err) || d.refused >= maxRefused {
 			d.failure = err
 		}
 		d.log.Warn("memories are not embedded", "memories", len(part), "again after", wait, "error", err)
@@ -105,21 +105,21 @@ func (d *drain) part(ctx context.Context, part []Embedding) error {
 	return d.store.PostponeEmbeddings(context.WithoutCancel(ctx), part, d.now().Add(wait))
 }
 
-// prepare puts the model of the embedder in use, if another one or none is: its scale
+// prepareModel puts the model of the embedder in use, if another one or none is: its scale
 // is measured first.
-func (d *drain) prepare(ctx context.Context) (err error) {
+func (d *embeddingRun) prepareModel(ctx context.Context) (err error) {
 	name := d.Embedder.Model()
 	if d.model, err = d.store.Model(ctx); err != nil || d.model.Name == name {
 		return err
 	}
-	vectors, err := d.embed(ctx, strings.Split(strings.TrimSpace(pairs), "\n"), 0, batchTimeouts*d.timeout(), d.now())
+	vectors, err := d.embedTexts(ctx, strings.Split(strings.TrimSpace(pairs), "\n"), 0, batchTimeouts*d.queryTimeout(), d.now())
 	if err != nil {
 		d.failure = err
 		d.log.Warn("memories are not embedded", "error", err)
 		return ctx.Err()
 	}
 	d.model = Model{Name: name, Dimensions: len(vectors[0])}
-	d.model.Unrelated, d.model.Related = measure(vectors)
+	d.model.Unrelated, d.model.Related = measureScale(vectors)
 	return d.store.UseModel(ctx, d.model)
 }
 
@@ -144,9 +144,9 @@ They will marry on the last Saturday in June.
 我每天早上都要喝一杯茉莉花茶。
 `
 
-// measure says how near questions and answers are that do not belong together, and
+// measureScale says how near questions and answers are that do not belong together, and
 // those that do. They are compared within their language.
-func measure(vectors [][]float32) (unrelated, related float64) {
+func measureScale(vectors [][]float32) (unrelated, related float64) {
 	var n, m float64
 	half := len(vectors) / 2
 	for q := 0; q < len(vectors); q += 2 {
@@ -165,12 +165,12 @@ func measure(vectors [][]float32) (unrelated, related float64) {
 	return unrelated / m, related / n
 }
 
-// embed makes the vectors that are missing, and tells how it went.
-func (p *SnapshotProcessor) embed(ctx context.Context, users Users, report *Report) error {
+// embedMissing makes the vectors that are missing, and tells how it went.
+func (p *SnapshotProcessor) embedMissing(ctx context.Context, users Users, report *Report) error {
 	if p.Embeddings == nil {
 		return nil
 	}
-	d := &drain{Embeddings: p.Embeddings, store: p.Store, users: users, now: p.now, log: p.log()}
+	d := &embeddingRun{Embeddings: p.Embeddings, store: p.Store, users: users, now: p.now, log: p.log()}
 	err := d.run(ctx)
 	report.Embedded = d.done
 	if d.failure != nil {

@@ -85,11 +85,11 @@ func (m *BaseMemory) EmbeddedText() string {
 	if speaker := m.Speaker(); speaker != "" && !strings.HasPrefix(text, speaker) {
 		text = speaker + ": " + text
 	}
-	return firstRunes(text, maxEmbedded)
+	return truncateRunes(text, maxEmbedded)
 }
 
-// firstRunes are at most so many characters of a text.
-func firstRunes(text string, most int) string {
+// truncateRunes are at most so many characters of a text.
+func truncateRunes(text string, most int) string {
 	n := 0
 	for i := range text {
 		if n++; n > most {
@@ -124,7 +124,7 @@ const (
 	restAfter = 30 * time.Second
 )
 
-func (e *Embeddings) timeout() time.Duration { return cmp.Or(e.Timeout, DefaultEmbeddingTimeout) }
+func (e *Embeddings) queryTimeout() time.Duration { return cmp.Or(e.Timeout, DefaultEmbeddingTimeout) }
 
 // What a search without the vector of its query says.
 var (
@@ -135,8 +135,8 @@ var (
 	}
 )
 
-// query gives the vector of a query; where there is none, a note says why.
-func (e *Embeddings) query(ctx context.Context, store Store, q *Query, now time.Time) (v *QueryVector, note string, err error) {
+// embedQuery gives the vector of a query; where there is none, a note says why.
+func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now time.Time) (v *QueryVector, note string, err error) {
 	language := "en"
 	if strings.ContainsFunc(q.Text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 		language = "zh"
@@ -152,7 +152,7 @@ func (e *Embeddings) query(ctx context.Context, store Store, q *Query, now time.
 		}
 		return nil, fmt.Sprintf(noteNoneYet.In(language), e.Embedder.Model()), nil
 	}
-	vectors, err := e.embed(ctx, []string{q.meant()}, model.Dimensions, e.timeout(), now)
+	vectors, err := e.embedTexts(ctx, []string{q.embeddedText()}, model.Dimensions, e.queryTimeout(), now)
 	switch {
 	case err == nil:
 		return &QueryVector{Model: model, Values: vectors[0]}, "", nil
@@ -165,18 +165,18 @@ func (e *Embeddings) query(ctx context.Context, store Store, q *Query, now time.
 // shortQuery is the number of bytes below which a query says little by itself.
 const shortQuery = 20
 
-// meant is what is embedded of the query, with what was said before one that is short.
-func (q *Query) meant() string {
+// embeddedText is what is embedded of the query, with what was said before one that is short.
+func (q *Query) embeddedText() string {
 	if n := len(q.Earlier); n > 0 && len(q.Text) < shortQuery {
-		return firstRunes(q.Earlier[n-1], maxEmbedded) + "\n" + q.Text
+		return truncateRunes(q.Earlier[n-1], maxEmbedded) + "\n" + q.Text
 	}
-	return firstRunes(q.Text, maxEmbedded)
+	return truncateRunes(q.Text, maxEmbedded)
 }
 
-// embed asks for vectors, within a time, and checks them; of dimensions, unless that
+// embedTexts asks for vectors, within a time, and checks them; of dimensions, unless that
 // is 0. Who failed is left alone for a while.
-func (e *Embeddings) embed(ctx context.Context, texts []string, dimensions int, timeout time.Duration, now time.Time) (vectors [][]float32, err error) {
-	if err := e.resting(now); err != nil {
+func (e *Embeddings) embedTexts(ctx context.Context, texts []string, dimensions int, timeout time.Duration, now time.Time) (vectors [][]float32, err error) {
+	if err := e.restingError(now); err != nil {
 		return nil, err
 	}
 	short, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no vectors from %s within %s", e.Embedder.Model(), timeout))
@@ -186,7 +186,7 @@ func (e *Embeddings) embed(ctx context.Context, texts []string, dimensions int, 
 	} else if short.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(short)
 	}
-	if err != nil && ctx.Err() == nil && temporary(err) {
+	if err != nil && ctx.Err() == nil && isTemporary(err) {
 		e.mu.Lock()
 		e.until, e.cause = now.Add(restAfter), err
 		e.mu.Unlock()
@@ -194,8 +194,8 @@ func (e *Embeddings) embed(ctx context.Context, texts []string, dimensions int, 
 	return vectors, err
 }
 
-// resting is what the embedder failed with, as long as it is left alone.
-func (e *Embeddings) resting(now time.Time) error {
+// restingError is what the embedder failed with, as long as it is left alone.
+func (e *Embeddings) restingError(now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now.Before(e.until) {
@@ -204,9 +204,9 @@ func (e *Embeddings) resting(now time.Time) error {
 	return nil
 }
 
-// temporary says that another text would fare no better now: not that a server refused
+// isTemporary says that another text would fare no better now: not that a server refused
 // this one.
-func temporary(err error) bool {
+func isTemporary(err error) bool {
 	var known *llm.Error
 	return !errors.As(err, &known) || known.Temporary
 }

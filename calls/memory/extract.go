@@ -24,8 +24,8 @@ const (
 	maxPoint            = 300 // characters
 )
 
-// generated marks a snapshot that no model has made.
-func generated() *value.Map { return value.Pairs("generated_by", "extract") }
+// generatedByExtract marks a snapshot that no model has made.
+func generatedByExtract() *value.Map { return value.Pairs("generated_by", "extract") }
 
 // Extracted says that no model has made a snapshot.
 func (s *MemorySnapshot) Extracted() bool { return isExtracted(s.Extra) }
@@ -42,7 +42,7 @@ func isExtracted(extra *value.Map) bool {
 // ExtractSnapshot makes a snapshot without a model: of the sentences, those whose
 // words are the rarest.
 func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnapshot {
-	s := MemorySnapshot{ID: id, Category: Uncategorized, Importance: extractedImportance, Timestamp: now, Extra: generated()}
+	s := MemorySnapshot{ID: id, Category: Uncategorized, Importance: extractedImportance, Timestamp: now, Extra: generatedByExtract()}
 	df := map[string]int{}
 	for i := range memories {
 		s.MemoryRefs = append(s.MemoryRefs, memories[i].ID)
@@ -58,7 +58,7 @@ func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnap
 	var all []sentence
 	for i := range memories {
 		speaker := memories[i].Speaker()
-		for _, text := range sentences(memories[i].Content) {
+		for _, text := range splitSentences(memories[i].Content) {
 			doc := rank.Analyze(text, "")
 			score := 0.0
 			for _, f := range doc.Terms {
@@ -82,7 +82,7 @@ func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnap
 // ExtractMeta makes a meta snapshot without a model: of the words that the snapshots
 // use most.
 func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time) MetaSnapshot {
-	m := MetaSnapshot{ID: id, Category: category, Timestamp: now, Extra: generated()}
+	m := MetaSnapshot{ID: id, Category: category, Timestamp: now, Extra: generatedByExtract()}
 	counts, written := map[string]int{}, map[string]string{}
 	var firsts []string
 	for _, s := range snapshots {
@@ -96,7 +96,7 @@ func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time)
 					counts[f.Term]++
 				}
 			}
-			asWritten(point, written)
+			collectSpellings(point, written)
 		}
 	}
 	for term := range counts {
@@ -111,8 +111,8 @@ func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time)
 	return m
 }
 
-// asWritten notes how the words of a text are written whose terms are stems.
-func asWritten(text string, written map[string]string) {
+// collectSpellings notes how the words of a text are written whose terms are stems.
+func collectSpellings(text string, written map[string]string) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		terms := rank.Analyze(word, "").Terms
 		if len(terms) == 1 && written[terms[0].Term] == "" {
@@ -121,8 +121,8 @@ func asWritten(text string, written map[string]string) {
 	}
 }
 
-// sentences splits a text behind the marks that end sentences.
-func sentences(text string) (list []string) {
+// splitSentences splits a text behind the marks that end sentences.
+func splitSentences(text string) (list []string) {
 	start := 0
 	for i, r := range text {
 		if !strings.ContainsRune(".!?。！？\n", r) {

@@ -30,8 +30,8 @@ const (
 	minSpan = 0.02
 )
 
-// relevance is what a cosine means, 0 to 1.
-func (m *Model) relevance(cosine float64) float64 {
+// relevanceOf is what a cosine means, 0 to 1.
+func (m *Model) relevanceOf(cosine float64) float64 {
 	span := m.Related - m.Unrelated
 	if !(span >= minSpan) {
 		return 0
@@ -43,13 +43,13 @@ func (m *Model) relevance(cosine float64) float64 {
 type ranking struct {
 	hits      []rank.Hit
 	relevance func(score float64) float64
-	// near are those whose meaning alone makes them worth showing, only those that no word
+	// byMeaning are those whose meaning alone makes them worth showing, only those that no word
 	// found.
-	near, only map[uint32]bool
+	byMeaning, onlyByMeaning map[uint32]bool
 }
 
-// nearest finds the memories whose vectors are nearest that of the query.
-func (q *Query) nearest(ctx context.Context, shelf Shelf, keep func(uint32, rank.Entry) bool) ([]vector.Near, error) {
+// nearestMemories finds the memories whose vectors are nearest that of the query.
+func (q *Query) nearestMemories(ctx context.Context, shelf UserIndex, keep func(uint32, rank.Entry) bool) ([]vector.Near, error) {
 	ix := shelf.Index()
 	best, probe := vector.NewNearest(fuseBest), vector.NewProbe(q.Vector.Values)
 	err := shelf.Vectors(ctx, q.Vector.Model.Name, func(seq uint32, packed []byte) {
@@ -74,14 +74,14 @@ type fused struct {
 	share, relevance float64
 }
 
-// fuse makes one list of the hits by words and of the nearest.
+// fuseRankings makes one list of the hits by words and of the nearest.
 //
 // The order of reciprocal ranks says nothing of how much a memory matters: also the
 // best of nothing is first. So what is worth showing by its words or by its meaning
 // comes before all that is not, and of either, the ranks decide. The relevances are
 // given out in that order: as many memories are above a cut as deserve it.
-func fuse(words *rank.Result, near []vector.Near, m *Model) *ranking {
-	r := &ranking{relevance: ofOdds, near: map[uint32]bool{}, only: map[uint32]bool{}}
+func fuseRankings(words *rank.Result, near []vector.Near, m *Model) *ranking {
+	r := &ranking{relevance: relevanceOfScore, byMeaning: map[uint32]bool{}, onlyByMeaning: map[uint32]bool{}}
 	bySeq := map[uint32]*fused{}
 	all := make([]*fused, 0, len(words.Hits)+len(near))
 	of := func(h rank.Hit) *fused {
@@ -100,9 +100,9 @@ func fuse(words *rank.Result, near []vector.Near, m *Model) *ranking {
 	for i, x := range near {
 		f := of(rank.Hit{Seq: x.Seq})
 		f.share += weightMeaning / float64(fuseK+i+1)
-		meaning := m.relevance(x.Cosine)
+		meaning := m.relevanceOf(x.Cosine)
 		f.relevance = max(f.relevance, meaning)
-		r.near[x.Seq], r.only[x.Seq] = meaning > DefaultMinRelevance, f.hit.Score == 0
+		r.byMeaning[x.Seq], r.onlyByMeaning[x.Seq] = meaning > DefaultMinRelevance, f.hit.Score == 0
 	}
 	slices.SortFunc(all, func(a, b *fused) int {
 		if x, y := a.relevance > DefaultMinRelevance, b.relevance > DefaultMinRelevance; x != y {
@@ -122,7 +122,7 @@ func fuse(words *rank.Result, near []vector.Near, m *Model) *ranking {
 		if i > 0 { // what the ranks put in order is not equal in the end
 			relevances[i] = max(0, min(relevances[i], relevances[i-1]-2e-6))
 		}
-		f.hit.Score = odds(relevances[i])
+		f.hit.Score = scoreOf(relevances[i])
 		r.hits = append(r.hits, f.hit)
 	}
 	return r
@@ -132,12 +132,12 @@ func fuse(words *rank.Result, near []vector.Near, m *Model) *ranking {
 // what multiplies a score changes the relevance alike.
 const oddsPower = 4
 
-func odds(relevance float64) float64 {
+func scoreOf(relevance float64) float64 {
 	relevance = min(relevance, 1-1e-9)
 	return math.Pow(relevance/(1-relevance), 1.0/oddsPower)
 }
 
-func ofOdds(score float64) float64 {
+func relevanceOfScore(score float64) float64 {
 	x := math.Pow(score, oddsPower)
 	return x / (1 + x)
 }

@@ -34,21 +34,21 @@ type SnapshotGenerator struct {
 	Clock func() time.Time
 }
 
-// detail and meta are what a model answers.
-type detail struct {
+// detailAnswer and meta are what a model answers.
+type detailAnswer struct {
 	KeyPoints  []string `json:"key_points" min:"1"`
 	Category   string   `json:"category" min:"1"`
 	Importance float64  `json:"importance"`
 }
 
-type meta struct {
+type metaAnswer struct {
 	Category    string   `json:"category,omitempty"`
 	Keywords    []string `json:"keywords" min:"1"`
 	Description string   `json:"description" min:"1"`
 }
 
-// trials is how often a model is asked: once, and once more with what was wrong.
-const trials = 2
+// maxTrials is how often a model is asked: once, and once more with what was wrong.
+const maxTrials = 2
 
 // maxList and maxLength bound what a model may write, in items and in bytes.
 const (
@@ -71,14 +71,14 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 		}
 		lines = append(lines, ask.Line{Who: who, Text: m.Content})
 	}
-	var answer detail
-	usable, err := g.ask(ctx, "detail", value.Pairs("memories", ask.Talk(lines, "memories"), "categories", categories), schema.MustFor[detail](), &answer)
+	var answer detailAnswer
+	usable, err := g.askModel(ctx, "detail", value.Pairs("memories", ask.Talk(lines, "memories"), "categories", categories), schema.MustFor[detailAnswer](), &answer)
 	if !usable {
 		return fallback, err
 	}
 	s := fallback
 	s.Extra = nil
-	s.KeyPoints, s.Category, s.Importance = trimmed(answer.KeyPoints), cut(answer.Category), min(1, max(0, answer.Importance))
+	s.KeyPoints, s.Category, s.Importance = cleanTexts(answer.KeyPoints), cleanText(answer.Category), min(1, max(0, answer.Importance))
 	if len(s.KeyPoints) == 0 || s.Category == "" {
 		return fallback, nil
 	}
@@ -97,23 +97,23 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 		lines = append(lines, ask.Line{Who: s.Timestamp.Format("2006-01-02"), Text: strings.Join(s.KeyPoints, " ")})
 	}
 	fallback := ExtractMeta(metaID, category, snapshots, g.now())
-	var answer meta
-	usable, err := g.ask(ctx, "meta", value.Pairs("snapshots", ask.Talk(lines, "summaries"), "category", category), schema.MustFor[meta](), &answer)
+	var answer metaAnswer
+	usable, err := g.askModel(ctx, "meta", value.Pairs("snapshots", ask.Talk(lines, "summaries"), "category", category), schema.MustFor[metaAnswer](), &answer)
 	if !usable {
 		return fallback, err
 	}
 	m := fallback
 	m.Extra = nil
-	m.Keywords, m.Description = trimmed(answer.Keywords), cut(answer.Description)
+	m.Keywords, m.Description = cleanTexts(answer.Keywords), cleanText(answer.Description)
 	if len(m.Keywords) == 0 || m.Description == "" {
 		return fallback, nil
 	}
 	return m, nil
 }
 
-// ask asks the model and fills answer in; usable is false where there is no model or
+// askModel asks the model and fills answer in; usable is false where there is no model or
 // where it answers nothing of use.
-func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, values *value.Map, form *schema.Schema, answer any) (usable bool, err error) {
+func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values *value.Map, form *schema.Schema, answer any) (usable bool, err error) {
 	if g.LLM == nil {
 		return false, nil
 	}
@@ -124,7 +124,7 @@ func (g *SnapshotGenerator) ask(ctx context.Context, prompt string, values *valu
 		return false, err
 	}
 	req := &llm.Request{Model: g.Model, Messages: []llm.Message{llm.TextMessage("user", text)}}
-	for range trials {
+	for range maxTrials {
 		said, err := llm.Collect(g.LLM.Chat(ctx, req))
 		if errors.Is(err, calls.ErrNoProvider) {
 			return false, nil
@@ -152,18 +152,18 @@ func (g *SnapshotGenerator) now() time.Time {
 	return g.Clock()
 }
 
-// trimmed leaves out what is empty or too much.
-func trimmed(list []string) (out []string) {
+// cleanTexts leaves out what is empty or too much.
+func cleanTexts(list []string) (out []string) {
 	for _, s := range list {
-		if s = cut(s); s != "" && len(out) < maxList {
+		if s = cleanText(s); s != "" && len(out) < maxList {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// cut bounds a text; one that says nothing, such as the dots of the form, is "".
-func cut(s string) string {
+// cleanText bounds a text; one that says nothing, such as the dots of the form, is "".
+func cleanText(s string) string {
 	s = strings.TrimSpace(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return ""

@@ -31,8 +31,8 @@ func NewID(kind Kind, now time.Time) string {
 	return idOf(kind, now, u)
 }
 
-// KeyID is the id of what has a key of its own: the same for the same key and time.
-func KeyID(kind Kind, key string, at time.Time) string {
+// DeriveID is the id of what has a key of its own: the same for the same key and time.
+func DeriveID(kind Kind, key string, at time.Time) string {
 	sum := sha256.Sum256([]byte(key))
 	return idOf(kind, at, uuid.UUID(sum[:16]))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Of gives the memory of a call. The error is an [*calls.Error] that says what is
+// FromEnv gives the memory of a call. The error is an [*calls.Error] that says what is
 // missing.
-func Of(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
+func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 	switch m := env.Memory.(type) {
 	case *SnapshotProcessor:
 		return m, nil

@@ -42,7 +42,7 @@ func TestLazy(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	fails = nil
-	p, err := memory.Of(t.Context(), env)
+	p, err := memory.FromEnv(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestLazy(t *testing.T) {
 	}
 
 	env.Memory = calls.NewEnv().Memory
-	if _, err := memory.Of(t.Context(), env); calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
+	if _, err := memory.FromEnv(t.Context(), env); calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -88,7 +88,7 @@ func (m BaseMemory) EncodeValue() (value.Value, error) {
 
 // EncodeValue writes the members in the order of the file format.
 func (s MemorySnapshot) EncodeValue() (value.Value, error) {
-	out := value.Pairs("id", s.ID, "key_points", texts(s.KeyPoints), "memory_refs", texts(s.MemoryRefs), "category", s.Category,
+	out := value.Pairs("id", s.ID, "key_points", nonNil(s.KeyPoints), "memory_refs", nonNil(s.MemoryRefs), "category", s.Category,
 		"timestamp", FormatTime(s.Timestamp), "importance", s.Importance)
 	addExtra(out, s.Extra)
 	return value.OfMap(out), nil
@@ -96,14 +96,14 @@ func (s MemorySnapshot) EncodeValue() (value.Value, error) {
 
 // EncodeValue writes the members in the order of the file format.
 func (s MetaSnapshot) EncodeValue() (value.Value, error) {
-	out := value.Pairs("id", s.ID, "category", s.Category, "keywords", texts(s.Keywords), "snapshot_refs", texts(s.SnapshotRefs),
+	out := value.Pairs("id", s.ID, "category", s.Category, "keywords", nonNil(s.Keywords), "snapshot_refs", nonNil(s.SnapshotRefs),
 		"description", s.Description, "timestamp", FormatTime(s.Timestamp))
 	addExtra(out, s.Extra)
 	return value.OfMap(out), nil
 }
 
-// texts is never null.
-func texts(list []string) []string {
+// nonNil is never null.
+func nonNil(list []string) []string {
 	if list == nil {
 		return []string{}
 	}
@@ -121,26 +121,26 @@ func addExtra(to, extra *value.Map) {
 // DecodeValue reads a memory. A missing id or timestamp is left to the store.
 func (m *BaseMemory) DecodeValue(v value.Value) error {
 	*m = BaseMemory{}
-	f, err := fieldsOf(v)
+	f, err := newFields(v)
 	if err != nil {
 		return err
 	}
-	f.text("id", &m.ID)
-	f.text("content", &m.Content)
-	f.time("timestamp", &m.Timestamp)
-	context, ok := f.take("context")
-	m.Extra = f.rest()
+	f.readText("id", &m.ID)
+	f.readText("content", &m.Content)
+	f.readTime("timestamp", &m.Timestamp)
+	context, ok := f.takeMember("context")
+	m.Extra = f.unknownMembers()
 	if f.err != nil || !ok || context.IsNull() {
 		return f.err
 	}
-	c, err := fieldsOf(context)
+	c, err := newFields(context)
 	if err != nil {
 		return fmt.Errorf("context: %w", err)
 	}
-	c.text("user_id", &m.Context.UserID)
-	c.text("session_id", &m.Context.SessionID)
-	m.Context.Other, _ = c.take("other_context")
-	m.Context.Extra = c.rest()
+	c.readText("user_id", &m.Context.UserID)
+	c.readText("session_id", &m.Context.SessionID)
+	m.Context.Other, _ = c.takeMember("other_context")
+	m.Context.Extra = c.unknownMembers()
 	if c.err != nil {
 		return fmt.Errorf("context: %w", c.err)
 	}
@@ -150,39 +150,39 @@ func (m *BaseMemory) DecodeValue(v value.Value) error {
 // DecodeValue reads a snapshot.
 func (s *MemorySnapshot) DecodeValue(v value.Value) error {
 	*s = MemorySnapshot{}
-	f, err := fieldsOf(v)
+	f, err := newFields(v)
 	if err != nil {
 		return err
 	}
-	f.text("id", &s.ID)
-	f.texts("key_points", &s.KeyPoints)
-	f.texts("memory_refs", &s.MemoryRefs)
-	f.text("category", &s.Category)
-	f.time("timestamp", &s.Timestamp)
-	if importance, ok := f.take("importance"); ok {
+	f.readText("id", &s.ID)
+	f.readTexts("key_points", &s.KeyPoints)
+	f.readTexts("memory_refs", &s.MemoryRefs)
+	f.readText("category", &s.Category)
+	f.readTime("timestamp", &s.Timestamp)
+	if importance, ok := f.takeMember("importance"); ok {
 		if s.Importance, ok = importance.Float(); !ok {
-			f.fail("importance: want a number, got %s", importance.Kind())
+			f.addError("importance: want a number, got %s", importance.Kind())
 		}
 		s.Importance = min(1, max(0, s.Importance))
 	}
-	s.Extra = f.rest()
+	s.Extra = f.unknownMembers()
 	return f.err
 }
 
 // DecodeValue reads a meta snapshot.
 func (s *MetaSnapshot) DecodeValue(v value.Value) error {
 	*s = MetaSnapshot{}
-	f, err := fieldsOf(v)
+	f, err := newFields(v)
 	if err != nil {
 		return err
 	}
-	f.text("id", &s.ID)
-	f.text("category", &s.Category)
-	f.texts("keywords", &s.Keywords)
-	f.texts("snapshot_refs", &s.SnapshotRefs)
-	f.text("description", &s.Description)
-	f.time("timestamp", &s.Timestamp)
-	s.Extra = f.rest()
+	f.readText("id", &s.ID)
+	f.readText("category", &s.Category)
+	f.readTexts("keywords", &s.Keywords)
+	f.readTexts("snapshot_refs", &s.SnapshotRefs)
+	f.readText("description", &s.Description)
+	f.readTime("timestamp", &s.Timestamp)
+	s.Extra = f.unknownMembers()
 	return f.err
 }
 
@@ -192,20 +192,20 @@ type fields struct {
 	err  error
 }
 
-func fieldsOf(v value.Value) (*fields, error) {
+func newFields(v value.Value) (*fields, error) {
 	if v.Kind() != value.Object {
 		return nil, fmt.Errorf("want an object, got %s", v.Kind())
 	}
 	return &fields{left: v.Map().Clone()}, nil
 }
 
-func (f *fields) fail(format string, args ...any) {
+func (f *fields) addError(format string, args ...any) {
 	if f.err == nil {
 		f.err = fmt.Errorf(format, args...)
 	}
 }
 
-func (f *fields) take(key string) (value.Value, bool) {
+func (f *fields) takeMember(key string) (value.Value, bool) {
 	v, ok := f.left.Get(key)
 	if ok {
 		f.left.Delete(key)
@@ -213,44 +213,44 @@ func (f *fields) take(key string) (value.Value, bool) {
 	return v, ok
 }
 
-func (f *fields) text(key string, to *string) {
-	if v, ok := f.take(key); ok && !v.IsNull() {
+func (f *fields) readText(key string, to *string) {
+	if v, ok := f.takeMember(key); ok && !v.IsNull() {
 		if *to, ok = v.Str(); !ok {
-			f.fail("%s: want a string, got %s", key, v.Kind())
+			f.addError("%s: want a string, got %s", key, v.Kind())
 		}
 	}
 }
 
-func (f *fields) texts(key string, to *[]string) {
-	v, ok := f.take(key)
+func (f *fields) readTexts(key string, to *[]string) {
+	v, ok := f.takeMember(key)
 	if !ok || v.IsNull() {
 		return
 	}
 	if v.Kind() != value.List {
-		f.fail("%s: want an array of strings, got %s", key, v.Kind())
+		f.addError("%s: want an array of strings, got %s", key, v.Kind())
 	}
 	for i, item := range v.List() {
 		text, ok := item.Str()
 		if !ok {
-			f.fail("%s/%d: want a string, got %s", key, i, item.Kind())
+			f.addError("%s/%d: want a string, got %s", key, i, item.Kind())
 		}
 		*to = append(*to, text)
 	}
 }
 
-func (f *fields) time(key string, to *time.Time) {
+func (f *fields) readTime(key string, to *time.Time) {
 	var text string
-	f.text(key, &text)
+	f.readText(key, &text)
 	if text == "" {
 		return
 	}
 	var err error
 	if *to, err = ParseTime(text); err != nil {
-		f.fail("%s: %w", key, err)
+		f.addError("%s: %w", key, err)
 	}
 }
 
-func (f *fields) rest() *value.Map {
+func (f *fields) unknownMembers() *value.Map {
 	if f.left.Len() == 0 {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (f *fields) rest() *value.Map {
 // Speaker is who said it, as the other context says: an object with speaker, or just
 // the name; "" where it does not.
 func (m *BaseMemory) Speaker() string {
-	if name := m.other("speaker"); name != "" {
+	if name := m.otherText("speaker"); name != "" {
 		return strings.TrimSpace(name)
 	}
 	text, _ := m.Context.Other.Str()
@@ -269,12 +269,12 @@ func (m *BaseMemory) Speaker() string {
 
 // Role is the chat role of an utterance, as the other context says; "" for what
 // nobody said in a chat.
-func (m *BaseMemory) Role() string { return m.other("role") }
+func (m *BaseMemory) Role() string { return m.otherText("role") }
 
 // SetRole puts a chat role into the other context, which becomes an object where it
 // was a text: {text, role}.
 func (m *BaseMemory) SetRole(role string) {
-	object := m.object()
+	object := m.otherObject()
 	other := object.Map().Clone()
 	if k := object.Kind(); k != value.Object && k != value.Null {
 		other.Set("text", object)
@@ -283,8 +283,8 @@ func (m *BaseMemory) SetRole(role string) {
 	m.Context.Other = value.OfMap(other)
 }
 
-// object is the other context, which may be an object or the JSON of one.
-func (m *BaseMemory) object() value.Value {
+// otherObject is the other context, which may be an object or the JSON of one.
+func (m *BaseMemory) otherObject() value.Value {
 	o := m.Context.Other
 	if text, ok := o.Str(); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if parsed, err := value.ParseJSON([]byte(text)); err == nil {
@@ -294,9 +294,9 @@ func (m *BaseMemory) object() value.Value {
 	return o
 }
 
-// other is a text in the other context.
-func (m *BaseMemory) other(key string) string {
-	v, _ := m.object().Get(key)
+// otherText is a text in the other context.
+func (m *BaseMemory) otherText(key string) string {
+	v, _ := m.otherObject().Get(key)
 	s, _ := v.Str()
 	return s
 }
@@ -337,9 +337,9 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	return err
 }
 
-// Repeats says whether a memory says what another one of its id does: it is equal to it,
+// IsRepetitionOf says whether a memory says what another one of its id does: it is equal to it,
 // or would be if it had not come without a time.
-func (m *BaseMemory) Repeats(old *BaseMemory, dated bool) bool {
+func (m *BaseMemory) IsRepetitionOf(old *BaseMemory, dated bool) bool {
 	again := *m
 	if !dated {
 		again.Timestamp = old.Timestamp

@@ -77,7 +77,7 @@ func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id
 
 // GetRelevantMemories finds the memories that matter for a query, best first.
 func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (*Found, error) {
-	found, err := p.search(ctx, *q)
+	found, err := p.searchMemories(ctx, *q)
 	if err != nil {
 		p.log().Error("memories could not be searched", "error", err)
 		return nil, err
@@ -85,10 +85,10 @@ func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (
 	return found, nil
 }
 
-func (p *SnapshotProcessor) search(ctx context.Context, q Query) (found *Found, err error) {
+func (p *SnapshotProcessor) searchMemories(ctx context.Context, q Query) (found *Found, err error) {
 	note := ""
 	if p.Embeddings != nil && strings.TrimSpace(q.Text) != "" {
-		if q.Vector, note, err = p.Embeddings.query(ctx, p.Store, &q, p.now()); err != nil {
+		if q.Vector, note, err = p.Embeddings.embedQuery(ctx, p.Store, &q, p.now()); err != nil {
 			return nil, err
 		}
 	}
@@ -153,13 +153,13 @@ func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Rep
 	}
 	// Neither model holds up the other.
 	embedded := make(chan error, 1)
-	go func() { embedded <- p.embed(ctx, users, &report) }()
-	err := p.summarize(ctx, users, all, &report)
+	go func() { embedded <- p.embedMissing(ctx, users, &report) }()
+	err := p.makeSnapshots(ctx, users, all, &report)
 	return report, cmp.Or(err, <-embedded)
 }
 
-// summarize makes snapshots.
-func (p *SnapshotProcessor) summarize(ctx context.Context, users Users, all bool, report *Report) error {
+// makeSnapshots makes snapshots.
+func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all bool, report *Report) error {
 	for ctx.Err() == nil {
 		job, err := p.Store.Claim(ctx, Claim{
 			Now: p.now(), Users: users, All: all, Lease: lease,
@@ -172,16 +172,16 @@ func (p *SnapshotProcessor) summarize(ctx context.Context, users Users, all bool
 		if job == nil {
 			return nil
 		}
-		if err := p.do(ctx, job, report); err != nil {
+		if err := p.runJob(ctx, job, report); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// do makes one snapshot, or postpones it.
-func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) error {
-	err := p.generate(ctx, job)
+// runJob makes one snapshot, or postpones it.
+func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report) error {
+	err := p.generateSnapshot(ctx, job)
 	if err == nil {
 		err = p.Store.Complete(context.WithoutCancel(ctx), job) // it is made, and paid for
 		if err != nil {
@@ -206,14 +206,14 @@ func (p *SnapshotProcessor) do(ctx context.Context, job *Job, report *Report) er
 	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
 }
 
-// generate fills in the result of a job.
-func (p *SnapshotProcessor) generate(ctx context.Context, job *Job) error {
+// generateSnapshot fills in the result of a job.
+func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job) error {
 	g := p.Generator
 	if g == nil || job.Attempts >= maxAttempts {
 		g = &SnapshotGenerator{Clock: p.Clock}
 	}
 	if len(job.Memories) > 0 {
-		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, NewID(SnapshotID, p.now()), p.categories(ctx, job.User)...)
+		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, NewID(SnapshotID, p.now()), p.knownCategories(ctx, job.User)...)
 		job.Detail = &s
 		return err
 	}
@@ -225,8 +225,8 @@ func (p *SnapshotProcessor) generate(ctx context.Context, job *Job) error {
 // maxCategories is how many categories a prompt names.
 const maxCategories = 30
 
-// categories are some that the user has; an error is met again by what follows.
-func (p *SnapshotProcessor) categories(ctx context.Context, user string) (list []string) {
+// knownCategories are some that the user has; an error is met again by what follows.
+func (p *SnapshotProcessor) knownCategories(ctx context.Context, user string) (list []string) {
 	seen := map[string]bool{CategoryKey(Uncategorized): true}
 	for x, err := range p.Store.MetaSnapshots(ctx, Selection{Users: User(user)}) {
 		if err != nil || len(list) == maxCategories {

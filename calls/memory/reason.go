@@ -23,9 +23,9 @@ var (
 // maxWords is how many words a reason names.
 const maxWords = 4
 
-// reason says in the language of the query why a memory was found, in the days of who
+// explainHit says in the language of the query why a memory was found, in the days of who
 // asks.
-func reason(a *rank.Analysis, c *candidate, snapshots []string, in *time.Location) string {
+func explainHit(a *rank.Analysis, c *candidate, snapshots []string, in *time.Location) string {
 	language, quote, and, end := "en", "“%s”", ", ", "; "
 	if a.Chinese {
 		language, and, end = "zh", "、", "；"
@@ -34,18 +34,18 @@ func reason(a *rank.Analysis, c *candidate, snapshots []string, in *time.Locatio
 	add := func(text calls.Text, args ...any) {
 		parts = append(parts, fmt.Sprintf(text.In(language), args...))
 	}
-	if words := matched(a, &c.doc); len(words) > 0 {
+	if words := matchedWords(a, &c.doc); len(words) > 0 {
 		for i, w := range words {
 			words[i] = fmt.Sprintf(quote, w)
 		}
 		add(reasonWords, strings.Join(words, and))
-	} else if c.hit.Around {
+	} else if c.hit.InWindow {
 		add(reasonNear)
 	}
-	if c.near || c.only {
+	if c.byMeaning || c.onlyByMeaning {
 		add(reasonMeaning)
 	}
-	if c.hit.Said {
+	if c.hit.BySpeaker {
 		add(reasonSaid, c.doc.Speaker)
 	}
 	if c.hit.Date > 0 {
@@ -60,15 +60,15 @@ func reason(a *rank.Analysis, c *candidate, snapshots []string, in *time.Locatio
 	return strings.Join(parts, end)
 }
 
-// matched are the words of the query that a memory has, as they were written, the
+// matchedWords are the words of the query that a memory has, as they were written, the
 // longest first. Of Chinese, pairs of characters that overlap become one word.
-func matched(a *rank.Analysis, doc *rank.Document) (words []string) {
+func matchedWords(a *rank.Analysis, doc *rank.Document) (words []string) {
 	for _, t := range a.Terms {
 		_, has := slices.BinarySearchFunc(doc.Terms, t.Text, func(f rank.Frequency, term string) int { return strings.Compare(f.Term, term) })
 		if !has {
 			continue
 		}
-		i := slices.IndexFunc(words, func(w string) bool { return overlaps(w, t.Shown) })
+		i := slices.IndexFunc(words, func(w string) bool { return continuesBigram(w, t.Shown) })
 		if i < 0 {
 			words = append(words, t.Shown)
 		} else if _, tail, _ := strings.Cut(t.Shown, lastRune(words[i])); tail != "" {
@@ -85,8 +85,8 @@ func matched(a *rank.Analysis, doc *rank.Document) (words []string) {
 	return longest[:min(len(longest), maxWords)]
 }
 
-// overlaps says that the next Chinese word begins with the last character of one.
-func overlaps(before, next string) bool {
+// continuesBigram says that the next Chinese word begins with the last character of one.
+func continuesBigram(before, next string) bool {
 	last := lastRune(before)
 	return len(last) > 1 && len(next) > len(last) && strings.HasPrefix(next, last)
 }

@@ -115,7 +115,7 @@ func (f *Found) Response(include ...string) *Response {
 			m.Timestamp = FormatTime(s.Memory.Timestamp)
 		}
 		if slices.Contains(include, "snapshot_ids") {
-			ids := texts(s.Snapshots)
+			ids := nonNil(s.Snapshots)
 			m.SnapshotIDs = &ids
 		}
 		if slices.Contains(include, "context") {

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Shelf is one user's memories as [Rank] wants to see them.
-type Shelf interface {
+// UserIndex is one user's memories as [SearchUser] wants to see them.
+type UserIndex interface {
 	rank.Source
 	// Index is not changed while Rank runs.
 	Index() *rank.Index
@@ -26,16 +26,16 @@ type Shelf interface {
 	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
 }
 
-// more is how many memories are looked at beyond those that are wanted, where
+// extraCandidates is how many memories are looked at beyond those that are wanted, where
 // something else than their words may change the order.
-const more = 20
+const extraCandidates = 20
 
-// Rank searches one user's memories. It is what the Search of a store does for each
+// SearchUser searches one user's memories. It is what the Search of a store does for each
 // user.
-func Rank(ctx context.Context, shelf Shelf, q *Query) ([]Scored, error) {
+func SearchUser(ctx context.Context, shelf UserIndex, q *Query) ([]Scored, error) {
 	ix := shelf.Index()
 	asked := shelf.SessionNumber(q.Session)
-	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: asked, Keep: q.keep(asked), Limit: q.limit() + more}
+	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: asked, Keep: q.entryFilter(asked), Limit: q.effectiveLimit() + extraCandidates}
 	if q.Vector != nil {
 		rq.Limit = max(rq.Limit, fuseBest)
 	}
@@ -45,13 +45,13 @@ func Rank(ctx context.Context, shelf Shelf, q *Query) ([]Scored, error) {
 	}
 	r := &ranking{hits: result.Hits, relevance: result.Relevance}
 	if q.Vector != nil {
-		near, err := q.nearest(ctx, shelf, rq.Keep)
+		near, err := q.nearestMemories(ctx, shelf, rq.Keep)
 		if err != nil {
 			return nil, err
 		}
-		r = fuse(result, near, &q.Vector.Model)
+		r = fuseRankings(result, near, &q.Vector.Model)
 	}
-	q.cut(r)
+	q.dropUnwanted(r)
 	seqs := make([]uint32, len(r.hits))
 	for i, h := range r.hits {
 		seqs[i] = h.Seq
@@ -60,36 +60,36 @@ func Rank(ctx context.Context, shelf Shelf, q *Query) ([]Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.score(ix, &result.Analysis, r, memories), nil
+	return q.scoreCandidates(ix, &result.Analysis, r, memories), nil
 }
 
-// cut leaves out what cannot be wanted, whatever else but words and meaning says.
-func (q *Query) cut(r *ranking) {
+// dropUnwanted leaves out what cannot be wanted, whatever else but words and meaning says.
+func (q *Query) dropUnwanted(r *ranking) {
 	if !q.Other.IsNull() {
-		r.hits = r.hits[:min(len(r.hits), q.limit()+more)]
+		r.hits = r.hits[:min(len(r.hits), q.effectiveLimit()+extraCandidates)]
 		return
 	}
-	r.hits = r.hits[:min(len(r.hits), q.limit()+2)]
-	for n := len(r.hits); n > 0 && q.cuts(rounded(r.relevance(r.hits[n-1].Score))); n-- {
+	r.hits = r.hits[:min(len(r.hits), q.effectiveLimit()+2)]
+	for n := len(r.hits); n > 0 && q.isBelowCut(roundRelevance(r.relevance(r.hits[n-1].Score))); n-- {
 		r.hits = r.hits[:n-1]
 	}
 }
 
-func (q *Query) limit() int {
+func (q *Query) effectiveLimit() int {
 	if q.Limit <= 0 {
 		return DefaultLimit
 	}
 	return q.Limit
 }
 
-// cuts says whether a relevance is too low. 0 cuts nothing, not even what rounds to
+// isBelowCut says whether a relevance is too low. 0 cuts nothing, not even what rounds to
 // it: who wants all of them wants their order.
-func (q *Query) cuts(relevance float64) bool {
+func (q *Query) isBelowCut(relevance float64) bool {
 	return q.MinRelevance > 0 && relevance <= q.MinRelevance
 }
 
-// keep is the filter of what the query excludes; nil: nothing.
-func (q *Query) keep(session int32) func(uint32, rank.Entry) bool {
+// entryFilter is the filter of what the query excludes; nil: nothing.
+func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	until, since := int64(math.MaxInt64), int64(math.MinInt64)
 	if !q.Before.IsZero() {
 		until = q.Before.UnixMilli()
@@ -113,52 +113,52 @@ type candidate struct {
 	hit    rank.Hit
 	memory BaseMemory
 	doc    rank.Document
-	// near says that its meaning alone makes it worth showing, only that no word found it.
-	near, only bool
+	// byMeaning says that its meaning alone makes it worth showing, only that no word found it.
+	byMeaning, onlyByMeaning bool
 }
 
-func (q *Query) score(ix *rank.Index, a *rank.Analysis, r *ranking, memories []BaseMemory) []Scored {
+func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, memories []BaseMemory) []Scored {
 	list := make([]candidate, len(r.hits))
 	for i, h := range r.hits {
-		h.Score *= 1 + boostShared*float64(min(2, shared(q.Other, memories[i].Context.Other)))
-		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker()), r.near[h.Seq], r.only[h.Seq]}
+		h.Score *= 1 + boostShared*float64(min(2, countSharedMembers(q.Other, memories[i].Context.Other)))
+		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker()), r.byMeaning[h.Seq], r.onlyByMeaning[h.Seq]}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
-	newestFirst(list)
+	preferNewest(list)
 	var out []Scored
 	for _, c := range list {
 		snapshots := slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
-		s := Scored{Memory: c.memory, Relevance: rounded(r.relevance(c.hit.Score)), Snapshots: snapshots}
-		if !q.cuts(s.Relevance) {
-			s.Reason = reason(a, &c, snapshots, q.Now.Location())
+		s := Scored{Memory: c.memory, Relevance: roundRelevance(r.relevance(c.hit.Score)), Snapshots: snapshots}
+		if !q.isBelowCut(s.Relevance) {
+			s.Reason = explainHit(a, &c, snapshots, q.Now.Location())
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b Scored) int { return a.before(&b) })
-	return out[:min(len(out), q.limit())]
+	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
+	return out[:min(len(out), q.effectiveLimit())]
 }
 
-// rounded keeps six digits: what looks the same is the same.
-func rounded(relevance float64) float64 { return math.Round(relevance*1e6) / 1e6 }
+// roundRelevance keeps six digits: what looks the same is the same.
+func roundRelevance(relevance float64) float64 { return math.Round(relevance*1e6) / 1e6 }
 
-// before puts the better first, then the newer, then by id.
-func (s *Scored) before(o *Scored) int {
+// compare puts the better first, then the newer, then by id.
+func (s *Scored) compare(o *Scored) int {
 	return cmp.Or(cmp.Compare(o.Relevance, s.Relevance), o.Memory.Timestamp.Compare(s.Memory.Timestamp), cmp.Compare(s.Memory.ID, o.Memory.ID))
 }
 
 // Merge puts the results of several users into one order.
 func Merge(q *Query, lists ...[]Scored) []Scored {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b Scored) int { return a.before(&b) })
-	return all[:min(len(all), q.limit())]
+	slices.SortFunc(all, func(a, b Scored) int { return a.compare(&b) })
+	return all[:min(len(all), q.effectiveLimit())]
 }
 
 // boostShared is what a member that two other contexts share adds to the score.
 const boostShared = 0.05
 
-// shared counts the members that two other contexts have in common; equal texts are
+// countSharedMembers counts the members that two other contexts have in common; equal texts are
 // one.
-func shared(a, b value.Value) (n int) {
+func countSharedMembers(a, b value.Value) (n int) {
 	if a.IsNull() || b.IsNull() {
 		return 0
 	}
@@ -185,13 +185,13 @@ const (
 	duplicateScore = 0.75
 )
 
-// newestFirst lets the newer of two near-duplicates have the better score: what was
+// preferNewest lets the newer of two near-duplicates have the better score: what was
 // said last is how things are.
-func newestFirst(list []candidate) {
+func preferNewest(list []candidate) {
 	for i := range min(len(list), duplicateAmong) {
 		for j := i + 1; j < min(len(list), duplicateAmong); j++ {
 			a, b := &list[i], &list[j]
-			if b.memory.Timestamp.After(a.memory.Timestamp) && b.hit.Score >= duplicateScore*a.hit.Score && duplicates(a, b) {
+			if b.memory.Timestamp.After(a.memory.Timestamp) && b.hit.Score >= duplicateScore*a.hit.Score && areNearDuplicates(a, b) {
 				a.hit.Score, b.hit.Score = b.hit.Score, a.hit.Score
 				*a, *b = *b, *a
 			}
@@ -199,7 +199,7 @@ func newestFirst(list []candidate) {
 	}
 }
 
-func duplicates(a, b *candidate) bool {
+func areNearDuplicates(a, b *candidate) bool {
 	if len(a.doc.Terms) < duplicateWords || len(b.doc.Terms) < duplicateWords || a.doc.Speaker != b.doc.Speaker {
 		return false
 	}

@@ -68,26 +68,26 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = firstOf(err, w.root.Close()) }()
-	unlock, err := lock(ctx, w.root)
+	defer func() { err = firstError(err, w.root.Close()) }()
+	unlock, err := lockDir(ctx, w.root)
 	if err != nil {
 		return r, fmt.Errorf("exporting memories: %w", err)
 	}
-	defer func() { err = firstOf(err, unlock()) }()
+	defer func() { err = firstError(err, unlock()) }()
 	if err := w.checkOwners(dir, users); err != nil {
 		return r, err
 	}
-	return w.export(store, users)
+	return w.exportAll(store, users)
 }
 
-// export writes everything. The caller has the lock of the directory.
-func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err error) {
+// exportAll writes everything. The caller has the lock of the directory.
+func (w *writer) exportAll(store memory.Lister, users memory.Users) (r Report, err error) {
 	ctx, which := w.ctx, memory.Selection{Users: users}
 	for m, err := range store.Memories(ctx, which) {
 		if err != nil {
 			return r, err
 		}
-		if err := w.add(0, m.ID, m.Timestamp, value.Must(m)); err != nil {
+		if err := w.addFile(0, m.ID, m.Timestamp, value.Must(m)); err != nil {
 			return r, err
 		}
 		r.Memories++
@@ -97,7 +97,7 @@ func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err 
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(1, s.ID, s.Timestamp, owned(x.User, value.Must(s), s.MemoryRefs, w.index[folders[0].name])); err != nil {
+		if err := w.addFile(1, s.ID, s.Timestamp, withOwner(x.User, value.Must(s), s.MemoryRefs, w.index[folders[0].name])); err != nil {
 			return r, err
 		}
 		r.Snapshots++
@@ -107,16 +107,16 @@ func (w *writer) export(store memory.Lister, users memory.Users) (r Report, err 
 			return r, err
 		}
 		s := x.Snapshot
-		if err := w.add(2, s.ID, s.Timestamp, owned(x.User, value.Must(s), s.SnapshotRefs, w.index[folders[1].name])); err != nil {
+		if err := w.addFile(2, s.ID, s.Timestamp, withOwner(x.User, value.Must(s), s.SnapshotRefs, w.index[folders[1].name])); err != nil {
 			return r, err
 		}
 		r.MetaSnapshots++
 	}
-	return r, w.finish()
+	return r, w.writeIndex()
 }
 
-// firstOf is the error that led to the others, with its kind and hint.
-func firstOf(first, second error) error {
+// firstError is the error that led to the others, with its kind and hint.
+func firstError(first, second error) error {
 	if first != nil {
 		return first
 	}
@@ -147,9 +147,9 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 	return nil
 }
 
-// owned notes whose a snapshot is, where nothing that it refers to can tell: files is
+// withOwner notes whose a snapshot is, where nothing that it refers to can tell: files is
 // what there is.
-func owned(user string, v value.Value, refs []string, files *value.Map) value.Value {
+func withOwner(user string, v value.Value, refs []string, files *value.Map) value.Value {
 	known := func(ref string) bool { _, ok := files.Get(ref); return ok }
 	if user == "" || slices.ContainsFunc(refs, known) {
 		return v
@@ -163,8 +163,8 @@ type writer struct {
 	ctx      context.Context //nolint:containedctx // a writer lives as long as one export
 	root     *os.Root
 	progress Progress
-	// there are the files to list in the index; nil writes all and lists them.
-	there      map[string]bool
+	// existing are the files to list in the index; nil writes all and lists them.
+	existing   map[string]bool
 	index      map[string]*value.Map
 	categories categories
 	done       int
@@ -179,8 +179,8 @@ type category struct {
 	ids   [2][]string
 }
 
-// add notes an id: kind 0 is a snapshot, 1 a meta snapshot.
-func (all categories) add(name string, kind int, id string) {
+// addID notes an id: kind 0 is a snapshot, 1 a meta snapshot.
+func (all categories) addID(name string, kind int, id string) {
 	key := memory.CategoryKey(name)
 	c := all[key]
 	if c == nil {
@@ -190,8 +190,8 @@ func (all categories) add(name string, kind int, id string) {
 	c.ids[kind] = append(c.ids[kind], id)
 }
 
-// value is the member categories of the index.
-func (all categories) value() value.Value {
+// encode is the member categories of the index.
+func (all categories) encode() value.Value {
 	list := value.NewMap(len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		c := all[key]
@@ -226,45 +226,45 @@ func openDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// add writes a file of a folder and notes it for the index.
-func (w *writer) add(in int, id string, at time.Time, v value.Value) error {
+// addFile writes a file of a folder and notes it for the index.
+func (w *writer) addFile(in int, id string, at time.Time, v value.Value) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	f := folders[in]
-	if w.there != nil && !w.there[f.file(id)] {
+	if w.existing != nil && !w.existing[f.path(id)] {
 		return nil
 	}
-	w.index[f.name].Set(id, f.entry(id, memory.FormatTime(at)))
+	w.index[f.name].Set(id, f.indexEntry(id, memory.FormatTime(at)))
 	if in > 0 {
 		category, _ := v.Get("category")
 		name, _ := category.Str()
-		w.categories.add(name, in-1, id)
+		w.categories.addID(name, in-1, id)
 	}
 	w.done++
 	if w.progress != nil && w.done%100 == 0 {
 		w.progress(w.done, 0)
 	}
-	if w.there != nil {
+	if w.existing != nil {
 		return nil
 	}
-	return write(w.root, f.file(id), v, false)
+	return writeFile(w.root, f.path(id), v, false)
 }
 
-// file is where something is.
-func (f *folder) file(id string) string { return f.name + "/" + id + ".json" }
+// path is where something is.
+func (f *folder) path(id string) string { return f.name + "/" + id + ".json" }
 
-// entry is what the index says of it.
-func (f *folder) entry(id, timestamp string) value.Value {
-	return value.OfMap(value.Pairs("path", f.file(id), "timestamp", timestamp, "type", f.label))
+// indexEntry is what the index says of it.
+func (f *folder) indexEntry(id, timestamp string) value.Value {
+	return value.OfMap(value.Pairs("path", f.path(id), "timestamp", timestamp, "type", f.label))
 }
 
 // temporary is behind the name of a file until it is whole. One that is left over is of a
 // process that was killed.
 const temporary = ".tmp"
 
-// write puts a file into its place whole. What it says already is not written again.
-func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
+// writeFile puts a file into its place whole. What it says already is not written again.
+func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
 	if old, err := calls.ReadFileIn(root, file, maxFile); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -277,7 +277,7 @@ func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	if sync && err == nil {
 		err = f.Sync()
 	}
-	if err = firstOf(err, f.Close()); err == nil {
+	if err = firstError(err, f.Close()); err == nil {
 		err = root.Rename(file+temporary, file)
 	}
 	if err != nil {
@@ -286,21 +286,21 @@ func write(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	return nil
 }
 
-// finish writes the index and removes what is not in it.
-func (w *writer) finish() error {
+// writeIndex writes the index and removes what is not in it.
+func (w *writer) writeIndex() error {
 	index := value.NewMap(4)
 	for _, f := range folders {
 		index.Set(f.name, value.OfMap(w.index[f.name]))
 	}
-	index.Set("categories", w.categories.value())
-	if err := write(w.root, indexFile, value.OfMap(index), true); err != nil || w.there != nil {
+	index.Set("categories", w.categories.encode())
+	if err := writeFile(w.root, indexFile, value.OfMap(index), true); err != nil || w.existing != nil {
 		return err
 	}
-	return w.sweep()
+	return w.removeOldFiles()
 }
 
-// sweep removes the files of an earlier export that are not in the index, or not whole.
-func (w *writer) sweep() error {
+// removeOldFiles removes the files of an earlier export that are not in the index, or not whole.
+func (w *writer) removeOldFiles() error {
 	for _, f := range folders {
 		entries, err := fs.ReadDir(w.root.FS(), f.name)
 		if err != nil {

@@ -28,11 +28,11 @@ type Options struct {
 	Progress Progress
 }
 
-// together is how many memories are stored in one change, and bytesTogether how much text
+// batchSize is how many memories are stored in one change, and bytesTogether how much text
 // it takes to store fewer.
 const (
-	together      = 1000
-	bytesTogether = 4 << 20
+	batchSize  = 1000
+	batchBytes = 4 << 20
 )
 
 // Destination is what an import needs of a store.
@@ -52,15 +52,15 @@ func Import(ctx context.Context, store Destination, dir string, options Options)
 	if err != nil {
 		return r, calls.Errorf(calls.NotFound, "importing memories: %w", err)
 	}
-	defer func() { err = firstOf(err, root.Close()) }()
+	defer func() { err = firstError(err, root.Close()) }()
 	in := &importer{ctx: ctx, store: store, files: root.FS(), options: options, owners: map[string]string{}}
-	if err := in.list(); err != nil {
+	if err := in.listFiles(); err != nil {
 		return r, err
 	}
 	if in.total == 0 {
 		return r, calls.Errorf(calls.NotFound, "there are no memories in %s", dir).WithHint("give a directory with memories/, as `memory export` writes it")
 	}
-	for _, step := range []func() error{in.memories, in.snapshots, in.metas} {
+	for _, step := range []func() error{in.importMemories, in.importSnapshots, in.importMetas} {
 		if err := step(); err != nil {
 			return in.Report, err
 		}
@@ -80,14 +80,14 @@ type importer struct {
 	done    int
 }
 
-func (in *importer) problem(file, format string, args ...any) {
+func (in *importer) addProblem(file, format string, args ...any) {
 	in.Problems = append(in.Problems, file+": "+fmt.Sprintf(format, args...))
 }
 
-// list finds the files: those that the index names, in its order, then the others in
+// listFiles finds the files: those that the index names, in its order, then the others in
 // the folders.
-func (in *importer) list() error {
-	index := in.index()
+func (in *importer) listFiles() error {
+	index := in.readIndex()
 	for i, f := range folders {
 		entries, err := fs.ReadDir(in.files, f.name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -113,9 +113,9 @@ func (in *importer) list() error {
 			if there[file] {
 				take(file)
 			} else if !fs.ValidPath(file) {
-				in.problem(indexFile, "%s: the path %q is outside", id, file)
+				in.addProblem(indexFile, "%s: the path %q is outside", id, file)
 			} else if _, err := fs.Stat(in.files, file); err != nil {
-				in.problem(indexFile, "%s: there is no file %s", id, file)
+				in.addProblem(indexFile, "%s: there is no file %s", id, file)
 			} else {
 				take(file)
 			}
@@ -128,21 +128,21 @@ func (in *importer) list() error {
 	return nil
 }
 
-func (in *importer) index() value.Value {
+func (in *importer) readIndex() value.Value {
 	data, err := calls.ReadFileFS(in.files, indexFile, maxFile)
 	if err != nil {
-		in.problem(indexFile, "it cannot be read; the files are taken as they are")
+		in.addProblem(indexFile, "it cannot be read; the files are taken as they are")
 		return value.Value{}
 	}
 	v, err := value.ParseJSON(data)
 	if err != nil {
-		in.problem(indexFile, "%v", err)
+		in.addProblem(indexFile, "%v", err)
 	}
 	return v
 }
 
-// each reads the files of a folder.
-func (in *importer) each(folder int, use func(file string, v value.Value) error) error {
+// readFolder reads the files of a folder.
+func (in *importer) readFolder(folder int, use func(file string, v value.Value) error) error {
 	for _, file := range in.names[folder] {
 		if err := in.ctx.Err(); err != nil {
 			return err
@@ -153,16 +153,16 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 		}
 		data, err := calls.ReadFileFS(in.files, file, maxFile)
 		if err != nil {
-			in.problem(file, "%v", err)
+			in.addProblem(file, "%v", err)
 			continue
 		}
 		if !utf8.Valid(data) { // what is lost may be what tells two users apart
-			in.problem(file, "it is not UTF-8")
+			in.addProblem(file, "it is not UTF-8")
 			continue
 		}
 		v, err := value.ParseJSON(data)
 		if err != nil {
-			in.problem(file, "%v", err)
+			in.addProblem(file, "%v", err)
 			continue
 		}
 		if err := use(file, v); err != nil {
@@ -172,20 +172,20 @@ func (in *importer) each(folder int, use func(file string, v value.Value) error)
 	return nil
 }
 
-// memories stores the memories.
-func (in *importer) memories() error {
+// importMemories stores the memories.
+func (in *importer) importMemories() error {
 	var batch []memory.BaseMemory
 	var from []string
 	size := 0
 	flush := func() error {
-		err := in.save(batch, from)
+		err := in.saveBatch(batch, from)
 		batch, from, size = batch[:0], from[:0], 0
 		return err
 	}
-	err := in.each(0, func(file string, v value.Value) error {
+	err := in.readFolder(0, func(file string, v value.Value) error {
 		var m memory.BaseMemory
 		if err := m.DecodeValue(v); err != nil {
-			in.problem(file, "%v", err)
+			in.addProblem(file, "%v", err)
 			return nil
 		}
 		if !in.options.Users.Has(m.Context.UserID) {
@@ -197,13 +197,13 @@ func (in *importer) memories() error {
 		}
 		normal := m
 		if err := normal.Normalize(time.Now()); err != nil {
-			in.problem(file, "%v", err)
+			in.addProblem(file, "%v", err)
 			return nil
 		}
 		m.ID = normal.ID
 		in.owners[m.ID] = m.Context.UserID
 		batch, from = append(batch, m), append(from, file)
-		if size += len(m.Content); len(batch) < together && size < bytesTogether {
+		if size += len(m.Content); len(batch) < batchSize && size < batchBytes {
 			return nil
 		}
 		return flush()
@@ -214,15 +214,15 @@ func (in *importer) memories() error {
 	return flush()
 }
 
-// save stores a batch; when the store refuses it, one memory after the other, so
+// saveBatch stores a batch; when the store refuses it, one memory after the other, so
 // that only the culprit stays out.
-func (in *importer) save(batch []memory.BaseMemory, from []string) error {
+func (in *importer) saveBatch(batch []memory.BaseMemory, from []string) error {
 	if len(batch) == 0 {
 		return nil
 	}
 	saved, err := in.store.SaveMemories(in.ctx, batch)
 	if err == nil {
-		in.count(saved)
+		in.addSaved(saved)
 		return nil
 	}
 	if calls.KindOf(err) != calls.Invalid {
@@ -232,9 +232,9 @@ func (in *importer) save(batch []memory.BaseMemory, from []string) error {
 		saved, err := in.store.SaveMemories(in.ctx, batch[i:i+1])
 		switch {
 		case err == nil:
-			in.count(saved)
+			in.addSaved(saved)
 		case calls.KindOf(err) == calls.Invalid:
-			in.problem(from[i], "%v", err)
+			in.addProblem(from[i], "%v", err)
 			delete(in.owners, batch[i].ID)
 		default:
 			return err
@@ -243,7 +243,7 @@ func (in *importer) save(batch []memory.BaseMemory, from []string) error {
 	return nil
 }
 
-func (r *Report) count(saved []memory.Saved) {
+func (r *Report) addSaved(saved []memory.Saved) {
 	for _, s := range saved {
 		r.Memories++
 		if s.State == memory.Created || s.State == memory.Updated {
@@ -252,42 +252,42 @@ func (r *Report) count(saved []memory.Saved) {
 	}
 }
 
-func (in *importer) snapshots() error {
-	return in.each(1, func(file string, v value.Value) error {
+func (in *importer) importSnapshots() error {
+	return in.readFolder(1, func(file string, v value.Value) error {
 		var s memory.MemorySnapshot
-		owner, mine := in.read(file, v, &s, &s.MemoryRefs)
+		owner, mine := in.readSnapshot(file, v, &s, &s.MemoryRefs)
 		if !mine {
 			return nil
 		}
 		in.owners[s.ID] = owner
-		return in.stored(file, in.store.SaveSnapshot(in.ctx, owner, s), &in.Snapshots)
+		return in.countOrReport(file, in.store.SaveSnapshot(in.ctx, owner, s), &in.Snapshots)
 	})
 }
 
-func (in *importer) metas() error {
-	return in.each(2, func(file string, v value.Value) error {
+func (in *importer) importMetas() error {
+	return in.readFolder(2, func(file string, v value.Value) error {
 		var s memory.MetaSnapshot
-		owner, mine := in.read(file, v, &s, &s.SnapshotRefs)
+		owner, mine := in.readSnapshot(file, v, &s, &s.SnapshotRefs)
 		if !mine {
 			return nil
 		}
-		return in.stored(file, in.store.SaveMetaSnapshot(in.ctx, owner, s), &in.MetaSnapshots)
+		return in.countOrReport(file, in.store.SaveMetaSnapshot(in.ctx, owner, s), &in.MetaSnapshots)
 	})
 }
 
-// read reads a snapshot of either kind, and says whose it is; refs are what it refers
+// readSnapshot reads a snapshot of either kind, and says whose it is; refs are what it refers
 // to. mine is false for what is wrong, which is noted, or not wanted.
-func (in *importer) read(file string, v value.Value, s snapshot, refs *[]string) (owner string, mine bool) {
+func (in *importer) readSnapshot(file string, v value.Value, s snapshot, refs *[]string) (owner string, mine bool) {
 	v, owner, owned := takeOwner(v)
 	err := s.DecodeValue(v)
 	if err == nil {
 		err = s.Normalize(time.Time{})
 	}
 	if err != nil {
-		in.problem(file, "%v", err)
+		in.addProblem(file, "%v", err)
 		return "", false
 	}
-	owner, owned = in.owner(file, *refs, owner, owned)
+	owner, owned = in.findOwner(file, *refs, owner, owned)
 	return owner, owned && in.options.Users.Has(owner)
 }
 
@@ -297,8 +297,8 @@ type snapshot interface {
 	Normalize(now time.Time) error
 }
 
-// stored counts what was stored; what the store refuses is a problem of the file.
-func (in *importer) stored(file string, err error, n *int) error {
+// countOrReport counts what was stored; what the store refuses is a problem of the file.
+func (in *importer) countOrReport(file string, err error, n *int) error {
 	if err == nil {
 		*n++
 		return nil
@@ -306,7 +306,7 @@ func (in *importer) stored(file string, err error, n *int) error {
 	if calls.KindOf(err) != calls.Invalid {
 		return err
 	}
-	in.problem(file, "%v", err)
+	in.addProblem(file, "%v", err)
 	return nil
 }
 
@@ -322,9 +322,9 @@ func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
 	return value.OfMap(m), owner, owned
 }
 
-// owner is whose a snapshot is: what it refers to says so, here or in the store.
+// findOwner is whose a snapshot is: what it refers to says so, here or in the store.
 // Dangling references are reported.
-func (in *importer) owner(file string, refs []string, said string, isSaid bool) (owner string, ok bool) {
+func (in *importer) findOwner(file string, refs []string, said string, isSaid bool) (owner string, ok bool) {
 	owner, ok = said, isSaid
 	for _, ref := range refs {
 		user, known := in.owners[ref]
@@ -334,7 +334,7 @@ func (in *importer) owner(file string, refs []string, said string, isSaid bool) 
 			}
 		}
 		if !known {
-			in.problem(file, "it refers to %s, which is not there", ref)
+			in.addProblem(file, "it refers to %s, which is not there", ref)
 		} else if !ok {
 			owner, ok = user, true
 		}

@@ -29,7 +29,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 	if err := options.Users.Check(); err != nil {
 		return r, err
 	}
-	total, others, err := check(ctx, store, name, file, options)
+	total, others, err := checkLines(ctx, store, name, file, options)
 	if err != nil {
 		return r, err
 	}
@@ -47,7 +47,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 		if err != nil {
 			return fmt.Errorf("importing %s: %w", name, err)
 		}
-		r.count(saved)
+		r.addSaved(saved)
 		batch, size = batch[:0], 0
 		if options.Progress != nil {
 			options.Progress(r.Memories, total)
@@ -55,13 +55,13 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 		return nil
 	}
 	now, read := time.Now(), 0
-	err = each(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
+	err = readLines(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
 		if !options.Users.Has(m.Context.UserID) {
 			return nil
 		}
 		read++
 		if m.Timestamp.IsZero() {
-			known, err := isThere(ctx, store, m.ID)
+			known, err := memoryExists(ctx, store, m.ID)
 			if err != nil {
 				return fmt.Errorf("importing %s: %w", name, err)
 			}
@@ -70,7 +70,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 			}
 		}
 		batch = append(batch, m)
-		if size += len(m.Content); len(batch) < 5*together && size < bytesTogether {
+		if size += len(m.Content); len(batch) < 5*batchSize && size < batchBytes {
 			return nil
 		}
 		return flush()
@@ -81,8 +81,8 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 	return r, flush()
 }
 
-// isThere says whether there is a memory of an id.
-func isThere(ctx context.Context, store Destination, id string) (bool, error) {
+// memoryExists says whether there is a memory of an id.
+func memoryExists(ctx context.Context, store Destination, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
@@ -90,13 +90,13 @@ func isThere(ctx context.Context, store Destination, id string) (bool, error) {
 	return old != nil, err
 }
 
-// check reads all lines; n counts those to store, others those of other users.
-func check(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
+// checkLines reads all lines; n counts those to store, others those of other users.
+func checkLines(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
-	err = each(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
+	err = readLines(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
 		user, given := m.Context.UserID, m.ID != ""
 		if err := m.Normalize(m.Timestamp); err != nil {
-			return at(name, line, err)
+			return wrapLine(name, line, err)
 		}
 		if !options.Users.Has(user) {
 			others++
@@ -117,7 +117,7 @@ func check(ctx context.Context, store Destination, name string, file io.Reader, 
 			}
 		}
 		if known && owner != user {
-			return at(name, line, memory.ErrForeign(m.ID))
+			return wrapLine(name, line, memory.NewForeignIDError(m.ID))
 		}
 		owners[m.ID] = user
 		return nil
@@ -125,12 +125,12 @@ func check(ctx context.Context, store Destination, name string, file io.Reader, 
 	return n, others, err
 }
 
-func at(name string, line int, err error) error {
+func wrapLine(name string, line int, err error) error {
 	return &calls.Error{Kind: calls.Invalid, Hint: calls.HintOf(err), Err: fmt.Errorf("%s:%d: %w", name, line, err)}
 }
 
-// each reads the memories of the lines; empty ones are skipped.
-func each(ctx context.Context, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
+// readLines reads the memories of the lines; empty ones are skipped.
+func readLines(ctx context.Context, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for line := 1; lines.Scan(); line++ {
@@ -144,9 +144,9 @@ func each(ctx context.Context, name string, file io.Reader, options Options, use
 		if len(text) == 0 {
 			continue
 		}
-		m, err := options.read(text)
+		m, err := options.parseLine(text)
 		if err != nil {
-			return at(name, line, err)
+			return wrapLine(name, line, err)
 		}
 		if err := use(line, m); err != nil {
 			return err
@@ -185,8 +185,8 @@ func ErrJSON(err error) error {
 	return errors.New("column " + strings.TrimPrefix(err.Error(), "1:"))
 }
 
-// read reads a line.
-func (o *Options) read(text []byte) (m memory.BaseMemory, err error) {
+// parseLine reads a line.
+func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 	if err := checkUTF8(text); err != nil {
 		return m, err
 	}

@@ -16,8 +16,8 @@ import (
 // lockPause is how long to wait before a lock is tried again.
 const lockPause = 5 * time.Millisecond
 
-// lock waits until no other process writes to the directory; unlock lets others.
-func lock(ctx context.Context, root *os.Root) (unlock func() error, err error) {
+// lockDir waits until no other process writes to the directory; unlock lets others.
+func lockDir(ctx context.Context, root *os.Root) (unlock func() error, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func lock(ctx context.Context, root *os.Root) (unlock func() error, err error) {
 	for !tryLock(dir) {
 		select {
 		case <-ctx.Done():
-			return nil, firstOf(ctx.Err(), dir.Close())
+			return nil, firstError(ctx.Err(), dir.Close())
 		case <-time.After(lockPause):
 		}
 	}
@@ -37,8 +37,8 @@ func lock(ctx context.Context, root *os.Root) (unlock func() error, err error) {
 // killed. Who makes or reads marks has the lock of the directory.
 const markPrefix = ".behind-"
 
-// mark makes the mark of this process.
-func mark(root *os.Root) (*os.File, error) {
+// createMark makes the mark of this process.
+func createMark(root *os.Root) (*os.File, error) {
 	name := markPrefix + strings.TrimPrefix(memory.NewID(memory.MetaID, time.Now()), string(memory.MetaID)+"_")
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -48,16 +48,16 @@ func mark(root *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// unmark takes the mark away.
-func unmark(root *os.Root, f *os.File) error {
+// removeMark takes the mark away.
+func removeMark(root *os.Root, f *os.File) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(forget(root, filepath.Base(f.Name())), f.Close())
+	return errors.Join(removeMarks(root, filepath.Base(f.Name())), f.Close())
 }
 
-// forget removes marks.
-func forget(root *os.Root, names ...string) error {
+// removeMarks removes marks.
+func removeMarks(root *os.Root, names ...string) error {
 	for _, name := range names {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("mirroring memories: %w", err)

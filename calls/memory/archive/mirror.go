@@ -28,13 +28,13 @@ type Mirror struct {
 	root *os.Root
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	mark    *os.File    // says that this process changes something
-	changed bool        // the index may be wrong
-	whole   bool        // everything may be wrong
-	timer   *time.Timer // until the index is written
-	pause   time.Duration
-	closed  bool
+	mu          sync.Mutex
+	mark        *os.File    // says that this process changes something
+	indexIsOld  bool        // the index may be wrong
+	mustRewrite bool        // everything may be wrong
+	timer       *time.Timer // until the index is written
+	pause       time.Duration
+	closed      bool
 }
 
 // The index is written so long after the first change that it lacks, and takes at
@@ -52,66 +52,66 @@ func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Lo
 		return nil, err
 	}
 	m := &Mirror{Store: store, dir: dir, root: root, log: log, pause: indexPause}
-	err = m.alone(ctx, func() error {
+	err = m.withLock(ctx, func() error {
 		left := leftMarks(root)
 		_, missing := root.Stat(indexFile)
-		if m.whole = missing != nil || len(left) > 0; !m.whole {
+		if m.mustRewrite = missing != nil || len(left) > 0; !m.mustRewrite {
 			return nil
 		}
-		return errors.Join(m.flush(ctx), forget(root, left...))
+		return errors.Join(m.flushLocked(ctx), removeMarks(root, left...))
 	})
 	if err != nil {
-		return nil, firstOf(err, root.Close())
+		return nil, firstError(err, root.Close())
 	}
 	return m, nil
 }
 
-// alone calls f while no other process writes to the directory.
-func (m *Mirror) alone(ctx context.Context, f func() error) error {
-	unlock, err := lock(ctx, m.root)
+// withLock calls f while no other process writes to the directory.
+func (m *Mirror) withLock(ctx context.Context, f func() error) error {
+	unlock, err := lockDir(ctx, m.root)
 	if err != nil {
 		return fmt.Errorf("mirroring memories: %w", err)
 	}
-	return firstOf(f(), unlock())
+	return firstError(f(), unlock())
 }
 
-// begin notes, before the store is changed, that the files may be behind it.
-func (m *Mirror) begin(ctx context.Context) {
+// markBehind notes, before the store is changed, that the files may be behind it.
+func (m *Mirror) markBehind(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mark != nil {
 		return
 	}
-	err := m.alone(ctx, func() (err error) {
-		m.mark, err = mark(m.root)
+	err := m.withLock(ctx, func() (err error) {
+		m.mark, err = createMark(m.root)
 		return err
 	})
 	if err != nil && ctx.Err() == nil { // else the store will say so
-		m.warn(err)
+		m.logBehind(err)
 	}
 }
 
 // SaveMemories stores the memories, then writes their files.
 func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory) ([]memory.Saved, error) {
-	m.begin(ctx)
+	m.markBehind(ctx)
 	saved, err := m.Store.SaveMemories(ctx, memories)
 	if err != nil {
 		return saved, err
 	}
-	m.follow(func() error {
+	m.updateFiles(func() error {
 		ids := map[string]bool{}
 		for _, s := range saved {
 			if s.State == memory.Created || s.State == memory.Updated {
 				ids[s.ID] = true
-				m.changed = true
+				m.indexIsOld = true
 			}
 		}
-		return atOnce(ids, func(id string) error {
+		return forEachConcurrently(ids, func(id string) error {
 			x, err := m.Store.LoadMemory(context.WithoutCancel(ctx), id)
 			if x == nil { // deleted meanwhile, by somebody who tidies up
 				return err
 			}
-			return write(m.root, folders[0].file(id), value.Must(*x), true)
+			return writeFile(m.root, folders[0].path(id), value.Must(*x), true)
 		})
 	})
 	return saved, nil
@@ -120,8 +120,8 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 // maxAtOnce is how many files wait for the disk together.
 const maxAtOnce = 16
 
-// atOnce calls f for all ids, several at once, and gives an error of one of them.
-func atOnce(ids map[string]bool, f func(id string) error) error {
+// forEachConcurrently calls f for all ids, several at once, and gives an error of one of them.
+func forEachConcurrently(ids map[string]bool, f func(id string) error) error {
 	next := make(chan string)
 	errs := make(chan error, maxAtOnce)
 	n := min(len(ids), maxAtOnce)
@@ -149,31 +149,31 @@ func atOnce(ids map[string]bool, f func(id string) error) error {
 
 // SaveSnapshot stores the snapshot, then writes its file.
 func (m *Mirror) SaveSnapshot(ctx context.Context, user string, s memory.MemorySnapshot) error {
-	m.begin(ctx)
+	m.markBehind(ctx)
 	if err := m.Store.SaveSnapshot(ctx, user, s); err != nil {
 		return err
 	}
-	m.follow(func() error { return m.putSnapshot(ctx, user, s.ID) })
+	m.updateFiles(func() error { return m.putSnapshot(ctx, user, s.ID) })
 	return nil
 }
 
 // SaveMetaSnapshot stores the meta snapshot, then writes its file.
 func (m *Mirror) SaveMetaSnapshot(ctx context.Context, user string, s memory.MetaSnapshot) error {
-	m.begin(ctx)
+	m.markBehind(ctx)
 	if err := m.Store.SaveMetaSnapshot(ctx, user, s); err != nil {
 		return err
 	}
-	m.follow(func() error { return m.putMeta(ctx, user, s.ID) })
+	m.updateFiles(func() error { return m.putMeta(ctx, user, s.ID) })
 	return nil
 }
 
 // Complete settles the job, then writes the file of what it has made.
 func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
-	m.begin(ctx)
+	m.markBehind(ctx)
 	if err := m.Store.Complete(ctx, job); err != nil {
 		return err
 	}
-	m.follow(func() error {
+	m.updateFiles(func() error {
 		if job.Detail != nil {
 			return m.putSnapshot(ctx, job.User, job.Detail.ID)
 		}
@@ -187,17 +187,17 @@ func (m *Mirror) Delete(ctx context.Context, which memory.Selection) (memory.Del
 	if which.DryRun {
 		return m.Store.Delete(ctx, which)
 	}
-	m.begin(ctx)
+	m.markBehind(ctx)
 	deleted, err := m.Store.Delete(ctx, which)
 	if err != nil && deleted == (memory.Deleted{}) {
 		return deleted, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.whole = true
+	m.mustRewrite = true
 	ctx = context.WithoutCancel(ctx)
-	if err := m.alone(ctx, func() error { return m.flush(ctx) }); err != nil {
-		m.warn(err)
+	if err := m.withLock(ctx, func() error { return m.flushLocked(ctx) }); err != nil {
+		m.logBehind(err)
 	}
 	return deleted, err
 }
@@ -212,29 +212,29 @@ func (m *Mirror) Close() error {
 	m.closed = true
 	ctx := context.Background()
 	var err error
-	if m.whole || m.mark != nil {
-		err = m.alone(ctx, func() error {
-			if err := m.flush(ctx); err != nil {
+	if m.mustRewrite || m.mark != nil {
+		err = m.withLock(ctx, func() error {
+			if err := m.flushLocked(ctx); err != nil {
 				if m.mark != nil {
 					err = errors.Join(err, m.mark.Close()) // the next one sees it
 				}
 				return err
 			}
-			return unmark(m.root, m.mark)
+			return removeMark(m.root, m.mark)
 		})
 	}
 	return errors.Join(err, m.root.Close(), m.Store.Close())
 }
 
-// follow makes the files follow a change of the store.
-func (m *Mirror) follow(write func() error) {
+// updateFiles makes the files follow a change of the store.
+func (m *Mirror) updateFiles(write func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.alone(context.Background(), write); err != nil {
-		m.whole = true
-		m.warn(err)
+	if err := m.withLock(context.Background(), write); err != nil {
+		m.mustRewrite = true
+		m.logBehind(err)
 	}
-	if m.timer == nil && (m.whole || m.changed) {
+	if m.timer == nil && (m.mustRewrite || m.indexIsOld) {
 		m.timer = time.AfterFunc(m.pause, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -242,21 +242,21 @@ func (m *Mirror) follow(write func() error) {
 				return
 			}
 			ctx := context.Background()
-			if err := m.alone(ctx, func() error { return m.flush(ctx) }); err != nil {
-				m.warn(err)
+			if err := m.withLock(ctx, func() error { return m.flushLocked(ctx) }); err != nil {
+				m.logBehind(err)
 			}
 		})
 	}
 }
 
-func (m *Mirror) warn(err error) {
+func (m *Mirror) logBehind(err error) {
 	m.log.Warn("the mirror of the memory store is behind", "directory", m.dir, "error", err)
 }
 
-// put writes a file.
-func (m *Mirror) put(f folder, id string, v value.Value) error {
-	m.changed = true
-	return write(m.root, f.file(id), v, true)
+// writeFile writes a file.
+func (m *Mirror) writeFile(f folder, id string, v value.Value) error {
+	m.indexIsOld = true
+	return writeFile(m.root, f.path(id), v, true)
 }
 
 func (m *Mirror) putSnapshot(ctx context.Context, user, id string) error {
@@ -264,7 +264,7 @@ func (m *Mirror) putSnapshot(ctx context.Context, user, id string) error {
 	if s == nil || err != nil {
 		return err
 	}
-	return m.put(folders[1], id, owned(user, value.Must(*s), s.MemoryRefs, m.present(folders[0], s.MemoryRefs)))
+	return m.writeFile(folders[1], id, withOwner(user, value.Must(*s), s.MemoryRefs, m.existingFiles(folders[0], s.MemoryRefs)))
 }
 
 func (m *Mirror) putMeta(ctx context.Context, user, id string) error {
@@ -272,51 +272,51 @@ func (m *Mirror) putMeta(ctx context.Context, user, id string) error {
 	if s == nil || err != nil {
 		return err
 	}
-	return m.put(folders[2], id, owned(user, value.Must(*s), s.SnapshotRefs, m.present(folders[1], s.SnapshotRefs)))
+	return m.writeFile(folders[2], id, withOwner(user, value.Must(*s), s.SnapshotRefs, m.existingFiles(folders[1], s.SnapshotRefs)))
 }
 
-// present are those of the ids that have a file.
-func (m *Mirror) present(f folder, ids []string) *value.Map {
+// existingFiles are those of the ids that have a file.
+func (m *Mirror) existingFiles(f folder, ids []string) *value.Map {
 	found := value.NewMap(len(ids))
 	for _, id := range ids {
 		if _, err := memory.UUIDOf(f.kind, id); err != nil {
 			continue // it would be the name of a file
 		}
-		if _, err := m.root.Stat(f.file(id)); err == nil {
+		if _, err := m.root.Stat(f.path(id)); err == nil {
 			found.Set(id, value.Value{})
 		}
 	}
 	return found
 }
 
-// flush brings the index up to date, or everything. The caller has both locks.
-func (m *Mirror) flush(ctx context.Context) (err error) {
+// flushLocked brings the index up to date, or everything. The caller has both locks.
+func (m *Mirror) flushLocked(ctx context.Context) (err error) {
 	started := time.Now()
 	m.timer = nil
 	switch {
-	case m.whole:
-		err = m.export(ctx, nil)
-	case m.changed:
-		err = m.reindex(ctx)
+	case m.mustRewrite:
+		err = m.exportAll(ctx, nil)
+	case m.indexIsOld:
+		err = m.writeIndex(ctx)
 	}
 	m.pause = max(indexPause, indexShare*time.Since(started))
-	m.whole, m.changed = err != nil, false
+	m.mustRewrite, m.indexIsOld = err != nil, false
 	return err
 }
 
-// export writes everything anew, or only an index that lists these files.
-func (m *Mirror) export(ctx context.Context, there map[string]bool) error {
+// exportAll writes everything anew, or only an index that lists these files.
+func (m *Mirror) exportAll(ctx context.Context, there map[string]bool) error {
 	w, err := newWriter(ctx, m.dir, nil)
 	if err != nil {
 		return err
 	}
-	w.there = there
-	_, err = w.export(m.Store, memory.AllUsers())
-	return firstOf(err, w.root.Close())
+	w.existing = there
+	_, err = w.exportAll(m.Store, memory.AllUsers())
+	return firstError(err, w.root.Close())
 }
 
-// reindex writes the index of the files that are there.
-func (m *Mirror) reindex(ctx context.Context) error {
+// writeIndex writes the index of the files that are there.
+func (m *Mirror) writeIndex(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, f := range folders {
 		entries, err := fs.ReadDir(m.root.FS(), f.name)
@@ -327,5 +327,5 @@ func (m *Mirror) reindex(ctx context.Context) error {
 			there[f.name+"/"+e.Name()] = true
 		}
 	}
-	return m.export(ctx, there)
+	return m.exportAll(ctx, there)
 }

@@ -26,34 +26,35 @@ import (
 	"github.com/callnode/scheduler/calls/date"
 )
 
-// AnalysisVersion is what [Analyze] finds in texts. A store keeps it beside the terms
-// and makes them anew where it differs: what was indexed by other rules would not be
-// found any more. It grows with each change to terms, speakers or marks.
+// AnalysisVersion is the version of what [Analyze] finds in texts. A store keeps it
+// beside its index and reindexes when it differs, because texts indexed by other rules
+// would not be found. Every change to terms, speakers or marks increases it.
 const AnalysisVersion = 1
 
-// Frequency is how often a term occurs.
+// Frequency is the number of occurrences of a term.
 type Frequency struct {
 	Term string
 	N    int
 }
 
-// Document is what the index needs to know of a text.
+// Document is what the index needs of a text. [Analyze] creates it.
 type Document struct {
 	// Terms are sorted by their text.
 	Terms []Frequency
 	// Len is the number of terms, with repetitions.
 	Len int
-	// Time says that the text speaks of a time: yesterday, in June, 去年.
-	Time bool
-	// Question says that the text ends with a question mark.
+	// MentionsTime reports whether the text mentions a time: yesterday, in June, 去年.
+	MentionsTime bool
+	// Question reports whether the text ends with a question mark.
 	Question bool
-	// Speaker is who said it, as given or as the text begins ("Ann: hello").
+	// Speaker is the given speaker, or the name that the text begins with ("Ann: hello").
 	Speaker string
 }
 
-// Analyze takes a text apart. speaker is who said it, "" where nobody knows: then a
-// name in front of the text counts. It stays among the terms, as it may be a label
-// ("Address: 12 Mill Street"); the name of a known speaker is no term.
+// Analyze returns the terms and marks of a text. speaker is who said it; if it is "", a
+// name at the beginning of the text counts as the speaker. That name stays among the
+// terms, as it may be a label ("Address: 12 Mill Street"); the name of a given speaker
+// is not a term.
 func Analyze(content, speaker string) Document {
 	text := norm.NFKC.String(content)
 	name, rest := speakerPrefix(text)
@@ -74,19 +75,19 @@ func Analyze(content, speaker string) Document {
 		doc.Terms = append(doc.Terms, Frequency{term, n})
 	}
 	slices.SortFunc(doc.Terms, func(a, b Frequency) int { return strings.Compare(a.Term, b.Term) })
-	doc.Time = date.MentionsTime(text)
+	doc.MentionsTime = date.MentionsTime(text)
 	trimmed := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'”’)`, r) })
 	doc.Question = strings.HasSuffix(trimmed, "?")
 	return doc
 }
 
-// labels look like a name in front of a text, but nobody is called so.
+// labels look like a name at the beginning of a text, but are not.
 var labels = set(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date
 http https ps nb tip hint example fact facts reminder update user assistant system tool address phone email password
 ingredients birthday deadline budget 备注 注意 提示 问题 答案 例如 比如 地址 时间 地点 作者 主演 导演 简介 标题 来源 日期 总结 摘要 结论
 原因 结果 电话 价格 优点 缺点 特点 目的 方法 步骤 要求 用户 助手 系统 工具 待办 更新 目标 内容 密码 生日 邮箱`)
 
-// speakerPrefix splits "Ann: hello" into the name and the text.
+// speakerPrefix splits "Ann: hello" into the name and the rest.
 func speakerPrefix(text string) (name, rest string) {
 	i := strings.IndexByte(text[:min(len(text), 40)], ':')
 	if i <= 0 {
@@ -96,14 +97,14 @@ func speakerPrefix(text string) (name, rest string) {
 	if !isName(name) || strings.TrimSpace(rest) == "" {
 		return "", text
 	}
-	if r, _ := utf8.DecodeRuneInString(name); !spaceless(r) && !strings.HasPrefix(rest, " ") {
+	if r, _ := utf8.DecodeRuneInString(name); !isSpaceless(r) && !strings.HasPrefix(rest, " ") {
 		return "", text
 	}
 	return name, strings.TrimSpace(rest)
 }
 
-// SpeakerOf is the speaker that a text names which says nothing else: "Ann",
-// "speaker: Ann".
+// SpeakerOf returns the name in a text that has nothing else: "Ann", "speaker: Ann". It
+// returns "" for other texts.
 func SpeakerOf(text string) string {
 	text = strings.TrimSpace(norm.NFKC.String(text))
 	for _, label := range []string{"speaker:", "说话人:"} {
@@ -117,19 +118,19 @@ func SpeakerOf(text string) string {
 	return text
 }
 
-// isName says that a text looks like a name: up to three words with capitals, or two
-// to four characters of a script without spaces, among which may be a Latin name.
+// isName reports whether a text looks like a name: up to three capitalized words, or
+// two to four characters of a script without spaces, with a Latin name among them.
 func isName(s string) bool {
 	if labels[strings.ToLower(s)] || len(s) > 60 {
 		return false
 	}
-	if r, _ := utf8.DecodeRuneInString(s); spaceless(r) {
+	if r, _ := utf8.DecodeRuneInString(s); isSpaceless(r) {
 		characters, n := 0, 0
 		for _, r := range s {
 			if !unicode.IsLetter(r) && r != 'ー' {
 				return false
 			}
-			if n++; spaceless(r) {
+			if n++; isSpaceless(r) {
 				characters++
 			}
 		}

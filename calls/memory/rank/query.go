@@ -13,45 +13,46 @@ import (
 	"github.com/callnode/scheduler/calls/date"
 )
 
-// Query is what is asked for.
+// Query is a search in one user's memories.
 type Query struct {
 	// Text is the question.
 	Text string
-	// Earlier are what the user said before, the newest last. They help a question
-	// that says little by itself.
+	// Earlier is what the user said before, the newest last. It supplements a short
+	// question.
 	Earlier []string
-	// Now is the time of the question, for recency and for yesterday.
+	// Now is the time of the question, for recency and words like yesterday.
 	Now time.Time
 	// Session is the session in which it is asked, or [None].
 	Session int32
-	// Keep says whether a memory may be found at all; nil: every one.
+	// Keep reports whether a memory may be found; nil admits all.
 	Keep func(seq uint32, e Entry) bool
-	// Limit is how many memories are wanted.
+	// Limit is the maximum number of hits.
 	Limit int
 }
 
-// Term is one term of a query.
+// Term is a term of a query.
 type Term struct {
 	Text string
-	// Weight is 1, or less for what was said before.
+	// Weight is 1, or less if the term is from an earlier turn.
 	Weight float64
 	// Shown is the word as people wrote it.
 	Shown string
-	// optional terms count only where they are found: identifiers, which have parts,
-	// dates, which are compared as such, and words like happen.
+	// optional terms count only if they are found: identifiers, which have parts, dates,
+	// which are compared as such, and general words.
 	optional bool
-	// spaceless says that it is a character or a pair of them.
+	// spaceless reports whether it is a character or a bigram.
 	spaceless bool
 }
 
-// Analysis is a query taken apart.
+// Analysis is an analyzed query.
 type Analysis struct {
 	Terms []Term
-	// When says that the query asks for a time, Newest that it asks how things are now.
+	// When reports whether the query asks for a time, Newest whether it asks for the
+	// present state.
 	When, Newest bool
-	// Speakers are the numbers of the speakers who are named.
+	// Speakers are the numbers of the speakers that the query names.
 	Speakers []int32
-	// Chinese says that the query is written in Chinese.
+	// Chinese reports whether the query has Chinese characters.
 	Chinese bool
 
 	periods []date.Period
@@ -67,40 +68,40 @@ const (
 	maxText       = 16 << 10 // bytes that are read of each: more than so many terms need
 )
 
-// readable is the normalised text that is read of a question or a turn.
-func readable(text string) string {
+// normalizeQuery returns the normalized text of a question or a turn, cut to maxText.
+func normalizeQuery(text string) string {
 	return norm.NFKC.String(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
 }
 
-// analyze takes a query apart.
-func analyze(q *Query, ix *Index) Analysis {
-	text := readable(q.Text)
+// analyzeQuery extracts terms, speakers and periods of a query.
+func analyzeQuery(q *Query, ix *Index) Analysis {
+	text := normalizeQuery(q.Text)
 	a := Analysis{Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
 	a.When = englishWhen.MatchString(text) || a.Chinese && chineseWhen.MatchString(text)
 	a.Newest = englishNewest.MatchString(text) || a.Chinese && chineseNewest.MatchString(text)
 	var dateless string
 	a.periods, dateless = date.FindPeriods(text, q.Now)
-	a.takeSpeakers(&dateless, ix)
-	named, doubtful := a.takeSpeakers(&text, ix)
+	a.extractSpeakers(&dateless, ix)
+	named, doubtful := a.extractSpeakers(&text, ix)
 	seen := map[string]bool{}
-	a.add(dateless, 1, false, seen)
-	a.add(text, 1, true, seen)
-	a.add(doubtful, 1, true, seen)
+	a.addTerms(dateless, 1, false, seen)
+	a.addTerms(text, 1, true, seen)
+	a.addTerms(doubtful, 1, true, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
-		a.add(named, 1, false, seen) // better than nothing: others may speak of them
+		a.addTerms(named, 1, false, seen) // better than nothing: others may speak of them
 	}
 	if content := contentWords(a.Terms); content < fewWords {
 		turns := q.Earlier[max(0, len(q.Earlier)-earlierTurns):]
 		for _, turn := range slices.Backward(turns) {
-			turn = readable(turn)
-			a.takeSpeakers(&turn, ix)
-			a.add(turn, earlierWeight, false, seen)
+			turn = normalizeQuery(turn)
+			a.extractSpeakers(&turn, ix)
+			a.addTerms(turn, earlierWeight, false, seen)
 		}
 	}
 	return a
 }
 
-// contentWords counts the words of a query; two characters are about one.
+// contentWords counts the words of a query; a bigram counts as one.
 func contentWords(terms []Term) (n int) {
 	for _, t := range terms {
 		if !t.spaceless || utf8.RuneCountInString(t.Text) > 1 {
@@ -110,10 +111,10 @@ func contentWords(terms []Term) (n int) {
 	return n
 }
 
-// add adds the terms of a text that are not there yet.
-func (a *Analysis) add(text string, weight float64, optional bool, seen map[string]bool) {
+// addTerms adds the new terms of a text.
+func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map[string]bool) {
 	if a.Chinese {
-		text = asking.ReplaceAllString(text, " ")
+		text = questionWords.ReplaceAllString(text, " ")
 	}
 	tokenize(text, func(t token) {
 		if t.kind == character && stopCharacters[t.term] || seen[t.term] || len(a.Terms) >= maxTerms {
@@ -129,25 +130,25 @@ func (a *Analysis) add(text string, weight float64, optional bool, seen map[stri
 
 var possessive = regexp.MustCompile(`^['’]s\b`)
 
-// takeSpeakers notes the speakers that a text names and takes their names out of
-// it: memories are found by who said them, not by the word. doubtful are those that
-// may be other words: without a capital, or of a speaker who has said only one thing.
-func (a *Analysis) takeSpeakers(text *string, ix *Index) (names, doubtful string) {
+// extractSpeakers removes the names of speakers from a text and notes the speakers:
+// memories are found by their speaker, not by the word. doubtful are names that may be
+// other words: without a capital, or of a speaker with a single memory.
+func (a *Analysis) extractSpeakers(text *string, ix *Index) (names, doubtful string) {
 	var out strings.Builder
 	for rest := *text; rest != ""; {
-		i := strings.IndexFunc(rest, wordRune)
+		i := strings.IndexFunc(rest, isWordRune)
 		if i < 0 {
 			out.WriteString(rest)
 			break
 		}
 		out.WriteString(rest[:i])
 		rest = rest[i:]
-		end := strings.IndexFunc(rest, func(r rune) bool { return !wordRune(r) })
+		end := strings.IndexFunc(rest, func(r rune) bool { return !isWordRune(r) })
 		if end < 0 {
 			end = len(rest)
 		}
 		w := rest[:end]
-		if found, oneThing := a.names(w, ix); found {
+		if found, oneThing := a.matchSpeakers(w, ix); found {
 			names += " " + w
 			if r, _ := utf8.DecodeRuneInString(w); oneThing || unicode.IsLower(r) {
 				doubtful += " " + w
@@ -160,11 +161,11 @@ func (a *Analysis) takeSpeakers(text *string, ix *Index) (names, doubtful string
 	}
 	*text = out.String()
 	for number, speaker := range ix.Speakers {
-		if r, _ := utf8.DecodeRuneInString(speaker); spaceless(r) && utf8.RuneCountInString(speaker) > 1 && strings.Contains(*text, speaker) {
+		if r, _ := utf8.DecodeRuneInString(speaker); isSpaceless(r) && utf8.RuneCountInString(speaker) > 1 && strings.Contains(*text, speaker) {
 			a.addSpeaker(int32(number))
 			*text = strings.ReplaceAll(*text, speaker, " ")
 			names += " " + speaker
-			if ix.heardOnce(int32(number)) {
+			if ix.saidOnlyOne(int32(number)) {
 				doubtful += " " + speaker
 			}
 		}
@@ -172,9 +173,9 @@ func (a *Analysis) takeSpeakers(text *string, ix *Index) (names, doubtful string
 	return names, doubtful
 }
 
-// names says whether a word is the name of speakers, and notes them; once, whether
-// they have said only one thing. Mel is short for Melanie.
-func (a *Analysis) names(w string, ix *Index) (found, once bool) {
+// matchSpeakers notes the speakers with that name, or a longer one as Melanie for Mel.
+// once reports whether each of them has a single memory.
+func (a *Analysis) matchSpeakers(w string, ix *Index) (found, once bool) {
 	if first, _ := utf8.DecodeRuneInString(w); stopWords[strings.ToLower(w)] && !unicode.IsUpper(first) {
 		return false, false
 	}
@@ -185,7 +186,7 @@ func (a *Analysis) names(w string, ix *Index) (found, once bool) {
 				strings.EqualFold(part[:len(w)], w)
 			if len(w) > 1 && strings.EqualFold(part, w) || short {
 				a.addSpeaker(int32(number))
-				found, once = true, once && ix.heardOnce(int32(number))
+				found, once = true, once && ix.saidOnlyOne(int32(number))
 			}
 		}
 	}
@@ -198,8 +199,8 @@ func (a *Analysis) addSpeaker(number int32) {
 	}
 }
 
-// date is how well a time fits the times that the query names, 0 to 1.
-func (a *Analysis) date(ms int64, in *time.Location) (best float64) {
+// dateMatch returns how well a time matches the periods that the query names, 0 to 1.
+func (a *Analysis) dateMatch(ms int64, in *time.Location) (best float64) {
 	if len(a.periods) == 0 {
 		return 0
 	}

@@ -27,7 +27,7 @@ func TestAnalyzeQuery(t *testing.T) {
 		"Who is Melanie?":                       "melani | Melanie", // nothing else is asked
 		"Did Caroline go on 7 May 2023 or not?": "go 7 may 2023 | Caroline",
 	} {
-		a := analyze(&Query{Text: text, Now: wednesday}, s.index)
+		a := analyzeQuery(&Query{Text: text, Now: wednesday}, s.index)
 		var terms, marks []string
 		for _, x := range a.Terms {
 			terms = append(terms, x.Text)
@@ -54,7 +54,7 @@ func TestAnalyzeQuery(t *testing.T) {
 func TestEarlier(t *testing.T) {
 	earlier := []string{"long ago", "the violin", "an orchestra", "in Vienna"}
 	for text, want := range map[string]int{"And where is that?": 3, "what about tickets": 4, "Which tickets did they sell yesterday?": 3} {
-		a := analyze(&Query{Text: text, Earlier: earlier, Now: wednesday}, NewIndex(nil))
+		a := analyzeQuery(&Query{Text: text, Earlier: earlier, Now: wednesday}, NewIndex(nil))
 		if len(a.Terms) != want || strings.Contains(text, "And") && a.Terms[0].Weight != earlierWeight {
 			t.Errorf("%q: %+v", text, a.Terms)
 		}

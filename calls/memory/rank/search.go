@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Source gives the postings of terms.
+// Source provides the postings of terms. A store implements it for one user.
 type Source interface {
-	// Postings appends the postings of a term in the memories, in any order. Those of
-	// deleted ones may be among them.
+	// Postings appends the postings of a term in the memories, in any order. Deleted
+	// memories may be among them.
 	Postings(ctx context.Context, term string, to []Posting) ([]Posting, error)
-	// ExtraPostings does the same for the extra texts.
+	// ExtraPostings appends the postings of a term in the extra texts.
 	ExtraPostings(ctx context.Context, term string, to []Posting) ([]Posting, error)
 }
 
@@ -22,35 +22,35 @@ type Hit struct {
 	Seq uint32
 	// Score orders the hits of one query; [Result.Relevance] makes it comparable.
 	Score float64
-	// Date is how well its time fits one that the query names, 0 to 1.
+	// Date is how well its time matches a period that the query names, 0 to 1.
 	Date float64
-	// Said says that a speaker whom the query names said it; Timed that the query asks
-	// for a time and the memory speaks of one; Around that memories near it in its
-	// session, or itself there, have words of the query.
-	Said, Timed, Around bool
+	// BySpeaker reports whether a speaker named by the query said it, Timed whether the
+	// query asks for a time and the memory mentions one, and InWindow whether the memories
+	// around it, itself included, have words of the query.
+	BySpeaker, Timed, InWindow bool
 }
 
-// Result is what a search found, best first.
+// Result is what [Search] found, best first.
 type Result struct {
-	Hits     []Hit
-	Analysis Analysis
-	scale    scale
+	Hits        []Hit
+	Analysis    Analysis
+	calibration calibration
 }
 
-// Relevance is what a score means, 0 to 1.
-func (r *Result) Relevance(score float64) float64 { return r.scale.relevance(score) }
+// Relevance returns what a score of this result means, 0 to 1.
+func (r *Result) Relevance(score float64) float64 { return r.calibration.relevance(score) }
 
-// shape is k1 and b of BM25.
-type shape struct{ k1, b float64 }
+// bm25 has the parameters of BM25.
+type bm25 struct{ k1, b float64 }
 
 var (
-	ofMemory = shape{0.9, 0.4}
-	ofWindow = shape{1.2, 0.75}
+	memoryBM25 = bm25{0.9, 0.4}
+	windowBM25 = bm25{1.2, 0.75}
 )
 
-// weight is the BM25 weight of a term that occurs so often in a text of that
+// weight returns the BM25 weight of a term with that frequency in a text of that
 // length.
-func (s shape) weight(frequency, length, average float64) float64 {
+func (s bm25) weight(frequency, length, average float64) float64 {
 	return frequency * (s.k1 + 1) / (frequency + s.k1*(1-s.b+s.b*length/average))
 }
 
@@ -76,23 +76,23 @@ const (
 	recentDays = 30
 )
 
-// manyEntries is from where on a term that stands in every fourth memory is left
-// out when there are rarer ones.
+// manyEntries is the number of memories from which on a term that is in more than a
+// quarter of them is skipped if there are rarer ones.
 const manyEntries = 50_000
 
-// Search finds the memories that matter for a query.
+// Search finds the memories that match a query.
 func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, error) {
-	r := &Result{Analysis: analyze(q, ix)}
+	r := &Result{Analysis: analyzeQuery(q, ix)}
 	if ix.live == 0 {
 		return r, nil
 	}
-	lists, release, err := fetch(ctx, ix, source, r.Analysis.Terms)
+	lists, release, err := fetchPostings(ctx, ix, source, r.Analysis.Terms)
 	defer release()
 	if err != nil {
 		return nil, err
 	}
-	b := newBoard(ix)
-	b.weightTalk = blend(r.Analysis.spaceless(), weightSession, weightSessionOfCharacters)
+	b := newScoreboard(ix)
+	b.sessionWeight = interpolate(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
 	defer b.release()
 	asked := 0.0
 	for _, l := range lists {
@@ -101,22 +101,22 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		}
 		asked += l.share
 		if !l.skip {
-			b.count(l)
-			b.countExtras(l)
+			b.addTerm(l)
+			b.addExtras(l)
 		}
 	}
 	if len(lists) == 0 {
-		b.everything(&r.Analysis)
+		b.markAll(&r.Analysis)
 	}
-	b.finish(q, r, len(lists) == 0)
-	b.measure(r, asked)
+	b.pickBest(q, r, len(lists) == 0)
+	b.calibrate(r, asked)
 	return r, nil
 }
 
-// list is a term with its postings.
-type list struct {
+// termPostings is a query term with its postings.
+type termPostings struct {
 	idf float64
-	// share is the idf among at least [fewEntries] memories.
+	// share is the idf in a collection of at least [fewEntries] memories.
 	share           float64
 	postings, extra []Posting
 	skip            bool
@@ -124,8 +124,9 @@ type list struct {
 
 var postingPool = sync.Pool{New: func() any { return new([]Posting) }}
 
-// fetch gets the postings of all terms; release gives their room back.
-func fetch(ctx context.Context, ix *Index, source Source, terms []Term) (lists []list, release func(), err error) {
+// fetchPostings reads the postings of all terms. release returns their buffer to the
+// pool.
+func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) (lists []termPostings, release func(), err error) {
 	room := postingPool.Get().(*[]Posting)
 	all := (*room)[:0]
 	release = func() {
@@ -155,7 +156,7 @@ func fetch(ctx context.Context, ix *Index, source Source, terms []Term) (lists [
 		if t.optional && df == 0 && p.middle == p.end {
 			continue
 		}
-		l := list{postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
+		l := termPostings{postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * idf(n, df)
 		l.share = t.Weight * idf(max(n, fewEntries), df)
 		if df == 0 && !t.spaceless { // in a handful of memories most words are missing
@@ -173,41 +174,41 @@ func fetch(ctx context.Context, ix *Index, source Source, terms []Term) (lists [
 	return lists, release, nil
 }
 
-// idf is what a term is worth that stands in df of n memories.
+// idf returns the inverse document frequency of a term that is in df of n memories.
 func idf(n, df float64) float64 { return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5)) }
 
-// top keeps the best hits. It collects more than are wanted and sorts now and then.
-type top struct {
-	limit int
-	ix    *Index
-	hits  []Hit
-	bar   *Hit // what is worse is not among the best
+// topHits keeps the best hits. It collects more than needed and sorts now and then.
+type topHits struct {
+	limit     int
+	ix        *Index
+	hits      []Hit
+	threshold *Hit // what is worse is not among the best
 }
 
-func newTop(limit int, ix *Index) *top { return &top{limit: max(limit, 1), ix: ix} }
+func newTopHits(limit int, ix *Index) *topHits { return &topHits{limit: max(limit, 1), ix: ix} }
 
-// order puts better hits first: by score, then newer, then saved later.
-func (t *top) order(a, b Hit) int {
+// compareHits orders better hits first: by score, then newer, then saved later.
+func (t *topHits) compareHits(a, b Hit) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score),
 		cmp.Compare(t.ix.entries[b.Seq].Time, t.ix.entries[a.Seq].Time), cmp.Compare(b.Seq, a.Seq))
 }
 
-func (t *top) add(h Hit) {
-	if t.bar != nil && t.order(h, *t.bar) > 0 {
+func (t *topHits) add(h Hit) {
+	if t.threshold != nil && t.compareHits(h, *t.threshold) > 0 {
 		return
 	}
 	t.hits = append(t.hits, h)
 	if len(t.hits) >= 2*t.limit+64 {
-		t.sorted()
+		t.keepBest()
 	}
 }
 
-func (t *top) sorted() []Hit {
-	slices.SortFunc(t.hits, t.order)
+func (t *topHits) keepBest() []Hit {
+	slices.SortFunc(t.hits, t.compareHits)
 	if len(t.hits) >= t.limit {
 		t.hits = t.hits[:t.limit]
 		bar := t.hits[t.limit-1]
-		t.bar = &bar
+		t.threshold = &bar
 	}
 	return t.hits
 }

@@ -28,7 +28,7 @@ func newShelf() *shelf {
 
 func (s *shelf) add(session int32, at time.Time, speaker, text string) {
 	doc := Analyze(text, speaker)
-	e := Entry{Time: at.UnixMilli(), Session: session, Speaker: None, Len: int32(doc.Len), Timed: doc.Time, Question: doc.Question}
+	e := Entry{Time: at.UnixMilli(), Session: session, Speaker: None, Len: int32(doc.Len), Timed: doc.MentionsTime, Question: doc.Question}
 	if doc.Speaker != "" {
 		if e.Speaker = int32(slices.Index(s.index.Speakers, doc.Speaker)); e.Speaker < 0 {
 			e.Speaker = int32(len(s.index.Speakers))
@@ -175,7 +175,7 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 		if e.Question {
 			boost -= 0.3
 		}
-		boost += a.date(e.Time, time.UTC)
+		boost += a.dateMatch(e.Time, time.UTC)
 		recent := 0.05
 		if a.Newest {
 			recent = 0.5
@@ -242,7 +242,7 @@ func TestAppend(t *testing.T) {
 
 func TestRelevance(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := scale{best: rapid.Float64Range(0, 100).Draw(rt, "best"), certainty: rapid.Float64Range(-5, 8).Draw(rt, "certainty")}
+		s := calibration{best: rapid.Float64Range(0, 100).Draw(rt, "best"), certainty: rapid.Float64Range(-5, 8).Draw(rt, "certainty")}
 		a, b := rapid.Float64Range(0, 100).Draw(rt, "a"), rapid.Float64Range(0, 100).Draw(rt, "b")
 		low, high := s.relevance(min(a, b)), s.relevance(max(a, b))
 		if low > high || low < 0 || high > 1 || math.IsNaN(low+high) {
@@ -267,7 +267,7 @@ func TestCut(t *testing.T) {
 	} {
 		r := s.search(t, Query{Text: text, Session: None})
 		if got := len(r.Hits) > 0 && r.Relevance(r.Hits[0].Score) > 0.5; got != want {
-			t.Errorf("%q: something relevant %v, want %v: %+v, certainty %v", text, got, want, r.Hits[:min(1, len(r.Hits))], r.scale.certainty)
+			t.Errorf("%q: something relevant %v, want %v: %+v, certainty %v", text, got, want, r.Hits[:min(1, len(r.Hits))], r.calibration.certainty)
 		}
 	}
 	r := s.search(t, Query{Text: "Which pieces does Ann's sister like?", Session: None})
@@ -283,7 +283,7 @@ func TestExtras(t *testing.T) {
 	s.addExtra(1, "complaints about the restaurant", 1, 1, 99)
 	s.addExtra(0.3, "restaurant", 0)
 	r := s.search(t, Query{Text: "restaurant complaints", Session: None})
-	if len(r.Hits) != 2 || r.Hits[0].Seq != 1 || r.Hits[0].Around {
+	if len(r.Hits) != 2 || r.Hits[0].Seq != 1 || r.Hits[0].InWindow {
 		t.Errorf("by their snapshots: %+v", r.Hits)
 	}
 	if got := s.index.ExtrasOf(1); !slices.Equal(got, []string{"snapshot_0"}) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Stem is the form under which a word is found; "" for a stop word.
+// Stem returns the form under which a word is found; "" for a stop word.
 func Stem(s string) string {
 	s = strings.ToLower(s)
 	ascii := true
@@ -22,7 +22,7 @@ func Stem(s string) string {
 		}
 	}
 	if !ascii {
-		s = unaccent(s)
+		s = removeAccents(s)
 	}
 	if stopWords[s] {
 		return ""
@@ -35,11 +35,11 @@ func Stem(s string) string {
 			return s
 		}
 	}
-	return stemmed(s)
+	return cachedStem(s)
 }
 
-// unaccent takes accents off letters: café is found by cafe.
-func unaccent(s string) string {
+// removeAccents removes the accents of letters, so that cafe finds café.
+func removeAccents(s string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(s) {
 		if !unicode.Is(unicode.Mn, r) {
@@ -58,19 +58,19 @@ var (
 
 type stem struct{ word, stem string }
 
-func stemmed(word string) string {
+func cachedStem(word string) string {
 	place := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
 	if known := place.Load(); known != nil && known.word == word {
 		return known.stem
 	}
-	fresh := &stem{strings.Clone(word), english.Stem(american(word), false)} // a clone does not keep the text
+	fresh := &stem{strings.Clone(word), english.Stem(americanSpelling(word), false)} // a clone does not keep the text
 	place.Store(fresh)
 	return fresh.stem
 }
 
-// american spells a word as the stemmer expects it. Some words that are no British
-// ones change too, in all their forms alike.
-func american(s string) string {
+// americanSpelling returns the spelling that the stemmer expects. Some words that are
+// not British change as well, in all their forms alike.
+func americanSpelling(s string) string {
 	if len(s) < 6 {
 		return s
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what sort of term a piece of text gave.
+// kind tells how a term was made.
 type kind uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	bigram                 // two of them
 )
 
-// token is a term with the place that it came from.
+// token is a term and its place in the text.
 type token struct {
 	term string
 	kind kind
@@ -24,17 +24,17 @@ type token struct {
 	start, end int
 }
 
-// tokenize gives the terms of a text that [norm.NFKC] has normalised, in order.
-// Words without meaning of their own are left out.
+// tokenize yields the terms of a text that [norm.NFKC] has normalized, in order. Stop
+// words are omitted.
 func tokenize(text string, yield func(token)) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case spaceless(r):
-			i = run(text, i, yield)
-		case wordRune(r):
-			end := compound(text, i)
-			split(text, i, end, yield)
+		case isSpaceless(r):
+			i = emitRun(text, i, yield)
+		case isWordRune(r):
+			end := compoundEnd(text, i)
+			emitCompound(text, i, end, yield)
 			i = end
 		default:
 			i += size
@@ -42,9 +42,9 @@ func tokenize(text string, yield func(token)) {
 	}
 }
 
-// spaceless says that a script puts no spaces between words. Hangul does, but its
-// words change their endings so much that pairs of characters find more.
-func spaceless(r rune) bool {
+// isSpaceless reports whether a script is written without spaces between words. Hangul
+// has spaces, but its words change their endings so much that bigrams find more.
+func isSpaceless(r rune) bool {
 	if r < 0x0E00 {
 		return false
 	}
@@ -52,19 +52,20 @@ func spaceless(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == '々' || r == 'ー'
 }
 
-func wordRune(r rune) bool {
+// isWordRune reports whether a character is part of a word in a script with spaces.
+func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 	}
-	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !spaceless(r)
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !isSpaceless(r)
 }
 
-// run gives the characters and the overlapping pairs of a spaceless run.
-func run(text string, start int, yield func(token)) (end int) {
+// emitRun yields the characters and the bigrams of a run without spaces.
+func emitRun(text string, start int, yield func(token)) (end int) {
 	before := -1
 	for i := start; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !spaceless(r) {
+		if !isSpaceless(r) {
 			return i
 		}
 		yield(token{text[i : i+size], character, i, i + size})
@@ -81,17 +82,17 @@ func run(text string, start int, yield func(token)) (end int) {
 // together; the apostrophes those of contractions.
 const joiners = "_-./:@#+,'’"
 
-// compound is the end of the word or identifier that begins at start.
-func compound(text string, start int) (end int) {
+// compoundEnd returns the end of the word or identifier that begins at start.
+func compoundEnd(text string, start int) (end int) {
 	for i := start; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if wordRune(r) {
+		if isWordRune(r) {
 			i += size
 			end = i
 			continue
 		}
 		next, _ := utf8.DecodeRuneInString(text[i+size:])
-		if !strings.ContainsRune(joiners, r) || !wordRune(next) {
+		if !strings.ContainsRune(joiners, r) || !isWordRune(next) {
 			return end
 		}
 		if r == ',' && !(isDigit(text[i-1]) && isDigit(text[i+size])) {
@@ -104,25 +105,24 @@ func compound(text string, start int) (end int) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// split gives the terms of a compound: its parts, and the whole where it is an
-// identifier.
-func split(text string, start, end int, yield func(token)) {
+// emitCompound yields the parts of a compound, and the whole if it is an identifier.
+func emitCompound(text string, start, end int, yield func(token)) {
 	whole := text[start:end]
-	if simple(whole) {
+	if isPlainWord(whole) {
 		emitWord(whole, start, end, yield)
 		return
 	}
-	for cut := contraction(whole); cut < len(whole); cut = contraction(whole) {
+	for cut := contractionStart(whole); cut < len(whole); cut = contractionStart(whole) {
 		whole, end = whole[:cut], start+cut
 	}
-	if simple(whole) {
+	if isPlainWord(whole) {
 		emitWord(whole, start, end, yield)
 		return
 	}
 	parts, marked := partsOf(whole)
 	if len(parts) > 1 && marked {
 		term := strings.ToLower(strings.ReplaceAll(whole, ",", ""))
-		if letters(term) { // camel case: the same word may be written without capitals
+		if isLetters(term) { // camel case: the same word may be written without capitals
 			emitWord(whole, start, end, yield)
 		} else {
 			yield(token{term, identifier, start, end})
@@ -133,8 +133,8 @@ func split(text string, start, end int, yield func(token)) {
 	}
 }
 
-// simple says that there is nothing to split: the usual case.
-func simple(s string) bool {
+// isPlainWord reports whether a compound has nothing to split, as most do.
+func isPlainWord(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !('a' <= c && c <= 'z' || i == 0 && 'A' <= c && c <= 'Z') {
 			return false
@@ -143,7 +143,7 @@ func simple(s string) bool {
 	return true
 }
 
-func letters(s string) bool {
+func isLetters(s string) bool {
 	for _, r := range s {
 		if !unicode.IsLetter(r) {
 			return false
@@ -152,8 +152,9 @@ func letters(s string) bool {
 	return true
 }
 
-// contraction is where a word ends before 's, n't and the like.
-func contraction(s string) int {
+// contractionStart returns the position of 's, n't and the like at the end of a word,
+// or the end of the word.
+func contractionStart(s string) int {
 	i := strings.LastIndexAny(s, "'’")
 	if i < 0 {
 		return len(s)
@@ -172,9 +173,9 @@ func contraction(s string) int {
 
 type span struct{ start, end int }
 
-// partsOf splits at punctuation, at changes between letters and digits and before
-// capitals inside a word. marked says that the whole looks like an identifier:
-// hyphens between plain words do not make one.
+// partsOf splits at punctuation, between letters and digits, and before capitals inside
+// a word. marked reports whether the whole looks like an identifier; hyphens between
+// plain words do not make it one.
 func partsOf(s string) (parts []span, marked bool) {
 	const (
 		other = iota
@@ -197,7 +198,7 @@ func partsOf(s string) (parts []span, marked bool) {
 			class = digit
 		case unicode.IsUpper(r):
 			class = upper
-		case !wordRune(r):
+		case !isWordRune(r):
 			class = other
 		}
 		size := utf8.RuneLen(r)
@@ -228,7 +229,7 @@ func partsOf(s string) (parts []span, marked bool) {
 	return parts, marked
 }
 
-// emitWord gives the stem of a word that is no stop word.
+// emitWord yields the stem of a word that is not a stop word.
 func emitWord(s string, start, end int, yield func(token)) {
 	if term := Stem(s); term != "" {
 		yield(token{term, word, start, end})

@@ -130,7 +130,7 @@ func TestLongTexts(t *testing.T) {
 		if doc := Analyze(text, ""); doc.Len == 0 {
 			t.Errorf("%s: no terms", name)
 		}
-		a := analyze(&Query{Text: text, Earlier: []string{text}, Now: time.Unix(0, 0)}, NewIndex(nil))
+		a := analyzeQuery(&Query{Text: text, Earlier: []string{text}, Now: time.Unix(0, 0)}, NewIndex(nil))
 		if len(a.Terms) > maxTerms || len(a.periods) > maxText {
 			t.Errorf("%s: %d terms, %d periods", name, len(a.Terms), len(a.periods))
 		}

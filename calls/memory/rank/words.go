@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// stopWords carry no meaning of their own in English: they are neither indexed nor
-// asked for.
+// stopWords are English words without a meaning of their own. They are neither indexed
+// nor searched.
 var stopWords = set(`
 a about after again all also am an and any are aren as at be because been before being but by can cannot could
 couldn did didn do does doesn doing don down each for from further had hadn has hasn have haven having he her here
@@ -16,12 +16,13 @@ theirs them themselves then there these they this those through to too under unt
 what when where which while who whom whose why will with won would wouldn you your yours yourself yourselves ain
 ca wo im ive id dont much many lot lots really might ever still yet else`)
 
-// generalWords say little, in stemmed form. Where nobody uses them, it does not matter.
+// generalWords are stems that say little. Their absence from all memories means
+// nothing.
 var generalWords = set(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
 take come see look try use start kind type sort thing name call time 发生 生了`)
 
-// irregular forms that the stemmer cannot know, and a few pairs of words that
-// people use for the same thing.
+// irregular maps forms that the stemmer cannot know to their base form, and a few words
+// to others that people use for the same thing.
 var irregular = pairs(`
 went go gone go goes go did do bought buy brought bring thought think taught teach caught catch fought fight
 sought seek felt feel kept keep slept sleep left leave met meet told tell sold sell said say made make paid pay
@@ -55,11 +56,11 @@ grey gray tyre tire tyres tire programme program programmes program pyjamas paja
 licence license practise practice defence defense catalogue catalog jewellery jewelry doughnut donut doughnuts donut
 yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb curb plough plow`)
 
-// asking is how Chinese questions ask, and stopCharacters are those that carry no
+// questionWords is how Chinese questions ask, and stopCharacters are those that carry no
 // meaning of their own. Both are left out of queries only: in a memory they cost
 // nothing.
 var (
-	asking         = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	questionWords  = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
 	stopCharacters = set(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 

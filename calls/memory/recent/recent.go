@@ -58,7 +58,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec reads the utterances.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		store, err := memory.Of(ctx, env)
+		store, err := memory.FromEnv(ctx, env)
 		if err != nil {
 			return nil, err
 		}

@@ -54,7 +54,7 @@ func run(t *testing.T, env *calls.Env, with string) (value.Value, error) {
 
 func TestRetrieve(t *testing.T) {
 	env := env(t)
-	store, err := memory.Of(t.Context(), env)
+	store, err := memory.FromEnv(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}

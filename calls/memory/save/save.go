@@ -82,7 +82,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec stores it.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		store, err := memory.Of(ctx, env)
+		store, err := memory.FromEnv(ctx, env)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		// What was said twice is kept twice, but a step that runs twice has said it once.
 		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
-			m.ID = memory.KeyID(memory.MemoryID, key, env.Vars.Run.StartedAt)
+			m.ID = memory.DeriveID(memory.MemoryID, key, env.Vars.Run.StartedAt)
 		}
 		id, err := store.ProcessMemory(ctx, m)
 		if err != nil {

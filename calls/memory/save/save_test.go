@@ -54,7 +54,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %s, %v", with, out, err)
 			continue
 		}
-		store, err := memory.Of(t.Context(), env)
+		store, err := memory.FromEnv(t.Context(), env)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func (s *Store) Check(ctx context.Context) error {
 		})
 		for i := range users {
 			if err == nil {
-				err = users[i].check(ctx, c)
+				err = users[i].checkIndex(ctx, c)
 			}
 		}
 		return err
@@ -33,8 +33,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.db.Explain("checking", err)
 }
 
-// check looks for memories of a user without an entry or without words in the index.
-func (u *user) check(ctx context.Context, c *sqlitefile.Conn) error {
+// checkIndex looks for memories of a user without an entry or without words in the index.
+func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

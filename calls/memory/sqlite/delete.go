@@ -28,12 +28,12 @@ const (
 // none, those of several some users at a time. Counted is what is gone, also where an
 // error or ctx ends it.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
-	names, err := s.names(ctx, which.Users)
+	names, err := s.userNames(ctx, which.Users)
 	if err != nil {
 		return d, err
 	}
 	remove := s.deleteSome
-	if which.Everything() {
+	if which.IsEverything() {
 		remove = s.wipeSome
 	}
 	for done := 0; done < len(names); {
@@ -54,7 +54,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 	var found [][]int64
 	total := 0
 	for ; n < min(len(names), usersTogether) && total < goneTogether; n++ {
-		rids, err := s.find(ctx, names[n], which)
+		rids, err := s.findSelected(ctx, names[n], which)
 		if err != nil {
 			return n, d, err
 		}
@@ -63,7 +63,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 	if total == 0 {
 		return n, d, nil
 	}
-	err = s.deleting(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
+	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for i, rids := range found {
 			if len(rids) == 0 {
 				continue
@@ -89,16 +89,16 @@ func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, r
 		return d, err
 	}
 	if which.HasSession {
-		if err := x.session(which.Session); err != nil {
+		if err := x.deleteSession(which.Session); err != nil {
 			return d, err
 		}
 	}
-	s.deleted(u)
+	s.dropIndex(u)
 	return x.Deleted, nil
 }
 
-// deleting is a change that deletes; a dry one is taken back.
-func (s *Store) deleting(ctx context.Context, dry bool, do func(*sqlitefile.Conn) error) error {
+// writeDeletion is a change that deletes; a dry one is taken back.
+func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile.Conn) error) error {
 	err := s.write(ctx, func(c *sqlitefile.Conn) error {
 		if err := do(c); err != nil || !dry {
 			return err
@@ -117,19 +117,19 @@ func (s *Store) deleting(ctx context.Context, dry bool, do func(*sqlitefile.Conn
 	return err
 }
 
-// deleted forgets what is known of a user.
-func (s *Store) deleted(u *user) {
+// dropIndex forgets what is known of a user.
+func (s *Store) dropIndex(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.indexes, u.id)
 }
 
-// find gives the rowids of the selected memories.
-func (s *Store) find(ctx context.Context, name string, which memory.Selection) (rids []int64, err error) {
-	err = s.with(ctx, name, func(v *view) error {
+// findSelected gives the rowids of the selected memories.
+func (s *Store) findSelected(ctx context.Context, name string, which memory.Selection) (rids []int64, err error) {
+	err = s.withUser(ctx, name, func(v *view) error {
 		u := user{id: v.user}
 		if which.ID == "" {
-			for _, seq := range v.pick(which) {
+			for _, seq := range v.selectNumbers(which) {
 				rids = append(rids, u.rid(int64(seq)))
 			}
 			return nil
@@ -144,7 +144,7 @@ func (s *Store) find(ctx context.Context, name string, which memory.Selection) (
 			return err
 		}
 		m, err := loadMemory(v.conn, rid)
-		if m != nil && which.Has(m) {
+		if m != nil && which.Matches(m) {
 			rids = []int64{rid}
 		}
 		return err
@@ -174,16 +174,16 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := x.memories(part); err != nil {
+		if err := x.deleteMemories(part); err != nil {
 			return err
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
-		if err := x.snapshot(key); err != nil {
+		if err := x.scrubSnapshot(key); err != nil {
 			return err
 		}
 	}
-	if err := x.metas(); err != nil {
+	if err := x.scrubMetas(); err != nil {
 		return err
 	}
 	if err := countCategories(x.conn, x.user); err != nil {
@@ -193,18 +193,18 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 		x.user.generation++
 		x.user.changed = true
 	}
-	return x.user.store(x.conn)
+	return x.user.save(x.conn)
 }
 
-// session removes a session of which nothing is left: its name may tell something.
-func (x *deletion) session(name string) error {
+// deleteSession removes a session of which nothing is left: its name may tell something.
+func (x *deletion) deleteSession(name string) error {
 	return x.conn.Exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
 		AND NOT EXISTS (SELECT 1 FROM memory WHERE rid BETWEEN ?1 << 32 AND ?1 << 32 | ?3 AND memory.session = session.number)`,
 		x.user.id, name, math.MaxUint32)
 }
 
-// memories removes some memories: their rows, old versions, words and references.
-func (x *deletion) memories(rids []int64) error {
+// deleteMemories removes some memories: their rows, old versions, words and references.
+func (x *deletion) deleteMemories(rids []int64) error {
 	postings := map[place]map[uint16]bool{}
 	entries := map[int64]rank.Entry{}
 	ix := indexer{x.conn, x.user}
@@ -220,20 +220,20 @@ func (x *deletion) memories(rids []int64) error {
 		doc := rank.Analyze(m.Content, m.Speaker())
 		placesOf(seq, doc.Terms, postings)
 		entries[seq] = rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
-		if err := x.row(rid); err != nil {
+		if err := x.deleteRows(rid); err != nil {
 			return err
 		}
 		x.gone[m.ID] = true
 		x.Memories++
 	}
-	if err := ix.remove(postings); err != nil {
+	if err := ix.removePostings(postings); err != nil {
 		return err
 	}
 	return ix.setEntries(entries)
 }
 
-// row removes what the tables say of a memory.
-func (x *deletion) row(rid int64) error {
+// deleteRows removes what the tables say of a memory.
+func (x *deletion) deleteRows(rid int64) error {
 	waits := true
 	err := x.conn.QueryRows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
 		var key int64
@@ -262,10 +262,10 @@ func (x *deletion) row(rid int64) error {
 	return nil
 }
 
-// snapshot makes a snapshot anew without what is gone, or deletes it.
-func (x *deletion) snapshot(key int64) error {
+// scrubSnapshot makes a snapshot anew without what is gone, or deletes it.
+func (x *deletion) scrubSnapshot(key int64) error {
 	var s memory.MemorySnapshot
-	if err := x.body("snapshot", key, s.DecodeValue); err != nil {
+	if err := x.readBody("snapshot", key, s.DecodeValue); err != nil {
 		return err
 	}
 	var left []memory.BaseMemory
@@ -287,15 +287,15 @@ func (x *deletion) snapshot(key int64) error {
 	x.lost[s.ID] = !ok
 	if ok {
 		x.Rewritten++
-		return putSnapshot(x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
+		return saveSnapshot(x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
 	}
 	x.Snapshots++
 	_, err := (&extra{table: "snapshot", kind: memory.SnapshotID, id: s.ID}).remove(x.conn, x.user)
 	return err
 }
 
-// metas makes the meta snapshots anew whose snapshots changed, or deletes them.
-func (x *deletion) metas() error {
+// scrubMetas makes the meta snapshots anew whose snapshots changed, or deletes them.
+func (x *deletion) scrubMetas() error {
 	keys := map[int64]bool{}
 	for key := range x.snapshots {
 		err := x.conn.QueryRows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
@@ -309,16 +309,16 @@ func (x *deletion) metas() error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if err := x.meta(key); err != nil {
+		if err := x.scrubMeta(key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *deletion) meta(meta int64) error {
+func (x *deletion) scrubMeta(meta int64) error {
 	var m memory.MetaSnapshot
-	if err := x.body("meta", meta, m.DecodeValue); err != nil {
+	if err := x.readBody("meta", meta, m.DecodeValue); err != nil {
 		return err
 	}
 	var left []memory.MemorySnapshot
@@ -340,15 +340,15 @@ func (x *deletion) meta(meta int64) error {
 	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
 	if ok {
 		x.Rewritten++
-		return putMeta(x.conn, x.user, fresh)
+		return saveMeta(x.conn, x.user, fresh)
 	}
 	x.MetaSnapshots++
 	_, err := (&extra{table: "meta", kind: memory.MetaID, id: m.ID}).remove(x.conn, x.user)
 	return err
 }
 
-// body reads the body of a snapshot or a meta snapshot.
-func (x *deletion) body(table string, key int64, decode func(value.Value) error) error {
+// readBody reads the body of a snapshot or a meta snapshot.
+func (x *deletion) readBody(table string, key int64, decode func(value.Value) error) error {
 	var bad error
 	_, err := x.conn.QueryRow("SELECT body FROM "+table+" WHERE key = ?", []any{key}, scanJSON{func(v value.Value) { bad = decode(v) }})
 	return cmp.Or(err, bad)

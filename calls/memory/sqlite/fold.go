@@ -38,21 +38,21 @@ const (
 func (ix indexer) fold(until int64) error {
 	u := ix.user
 	for u.folded < until {
-		docs, err := documents(ix.conn, u.rid(u.folded), min(foldedAtOnce, until-u.folded), func(name string) (int32, error) {
-			return u.speaker(ix.conn, name)
+		docs, err := readDocuments(ix.conn, u.rid(u.folded), min(foldedAtOnce, until-u.folded), func(name string) (int32, error) {
+			return u.speakerNumber(ix.conn, name)
 		})
 		if err != nil {
 			return err
 		}
-		if err := ix.append(docs); err != nil {
+		if err := ix.appendDocuments(docs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// append puts documents behind those that are in the postings.
-func (ix indexer) append(docs []document) error {
+// appendDocuments puts documents behind those that are in the postings.
+func (ix indexer) appendDocuments(docs []document) error {
 	u := ix.user
 	lists := map[place][]byte{}
 	entries := map[int64][]byte{}
@@ -74,7 +74,7 @@ func (ix indexer) append(docs []document) error {
 	}
 	u.folded += int64(len(docs))
 	u.changed = true
-	return ix.add(lists)
+	return ix.addPostings(lists)
 }
 
 // foldWait is how long other processes that write are waited for before a fold.
@@ -92,15 +92,15 @@ func documentOf(m *memory.BaseMemory) (d document, speaker string) {
 	doc := rank.Analyze(m.Content, m.Speaker())
 	return document{
 		entry: rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Len: int32(doc.Len),
-			Timed: doc.Time, Question: doc.Question, Utterance: m.Role() != ""},
+			Timed: doc.MentionsTime, Question: doc.Question, Utterance: m.Role() != ""},
 		terms: doc.Terms,
 	}, doc.Speaker
 }
 
-// documents are the n memories from a rowid on, or the first of them where all have too
+// readDocuments are the n memories from a rowid on, or the first of them where all have too
 // many words. Numbers of memories that were deleted stay. speaker gives the number of a name; names are asked for in the order of the
 // memories, so that all who read them number new ones alike.
-func documents(c *sqlitefile.Conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
+func readDocuments(c *sqlitefile.Conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
 	docs := make([]document, n)
 	for i := range docs {
 		docs[i].entry = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
@@ -166,7 +166,7 @@ func (s *Store) tidyUp(c *sqlitefile.Conn) error {
 			if err := (indexer{c, u}).fold(u.n); err != nil {
 				return err
 			}
-			return u.store(c)
+			return u.save(c)
 		})
 		if err != nil {
 			return err

@@ -23,8 +23,8 @@ type place struct {
 	chunk int64
 }
 
-// add appends postings, in the order of the table.
-func (ix indexer) add(lists map[place][]byte) error {
+// addPostings appends postings, in the order of the table.
+func (ix indexer) addPostings(lists map[place][]byte) error {
 	for _, at := range sortedPlaces(lists) {
 		err := ix.conn.Exec(`INSERT INTO posting(user, term, chunk, data) VALUES (?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, ix.user.id, at.term, at.chunk, lists[at])
@@ -47,8 +47,8 @@ func sortedPlaces[V any](lists map[place]V) []place {
 	})
 }
 
-// remove takes the postings of some numbers out of the lists.
-func (ix indexer) remove(gone map[place]map[uint16]bool) error {
+// removePostings takes the postings of some numbers out of the lists.
+func (ix indexer) removePostings(gone map[place]map[uint16]bool) error {
 	for _, at := range sortedPlaces(gone) {
 		var data []byte
 		found, err := ix.conn.QueryRow("SELECT data FROM posting WHERE user = ? AND term = ? AND chunk = ?", []any{ix.user.id, at.term, at.chunk}, &data)
@@ -87,23 +87,23 @@ func placesOf(seq int64, terms []rank.Frequency, to map[place]map[uint16]bool) {
 	}
 }
 
-// replace puts another document at a number. What has not been folded needs nothing:
+// replaceDocument puts another document at a number. What has not been folded needs nothing:
 // its words are not in the index.
-func (ix indexer) replace(seq int64, before, after *memory.BaseMemory, session int32) error {
+func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, session int32) error {
 	u := ix.user
 	if seq >= u.folded {
 		return nil
 	}
 	gone := map[place]map[uint16]bool{}
 	placesOf(seq, rank.Analyze(before.Content, before.Speaker()).Terms, gone)
-	if err := ix.remove(gone); err != nil {
+	if err := ix.removePostings(gone); err != nil {
 		return err
 	}
 	doc, speaker := documentOf(after)
 	doc.entry.Session = session
 	if speaker != "" {
 		var err error
-		if doc.entry.Speaker, err = u.speaker(ix.conn, speaker); err != nil {
+		if doc.entry.Speaker, err = u.speakerNumber(ix.conn, speaker); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (ix indexer) replace(seq int64, before, after *memory.BaseMemory, session i
 	for _, f := range doc.terms {
 		lists[place{f.Term, seq >> postingBits}] = appendPosting(nil, rank.MakePosting(uint32(seq), f.N))
 	}
-	if err := ix.add(lists); err != nil {
+	if err := ix.addPostings(lists); err != nil {
 		return err
 	}
 	return ix.setEntries(map[int64]rank.Entry{seq: doc.entry})

@@ -53,8 +53,8 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 	return job, err
 }
 
-// ripe is the condition of a row that is due, and its arguments.
-func ripe(c *memory.Claim, enough int, idle time.Duration) (condition string, args []any) {
+// dueCondition is the condition of a row that is due, and its arguments.
+func dueCondition(c *memory.Claim, enough int, idle time.Duration) (condition string, args []any) {
 	condition, args = "fresh > 0 AND not_before <= ?", []any{c.Now.UnixMilli()}
 	if !c.All {
 		condition, args = condition+" AND (fresh >= ? OR last <= ?)", append(args, enough, c.Now.Add(-idle).UnixMilli())
@@ -66,7 +66,7 @@ func ripe(c *memory.Claim, enough int, idle time.Duration) (condition string, ar
 }
 
 func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) {
-	condition, args := ripe(claim, claim.Memories, claim.Idle)
+	condition, args := dueCondition(claim, claim.Memories, claim.Idle)
 	condition = "waits AND " + condition
 	for {
 		t := token{until: claim.Now.Add(claim.Lease).UnixMilli()}
@@ -108,7 +108,7 @@ func freshMemories(c *sqlitefile.Conn, t token, after int64) (list []memory.Base
 
 func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) {
 	// Snapshots wait for company however long it takes.
-	condition, args := ripe(claim, claim.Snapshots, math.MaxInt64)
+	condition, args := dueCondition(claim, claim.Snapshots, math.MaxInt64)
 	t := token{number: noSession, until: claim.Now.Add(claim.Lease).UnixMilli()}
 	job := &memory.Job{}
 	found, err := c.QueryRow("SELECT user, name, attempts, (SELECT name FROM user WHERE id = user) FROM category WHERE "+condition+" ORDER BY last, user, name LIMIT 1", args,
@@ -145,18 +145,18 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		if mine, err := t.settle(c, 0, 0); !mine {
+		if mine, err := t.release(c, 0, 0); !mine {
 			return err
 		}
 		u, err := findUser(c, job.User)
 		if u == nil {
 			return err
 		}
-		if there, err := allThere(c, job); !there {
+		if there, err := allExist(c, job); !there {
 			return err
 		}
 		if job.Detail != nil {
-			if err := putSnapshot(c, u, *job.Detail, now.UnixMilli()); err != nil {
+			if err := saveSnapshot(c, u, *job.Detail, now.UnixMilli()); err != nil {
 				return err
 			}
 			// The first memory that still waits is at or behind the first of the job.
@@ -167,15 +167,15 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 			if err := c.Exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.user, t.number); err != nil {
 				return err
 			}
-		} else if err := putMeta(c, u, *job.Meta); err != nil {
+		} else if err := saveMeta(c, u, *job.Meta); err != nil {
 			return err
 		}
-		return u.store(c)
+		return u.save(c)
 	})
 }
 
-// allThere says that nothing that a job was made of has been deleted since.
-func allThere(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
+// allExist says that nothing that a job was made of has been deleted since.
+func allExist(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
 	there := func(table string, kind memory.Kind, id string) (bool, error) {
 		u, err := memory.UUIDOf(kind, id)
 		if err != nil {
@@ -203,13 +203,13 @@ func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) 
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		_, err := t.settle(c, until.UnixMilli(), job.Attempts+1)
+		_, err := t.release(c, until.UnixMilli(), job.Attempts+1)
 		return err
 	})
 }
 
-// settle ends the reservation; mine is false when it was over.
-func (t token) settle(c *sqlitefile.Conn, notBefore int64, attempts int) (mine bool, err error) {
+// release ends the reservation; mine is false when it was over.
+func (t token) release(c *sqlitefile.Conn, notBefore int64, attempts int) (mine bool, err error) {
 	var n int64
 	if t.number == noSession {
 		n, err = c.ExecCount("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.user, t.category, t.until)

@@ -50,8 +50,8 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	return list, err
 }
 
-// together is how many memories are read in one transaction.
-const together = 500
+// pageSize is how many memories are read in one transaction.
+const pageSize = 500
 
 // errStop ends a listing that nobody wants to read on.
 var errStop = errors.New("stopped")
@@ -59,50 +59,50 @@ var errStop = errors.New("stopped")
 // Memories gives memories by user, in order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
-		if err := s.memories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
+		if err := s.listMemories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
 			yield(memory.BaseMemory{}, err)
 		}
 	}
 }
 
-func (s *Store) memories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+func (s *Store) listMemories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
 	if which.ID != "" {
 		m, err := s.LoadMemory(ctx, which.ID)
 		if err := cmp.Or(which.Users.Check(), err); err != nil {
 			return err
 		}
-		if m != nil && which.Has(m) && !yield(*m) {
+		if m != nil && which.Matches(m) && !yield(*m) {
 			return errStop
 		}
 		return nil
 	}
-	names, err := s.names(ctx, which.Users)
+	names, err := s.userNames(ctx, which.Users)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := s.memoriesOf(ctx, name, which, yield); err != nil {
+		if err := s.listMemoriesOf(ctx, name, which, yield); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// memoriesOf reads the memories of one user, some at a time, so that who reads
+// listMemoriesOf reads the memories of one user, some at a time, so that who reads
 // slowly does not hold the file.
-func (s *Store) memoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
 	var id int64
 	var seqs []uint32
-	err := s.with(ctx, name, func(v *view) error {
+	err := s.withUser(ctx, name, func(v *view) error {
 		id = v.user
-		seqs = v.pick(which)
+		seqs = v.selectNumbers(which)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	u := user{id: id}
-	for part := range slices.Chunk(seqs, together) {
+	for part := range slices.Chunk(seqs, pageSize) {
 		var list []memory.BaseMemory
 		err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 			for _, seq := range part {
@@ -128,8 +128,8 @@ func (s *Store) memoriesOf(ctx context.Context, name string, which memory.Select
 	return nil
 }
 
-// pick is the numbers of the selected memories, in order of their time.
-func (v *view) pick(which memory.Selection) (seqs []uint32) {
+// selectNumbers is the numbers of the selected memories, in order of their time.
+func (v *view) selectNumbers(which memory.Selection) (seqs []uint32) {
 	since, before := int64(math.MinInt64), int64(math.MaxInt64)
 	if !which.Since.IsZero() {
 		since = ceilMillis(which.Since)

@@ -87,22 +87,22 @@ func (r *reindexing) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.extras("snapshot", memory.SnapshotID); err != nil {
+	if err := r.addExtras("snapshot", memory.SnapshotID); err != nil {
 		return err
 	}
-	if err := r.extras("meta", memory.MetaID); err != nil {
+	if err := r.addExtras("meta", memory.MetaID); err != nil {
 		return err
 	}
 	u.generation++
 	u.changed = true
-	if err := u.store(c); err != nil {
+	if err := u.save(c); err != nil {
 		return err
 	}
 	return c.Exec("UPDATE user SET analysis = ? WHERE id = ?", rank.AnalysisVersion, u.id)
 }
 
-// extras puts the words of snapshots back into the index.
-func (r *reindexing) extras(table string, kind memory.Kind) error {
+// addExtras puts the words of snapshots back into the index.
+func (r *reindexing) addExtras(table string, kind memory.Kind) error {
 	lists := map[place][]byte{}
 	err := r.conn.QueryRows("SELECT number, body FROM "+table+" WHERE user = ? ORDER BY number", []any{r.user.id}, func(scan func(...any) error) error {
 		var number int64
@@ -117,7 +117,7 @@ func (r *reindexing) extras(table string, kind memory.Kind) error {
 	if err != nil {
 		return err
 	}
-	return r.add(lists)
+	return r.addPostings(lists)
 }
 
 // addExtra puts the words of a snapshot into lists.

@@ -34,7 +34,7 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 			return nil, ctx.Err()
 		}
 		if err := ready[i].prepare(list[i], now); err != nil {
-			return nil, memory.At(i, len(list), err)
+			return nil, memory.WrapIndex(i, len(list), err)
 		}
 	}
 	saved := make([]memory.Saved, len(list))
@@ -45,8 +45,8 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 		}
 		for i := range ready {
 			var err error
-			if saved[i], err = batch.save(&ready[i]); err != nil {
-				return memory.At(i, len(ready), err)
+			if saved[i], err = batch.saveOne(&ready[i]); err != nil {
+				return memory.WrapIndex(i, len(ready), err)
 			}
 		}
 		return batch.finish()
@@ -77,7 +77,7 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 	return nil
 }
 
-// hashOf is equal for what [memory.Duplicate] says is one.
+// hashOf is equal for what [memory.IsDuplicate] says is one.
 func hashOf(m *memory.BaseMemory) int64 {
 	h := fnv.New64a()
 	for _, part := range []string{m.Context.UserID, m.Context.SessionID, memory.ContentKey(m.Content)} {
@@ -94,14 +94,14 @@ type batch struct {
 	users map[string]*user
 }
 
-func (b *batch) user(name string) (*user, error) {
+func (b *batch) findOrCreateUser(name string) (*user, error) {
 	if u := b.users[name]; u != nil {
 		return u, nil
 	}
 	u := b.store.users.byName[name]
 	if u == nil {
 		var err error
-		if u, err = makeUser(b.conn, name); err != nil {
+		if u, err = findOrCreateUser(b.conn, name); err != nil {
 			return nil, err
 		}
 	}
@@ -109,9 +109,9 @@ func (b *batch) user(name string) (*user, error) {
 	return u, nil
 }
 
-func (b *batch) save(p *prepared) (memory.Saved, error) {
+func (b *batch) saveOne(p *prepared) (memory.Saved, error) {
 	saved := memory.Saved{ID: p.ID, State: memory.Created}
-	u, err := b.user(p.Context.UserID)
+	u, err := b.findOrCreateUser(p.Context.UserID)
 	if err != nil {
 		return saved, err
 	}
@@ -122,11 +122,11 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 			return saved, err
 		}
 		if found {
-			saved.State, err = b.replace(u, rid, p)
+			saved.State, err = b.replaceMemory(u, rid, p)
 			return saved, err
 		}
 	} else {
-		id, err := b.duplicate(p)
+		id, err := b.findDuplicate(p)
 		if err != nil || id != "" {
 			return memory.Saved{ID: id, State: memory.Merged}, err
 		}
@@ -134,7 +134,7 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	if u.n >= rank.MaxEntries {
 		return saved, calls.Errorf(calls.Invalid, "the user %q has %d memories, and can have no more", u.name, u.n)
 	}
-	in, err := b.session(u, p.Context.SessionID)
+	in, err := b.findOrCreateSession(u, p.Context.SessionID)
 	if err != nil {
 		return saved, err
 	}
@@ -157,8 +157,8 @@ func (b *batch) save(p *prepared) (memory.Saved, error) {
 	return saved, nil
 }
 
-// duplicate is the id of a memory that is the same; "" where there is none.
-func (b *batch) duplicate(p *prepared) (id string, err error) {
+// findDuplicate is the id of a memory that is the same; "" where there is none.
+func (b *batch) findDuplicate(p *prepared) (id string, err error) {
 	var rids []int64
 	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.hash}, func(scan func(...any) error) error {
 		var rid int64
@@ -171,43 +171,43 @@ func (b *batch) duplicate(p *prepared) (id string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if m != nil && memory.Duplicate(m, &p.BaseMemory) {
+		if m != nil && memory.IsDuplicate(m, &p.BaseMemory) {
 			return m.ID, nil
 		}
 	}
 	return "", err
 }
 
-// session gives what the batch knows of a session.
-func (b *batch) session(u *user, name string) (in *session, err error) {
+// findOrCreateSession gives what the batch knows of a session.
+func (b *batch) findOrCreateSession(u *user, name string) (in *session, err error) {
 	if in = u.sessions[name]; in == nil {
-		if in, err = findSession(b.conn, u, name); err == nil {
+		if in, err = findOrCreateSession(b.conn, u, name); err == nil {
 			u.sessions[name] = in
 		}
 	}
 	return in, err
 }
 
-// replace makes a new version of a memory.
-func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, error) {
+// replaceMemory makes a new version of a memory.
+func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState, error) {
 	if rid>>32 != u.id {
-		return "", memory.ErrForeign(p.ID)
+		return "", memory.NewForeignIDError(p.ID)
 	}
 	old, err := loadMemory(b.conn, rid)
 	switch {
 	case err != nil:
 		return "", err
-	case p.Repeats(old, p.dated):
+	case p.IsRepetitionOf(old, p.dated):
 		return memory.Unchanged, nil
 	}
-	in, err := b.session(u, p.Context.SessionID)
+	in, err := b.findOrCreateSession(u, p.Context.SessionID)
 	if err != nil {
 		return "", err
 	}
-	if err := b.move(u, rid, old, in); err != nil {
+	if err := b.moveToSession(u, rid, old, in); err != nil {
 		return "", err
 	}
-	if err := (indexer{b.conn, u}).replace(rid&0xffffffff, old, &p.BaseMemory, in.number); err != nil {
+	if err := (indexer{b.conn, u}).replaceDocument(rid&0xffffffff, old, &p.BaseMemory, in.number); err != nil {
 		return "", err
 	}
 	if u.embeds && old.EmbeddedText() != p.EmbeddedText() {
@@ -228,9 +228,9 @@ func (b *batch) replace(u *user, rid int64, p *prepared) (memory.SaveState, erro
 	return memory.Updated, err
 }
 
-// move lets another session wait for a snapshot of a memory, if none has it yet.
-func (b *batch) move(u *user, rid int64, old *memory.BaseMemory, to *session) error {
-	from, err := b.session(u, old.Context.SessionID)
+// moveToSession lets another session wait for a snapshot of a memory, if none has it yet.
+func (b *batch) moveToSession(u *user, rid int64, old *memory.BaseMemory, to *session) error {
+	from, err := b.findOrCreateSession(u, old.Context.SessionID)
 	if err != nil || from == to {
 		return err
 	}
@@ -250,7 +250,7 @@ func (b *batch) finish() error {
 				return err
 			}
 		}
-		if err := u.store(b.conn); err != nil {
+		if err := u.save(b.conn); err != nil {
 			return err
 		}
 		if u.n-u.folded >= foldAt || u.long && u.n > u.folded {
@@ -260,7 +260,7 @@ func (b *batch) finish() error {
 			if in.fresh == 0 {
 				continue
 			}
-			if err := in.store(b.conn, u, b.now); err != nil {
+			if err := in.save(b.conn, u, b.now); err != nil {
 				return err
 			}
 		}

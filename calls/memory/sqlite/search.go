@@ -18,9 +18,9 @@ type view struct {
 	conn *sqlitefile.Conn
 }
 
-var _ memory.Shelf = (*view)(nil)
+var _ memory.UserIndex = (*view)(nil)
 
-// Index is part of [memory.Shelf], as are the methods below.
+// Index is part of [memory.UserIndex], as are the methods below.
 func (v *view) Index() *rank.Index { return v.index }
 
 // SessionNumber is the number of a session; an error is met again by what follows.
@@ -33,7 +33,7 @@ func (v *view) SessionNumber(name string) int32 {
 }
 
 func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
-	to, err := v.lists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
+	to, err := v.readLists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
 	word := maphash.String(wordSeed, term)
 	for _, w := range v.tail {
 		if w.word == word {
@@ -44,10 +44,10 @@ func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]
 }
 
 func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
-	return v.lists(ctx, "SELECT -1 - chunk, data FROM posting WHERE user = ? AND term = ? AND chunk < 0", term, to)
+	return v.readLists(ctx, "SELECT -1 - chunk, data FROM posting WHERE user = ? AND term = ? AND chunk < 0", term, to)
 }
 
-func (v *view) lists(ctx context.Context, query, term string, to []rank.Posting) ([]rank.Posting, error) {
+func (v *view) readLists(ctx context.Context, query, term string, to []rank.Posting) ([]rank.Posting, error) {
 	if err := ctx.Err(); err != nil {
 		return to, err
 	}
@@ -79,14 +79,14 @@ func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, erro
 
 // Search finds the memories that matter for a query.
 func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
-	names, err := s.names(ctx, q.Users)
+	names, err := s.userNames(ctx, q.Users)
 	if err != nil {
 		return nil, err
 	}
 	var lists [][]memory.Scored
 	for _, name := range names {
-		err := s.with(ctx, name, func(v *view) error {
-			found, err := memory.Rank(ctx, v, q)
+		err := s.withUser(ctx, name, func(v *view) error {
+			found, err := memory.SearchUser(ctx, v, q)
 			lists = append(lists, found)
 			return err
 		})
@@ -97,8 +97,8 @@ func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, err
 	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
 }
 
-// names are the users who are meant, sorted.
-func (s *Store) names(ctx context.Context, users memory.Users) (names []string, err error) {
+// userNames are the users who are meant, sorted.
+func (s *Store) userNames(ctx context.Context, users memory.Users) (names []string, err error) {
 	if err := users.Check(); err != nil {
 		return nil, err
 	}

@@ -19,14 +19,14 @@ func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySn
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		u, err := makeUser(c, user)
+		u, err := findOrCreateUser(c, user)
 		if err != nil {
 			return err
 		}
-		if err := putSnapshot(c, u, x, now.UnixMilli()); err != nil {
+		if err := saveSnapshot(c, u, x, now.UnixMilli()); err != nil {
 			return err
 		}
-		return u.store(c)
+		return u.save(c)
 	})
 }
 
@@ -36,14 +36,14 @@ func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.Meta
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		u, err := makeUser(c, user)
+		u, err := findOrCreateUser(c, user)
 		if err != nil {
 			return err
 		}
-		if err := putMeta(c, u, x); err != nil {
+		if err := saveMeta(c, u, x); err != nil {
 			return err
 		}
-		return u.store(c)
+		return u.save(c)
 	})
 }
 
@@ -56,9 +56,9 @@ type extra struct {
 	text           string
 }
 
-// put stores the row and the words of an extra, in place of an old one. Its
+// save stores the row and the words of an extra, in place of an old one. Its
 // references are gone then.
-func (x *extra) put(c *sqlitefile.Conn, u *user) (key int64, err error) {
+func (x *extra) save(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (x *extra) put(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	addExtra(lists, u.extras, x.text)
 	u.extras++
 	u.changed = true
-	return key, indexer{c, u}.add(lists)
+	return key, indexer{c, u}.addPostings(lists)
 }
 
 // remove takes the extra of that id away, and gives the key that it had; 0 where
@@ -99,7 +99,7 @@ func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 		return 0, err
 	}
 	if owner != u.id {
-		return 0, memory.ErrForeign(x.id)
+		return 0, memory.NewForeignIDError(x.id)
 	}
 	text, err := textOf(x.kind, body)
 	if err != nil {
@@ -109,13 +109,13 @@ func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	for _, f := range rank.Analyze(text, "").Terms {
 		gone[place{f.Term, -1 - number>>postingBits}] = map[uint16]bool{uint16(number & (postingChunk - 1)): true}
 	}
-	if err := (indexer{c, u}).remove(gone); err != nil {
+	if err := (indexer{c, u}).removePostings(gone); err != nil {
 		return 0, err
 	}
 	u.generation++
 	u.changed = true
 	if x.table == "snapshot" {
-		err = unlink(c, u, key)
+		err = unlinkMemories(c, u, key)
 	} else {
 		err = c.Exec("DELETE FROM meta_ref WHERE meta = ?", key)
 	}
@@ -136,9 +136,9 @@ func textOf(kind memory.Kind, body value.Value) (string, error) {
 	return x.Text(), err
 }
 
-func putSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64) error {
+func saveSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64) error {
 	x := &extra{"snapshot", memory.SnapshotID, s.ID, s.Category, value.Must(s).JSON(), s.Text()}
-	key, err := x.put(c, u)
+	key, err := x.save(c, u)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func putSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64
 		if err != nil {
 			continue // kept in the body, as it is
 		}
-		if err := link(c, u, key, id[:]); err != nil {
+		if err := linkMemory(c, u, key, id[:]); err != nil {
 			return err
 		}
 	}
@@ -158,9 +158,9 @@ func putSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64
 	return countCategories(c, u)
 }
 
-// link refers a snapshot to a memory, if that is there and the same user's; a memory
+// linkMemory refers a snapshot to a memory, if that is there and the same user's; a memory
 // without a snapshot waits for one no longer.
-func link(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
+func linkMemory(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 	var rid int64
 	var waiting bool
 	found, err := c.QueryRow("SELECT rid, NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid) FROM memory m WHERE id = ? AND rid >> 32 = ?", []any{id, u.id}, &rid, &waiting)
@@ -176,9 +176,9 @@ func link(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 	return c.Exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
 }
 
-// unlink takes the references of a snapshot away; memories without another one wait
+// unlinkMemories takes the references of a snapshot away; memories without another one wait
 // again.
-func unlink(c *sqlitefile.Conn, u *user, key int64) error {
+func unlinkMemories(c *sqlitefile.Conn, u *user, key int64) error {
 	var rids []int64
 	err := c.QueryRows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
 		var rid int64
@@ -202,9 +202,9 @@ func unlink(c *sqlitefile.Conn, u *user, key int64) error {
 	return nil
 }
 
-func putMeta(c *sqlitefile.Conn, u *user, m memory.MetaSnapshot) error {
+func saveMeta(c *sqlitefile.Conn, u *user, m memory.MetaSnapshot) error {
 	x := &extra{"meta", memory.MetaID, m.ID, m.Category, value.Must(m).JSON(), m.Text()}
-	key, err := x.put(c, u)
+	key, err := x.save(c, u)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, i
 
 // Snapshots gives snapshots in order of their ids.
 func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return extras(ctx, s, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+	return listExtras(ctx, s, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
@@ -274,14 +274,14 @@ func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2
 
 // MetaSnapshots gives meta snapshots in order of their ids.
 func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return extras(ctx, s, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+	return listExtras(ctx, s, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
 		err = x.DecodeValue(v)
 		return x, err
 	})
 }
 
-// extras reads the rows of a table some at a time.
-func extras[T any](ctx context.Context, s *Store, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+// listExtras reads the rows of a table some at a time.
+func listExtras[T any](ctx context.Context, s *Store, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
 		if err := which.Users.Check(); err != nil {
 			yield(memory.Owned[T]{}, err)
@@ -297,7 +297,7 @@ func extras[T any](ctx context.Context, s *Store, table string, which memory.Sel
 			var list []memory.Owned[T]
 			err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 				query := "SELECT " + table + ".id, name, body FROM " + table + " JOIN user ON user.id = user WHERE " + where + table + ".id > ? ORDER BY " + table + ".id LIMIT ?"
-				args := append(slices.Clip(with), after, together)
+				args := append(slices.Clip(with), after, pageSize)
 				return c.QueryRows(query, args, func(scan func(...any) error) error {
 					var x memory.Owned[T]
 					var bad error
@@ -315,7 +315,7 @@ func extras[T any](ctx context.Context, s *Store, table string, which memory.Sel
 					return
 				}
 			}
-			if len(list) < together {
+			if len(list) < pageSize {
 				return
 			}
 		}

@@ -58,8 +58,8 @@ func readUser(c *sqlitefile.Conn, name string) (*user, error) {
 // nextNumber is the column n of a user.
 const nextNumber = "max(folded, coalesce((SELECT max(rid) FROM memory WHERE rid BETWEEN user.id << 32 AND user.id << 32 | 4294967295) - (user.id << 32) + 1, 0))"
 
-// makeUser gives a user, a new one where there is none.
-func makeUser(c *sqlitefile.Conn, name string) (*user, error) {
+// findOrCreateUser gives a user, a new one where there is none.
+func findOrCreateUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u, err := findUser(c, name)
 	if u != nil || err != nil {
 		return u, err
@@ -70,15 +70,15 @@ func makeUser(c *sqlitefile.Conn, name string) (*user, error) {
 	return findUser(c, name)
 }
 
-func (u *user) store(c *sqlitefile.Conn) error {
+func (u *user) save(c *sqlitefile.Conn) error {
 	if !u.changed {
 		return nil
 	}
 	return c.Exec("UPDATE user SET folded = ?, extras = ?, generation = ? WHERE id = ?", u.folded, u.extras, u.generation, u.id)
 }
 
-// findSession gives a session, a new one where there is none.
-func findSession(c *sqlitefile.Conn, u *user, name string) (*session, error) {
+// findOrCreateSession gives a session, a new one where there is none.
+func findOrCreateSession(c *sqlitefile.Conn, u *user, name string) (*session, error) {
 	s := &session{number: rank.None}
 	found, err := c.QueryRow("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
 	if found || err != nil {
@@ -92,7 +92,7 @@ func findSession(c *sqlitefile.Conn, u *user, name string) (*session, error) {
 	return s, c.Exec("INSERT INTO session(user, number, name, after) VALUES (?, ?, ?, ?)", u.id, s.number, name, u.rid(u.n))
 }
 
-func (u *user) speaker(c *sqlitefile.Conn, name string) (number int32, err error) {
+func (u *user) speakerNumber(c *sqlitefile.Conn, name string) (number int32, err error) {
 	if len(u.speakers) == 0 {
 		err := c.QueryRows("SELECT number, name FROM speaker WHERE user = ?", []any{u.id}, func(scan func(...any) error) error {
 			var number int32
@@ -113,8 +113,8 @@ func (u *user) speaker(c *sqlitefile.Conn, name string) (number int32, err error
 	return number, c.Exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
 }
 
-// store writes what a batch has brought to a session.
-func (s *session) store(c *sqlitefile.Conn, u *user, now time.Time) error {
+// save writes what a batch has brought to a session.
+func (s *session) save(c *sqlitefile.Conn, u *user, now time.Time) error {
 	set := ""
 	if !s.waits {
 		set = ", waits = 1"

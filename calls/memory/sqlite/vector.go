@@ -75,7 +75,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 		for i, rid := range rids {
 			m, err := loadMemory(c, rid)
 			if m == nil {
-				return orDamaged(err)
+				return missingMemoryError(err)
 			}
 			list[i].ID, list[i].Text = m.ID, m.EmbeddedText()
 			if err := c.Exec("UPDATE unembedded SET not_before = ? WHERE rid = ?", claim.Now.Add(claim.Lease).UnixMilli(), rid); err != nil {
@@ -87,8 +87,8 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 	return list, err
 }
 
-// orDamaged is the error of a memory that must be there.
-func orDamaged(err error) error {
+// missingMemoryError is the error of a memory that must be there.
+func missingMemoryError(err error) error {
 	if err == nil {
 		return errIndex
 	}
@@ -106,7 +106,7 @@ func (s *Store) SaveEmbeddings(ctx context.Context, model string, list []memory.
 		if used, err := c.QueryRow("SELECT number FROM model WHERE used AND name = ?", []any{model}, &number); !used {
 			return err
 		}
-		return waiting(c, list, func(i int, rid int64, m *memory.BaseMemory) error {
+		return eachWaiting(c, list, func(i int, rid int64, m *memory.BaseMemory) error {
 			if m.EmbeddedText() != list[i].Text {
 				return nil // it has changed, and waits for another vector
 			}
@@ -123,14 +123,14 @@ func (s *Store) SaveEmbeddings(ctx context.Context, model string, list []memory.
 // PostponeEmbeddings lets memories wait.
 func (s *Store) PostponeEmbeddings(ctx context.Context, list []memory.Embedding, until time.Time) error {
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		return waiting(c, list, func(i int, rid int64, _ *memory.BaseMemory) error {
+		return eachWaiting(c, list, func(i int, rid int64, _ *memory.BaseMemory) error {
 			return c.Exec("UPDATE unembedded SET not_before = ?, attempts = ? WHERE rid = ?", until.UnixMilli(), list[i].Attempts, rid)
 		})
 	})
 }
 
-// waiting calls each with those memories of a list that are there and still wait.
-func waiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid int64, m *memory.BaseMemory) error) error {
+// eachWaiting calls each with those memories of a list that are there and still wait.
+func eachWaiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid int64, m *memory.BaseMemory) error) error {
 	for i := range list {
 		id, err := memory.UUIDOf(memory.MemoryID, list[i].ID)
 		if err != nil {
@@ -146,7 +146,7 @@ func waiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid i
 		}
 		m, err := loadMemory(c, rid)
 		if m == nil {
-			return orDamaged(err)
+			return missingMemoryError(err)
 		}
 		if err := each(i, rid, m); err != nil {
 			return err
@@ -155,7 +155,7 @@ func waiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid i
 	return nil
 }
 
-// Vectors is part of [memory.Shelf].
+// Vectors is part of [memory.UserIndex].
 func (v *view) Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error {
 	u := user{id: v.user}
 	n := 0

@@ -13,9 +13,9 @@ import (
 
 // wipeSome removes all that there is of the first n users.
 func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
-	err = s.deleting(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
+	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
-			if err := s.wipe(names[n], &d)(c); err != nil {
+			if err := s.wipeUser(names[n], &d)(c); err != nil {
 				return err
 			}
 		}
@@ -24,8 +24,8 @@ func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selec
 	return n, d, err
 }
 
-// wipe removes all that there is of a user, names included.
-func (s *Store) wipe(name string, d *memory.Deleted) func(*sqlitefile.Conn) error {
+// wipeUser removes all that there is of a user, names included.
+func (s *Store) wipeUser(name string, d *memory.Deleted) func(*sqlitefile.Conn) error {
 	return func(c *sqlitefile.Conn) error {
 		u, err := readUser(c, name)
 		if u == nil {
@@ -59,7 +59,7 @@ func (s *Store) wipe(name string, d *memory.Deleted) func(*sqlitefile.Conn) erro
 				*q.count += int(n)
 			}
 		}
-		s.deleted(u)
+		s.dropIndex(u)
 		return nil
 	}
 }

@@ -111,13 +111,13 @@ type Nearest struct {
 // NewNearest keeps the nearest of a number, which is at least 1.
 func NewNearest(limit int) *Nearest { return &Nearest{limit: limit} }
 
-func compare(a, b Near) int {
+func compareNear(a, b Near) int {
 	return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(b.Seq, a.Seq))
 }
 
 // Add offers one.
 func (n *Nearest) Add(x Near) {
-	if n.bar != nil && compare(x, *n.bar) > 0 {
+	if n.bar != nil && compareNear(x, *n.bar) > 0 {
 		return
 	}
 	n.list = append(n.list, x)
@@ -128,7 +128,7 @@ func (n *Nearest) Add(x Near) {
 
 // Sorted is the nearest, the nearest first; of equal ones the later saved.
 func (n *Nearest) Sorted() []Near {
-	slices.SortFunc(n.list, compare)
+	slices.SortFunc(n.list, compareNear)
 	if len(n.list) >= n.limit {
 		n.list = n.list[:n.limit]
 		bar := n.list[n.limit-1]

@@ -56,7 +56,7 @@ func TestNearest(t *testing.T) {
 		for _, x := range list {
 			best.Add(x)
 		}
-		want := slices.SortedFunc(slices.Values(list), compare)
+		want := slices.SortedFunc(slices.Values(list), compareNear)
 		if diff := cmp.Diff(want[:min(len(want), limit)], best.Sorted(), cmp.Transformer("empty", func(l []Near) []Near { return append([]Near{}, l...) })); diff != "" {
 			t.Fatal(diff)
 		}

@@ -30,7 +30,7 @@ type userIndex struct {
 	user int64
 
 	mu sync.RWMutex
-	state
+	indexState
 	index *rank.Index
 	tail  []tailWord
 }
@@ -44,39 +44,39 @@ type tailWord struct {
 
 var wordSeed = maphash.MakeSeed()
 
-// cost is what a userIndex takes of maxIndexed.
-func (sh *userIndex) cost() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
+// heapSize is what a userIndex takes of maxIndexed.
+func (sh *userIndex) heapSize() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
 
 // roomToGrow is for how many entries more there is room at most: the next memory should
 // not copy them all.
 const roomToGrow = 1024
 
-// state is how much of a user's memories is known.
-type state struct{ n, folded, extras, generation int64 }
+// indexState is how much of a user's memories is known.
+type indexState struct{ n, folded, extras, generation int64 }
 
-// behind says that s is older than o. Within a generation everything only grows.
-func (s state) behind(o state) bool {
+// isOlderThan says that s is older than o. Within a generation everything only grows.
+func (s indexState) isOlderThan(o indexState) bool {
 	if s.generation != o.generation {
 		return s.generation < o.generation
 	}
 	return s.n < o.n || s.folded < o.folded || s.extras < o.extras
 }
 
-// with calls f with the memories of a user; not at all when there is no such user.
-func (s *Store) with(ctx context.Context, name string, f func(*view) error) error {
+// withUser calls f with the memories of a user; not at all when there is no such user.
+func (s *Store) withUser(ctx context.Context, name string, f func(*view) error) error {
 	for again := true; again; {
 		again = false
 		err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-			sh, seen, err := s.userIndex(c, name)
+			sh, seen, err := s.findIndex(c, name)
 			if sh == nil {
 				return err
 			}
-			if err := sh.sync(ctx, c, seen); err != nil {
+			if err := sh.catchUp(ctx, c, seen); err != nil {
 				return err
 			}
 			sh.mu.RLock()
 			defer sh.mu.RUnlock()
-			if sh.state != seen {
+			if sh.indexState != seen {
 				again = true // another reader knows more by now: look again
 				return nil
 			}
@@ -89,9 +89,9 @@ func (s *Store) with(ctx context.Context, name string, f func(*view) error) erro
 	return nil
 }
 
-// userIndex gives the userIndex of a user and how the file says they stand; nil where there
+// findIndex gives the userIndex of a user and how the file says they stand; nil where there
 // is no such user.
-func (s *Store) userIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen state, err error) {
+func (s *Store) findIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen indexState, err error) {
 	var id int64
 	var analysis int
 	found, err := c.QueryRow("SELECT id, "+nextNumber+", folded, extras, generation, analysis FROM user WHERE name = ?", []any{name},
@@ -105,21 +105,21 @@ func (s *Store) userIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sh = s.indexes[id]; sh == nil {
-		s.evict(seen.n * entryCost)
+		s.evictIndexes(seen.n * entryCost)
 		sh = &userIndex{user: id}
 		s.indexes[id] = sh
 	}
 	return sh, seen, nil
 }
 
-// evict drops shelves until there is room for so many bytes, but none that is being
+// evictIndexes drops shelves until there is room for so many bytes, but none that is being
 // read.
-func (s *Store) evict(room int64) {
+func (s *Store) evictIndexes(room int64) {
 	for id, sh := range s.indexes {
 		if !sh.mu.TryRLock() {
 			continue
 		}
-		if cost := sh.cost(); room+cost > s.maxIndexed {
+		if cost := sh.heapSize(); room+cost > s.maxIndexed {
 			delete(s.indexes, id)
 		} else {
 			room += cost
@@ -128,30 +128,30 @@ func (s *Store) evict(room int64) {
 	}
 }
 
-// sync brings the userIndex to the state of the file, unless it is ahead of it.
-func (sh *userIndex) sync(ctx context.Context, c *sqlitefile.Conn, seen state) error {
+// catchUp brings the userIndex to the state of the file, unless it is ahead of it.
+func (sh *userIndex) catchUp(ctx context.Context, c *sqlitefile.Conn, seen indexState) error {
 	sh.mu.RLock()
-	known := sh.state == seen || seen.behind(sh.state)
+	known := sh.indexState == seen || seen.isOlderThan(sh.indexState)
 	sh.mu.RUnlock()
 	if known {
 		return nil
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if !sh.behind(seen) {
+	if !sh.isOlderThan(seen) {
 		return nil
 	}
-	if err := sh.update(ctx, c, seen); err != nil {
-		sh.index, sh.state = nil, state{} // half of it may be there
+	if err := sh.readChanges(ctx, c, seen); err != nil {
+		sh.index, sh.indexState = nil, indexState{} // half of it may be there
 		return err
 	}
-	sh.state = seen
+	sh.indexState = seen
 	return nil
 }
 
-func (sh *userIndex) update(ctx context.Context, c *sqlitefile.Conn, seen state) error {
+func (sh *userIndex) readChanges(ctx context.Context, c *sqlitefile.Conn, seen indexState) error {
 	if sh.index == nil || sh.generation != seen.generation {
-		return sh.load(ctx, c, seen)
+		return sh.reload(ctx, c, seen)
 	}
 	if sh.folded != seen.folded {
 		sh.dropTail(seen.folded)
@@ -167,7 +167,7 @@ func (sh *userIndex) update(ctx context.Context, c *sqlitefile.Conn, seen state)
 }
 
 // readNew reads the memories that were saved since the last look.
-func (sh *userIndex) readNew(c *sqlitefile.Conn, seen state) error {
+func (sh *userIndex) readNew(c *sqlitefile.Conn, seen indexState) error {
 	if sh.n == seen.n {
 		return nil
 	}
@@ -195,8 +195,8 @@ func (sh *userIndex) dropTail(folded int64) {
 	}
 }
 
-// load reads everything anew.
-func (sh *userIndex) load(ctx context.Context, c *sqlitefile.Conn, seen state) error {
+// reload reads everything anew.
+func (sh *userIndex) reload(ctx context.Context, c *sqlitefile.Conn, seen indexState) error {
 	entries, err := readEntries(c, sh.user, 0, seen.folded)
 	if err != nil {
 		return err
@@ -252,7 +252,7 @@ func (sh *userIndex) readTail(c *sqlitefile.Conn, from, until int64) error {
 	}
 	u := user{id: sh.user}
 	for from < until {
-		docs, err := documents(c, u.rid(from), until-from, sh.speaker)
+		docs, err := readDocuments(c, u.rid(from), until-from, sh.speakerNumber)
 		if err != nil {
 			return err
 		}
@@ -272,8 +272,8 @@ func (sh *userIndex) readTail(c *sqlitefile.Conn, from, until int64) error {
 	return nil
 }
 
-// speaker is the number of a speaker: of a new one, that which folding will give it.
-func (sh *userIndex) speaker(name string) (int32, error) {
+// speakerNumber is the number of a speaker: of a new one, that which folding will give it.
+func (sh *userIndex) speakerNumber(name string) (int32, error) {
 	number := slices.Index(sh.index.Speakers, name)
 	if number < 0 {
 		number = len(sh.index.Speakers)
