@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
 )
 
 // Layout describes the file of a store. It is a constant of the store's package.

@@ -2,12 +2,17 @@ package sqlitefile_test
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
@@ -96,72 +101,103 @@ func TestOpenAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A file that is read as one that nobody changes tells when somebody did.
-func TestReader(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a.db")
-	one := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}
-	if err := open(t, file, one); err != nil {
-		t.Fatal(err)
-	}
-	r, err := one.OpenReader(t.Context(), file, time.Second)
+func openStore(t *testing.T, options sqlitefile.Options) *sqlitefile.Store {
+	t.Helper()
+	options.Name, options.File = "test store", filepath.Join(t.TempDir(), "a.db")
+	options.Layout = &sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}
+	options.BusyTimeout = time.Second
+	s, err := sqlitefile.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := func() {
-		t.Helper()
-		var n int
-		if err := r.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 0 {
-			t.Errorf("%d, %v", n, err)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func insert(x int) func(*sqlitefile.Conn) error {
+	return func(c *sqlitefile.Conn) error { return c.Exec("INSERT INTO t VALUES (?)", x) }
+}
+
+// Lazy changes are committed after a short delay, and at once with one that is not lazy.
+// A change that fails undoes itself alone.
+func TestSubmit(t *testing.T) {
+	rolledBack := 0
+	s := openStore(t, sqlitefile.Options{RolledBack: func() { rolledBack++ }})
+	results := make(chan error, 4)
+	failure := errors.New("no")
+	fail := func(c *sqlitefile.Conn) error { return errors.Join(insert(2)(c), failure) }
+	for _, do := range []func(*sqlitefile.Conn) error{insert(1), fail, insert(3)} {
+		if !s.Submit(sqlitefile.Change{Do: do, Lazy: true, Done: func(err error) { results <- err }}) {
+			t.Fatal("it is closed")
 		}
 	}
-	count()
-	if err := r.Unchanged(); err != nil {
+	if err := s.Write(t.Context(), insert(4)); err != nil {
+		t.Fatal(err)
+	}
+	if first, second, third := <-results, <-results, <-results; first != nil || !errors.Is(second, failure) || third != nil {
+		t.Errorf("%v, %v, %v", first, second, third)
+	}
+	if !s.Submit(sqlitefile.Change{Do: insert(5), Lazy: true, Done: func(err error) { results <- err }}) {
+		t.Fatal("it is closed")
+	}
+	if err := <-results; err != nil {
 		t.Error(err)
 	}
-	if _, err := r.DB.ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); sqlitefile.CodeOf(err) != sqlitefile.ReadOnly {
-		t.Errorf("it was written: %v", err)
+	var sum int
+	err := s.Read(t.Context(), func(c *sqlitefile.Conn) error {
+		_, err := c.QueryRow("SELECT sum(x) FROM t", nil, &sum)
+		return err
+	})
+	if err != nil || sum != 1+3+4+5 || rolledBack != 1 {
+		t.Errorf("the sum is %d, %v; %d changes were undone", sum, err, rolledBack)
 	}
-	for _, name := range []string{"-wal", "-shm"} {
-		if _, err := os.Stat(file + name); err == nil {
-			t.Errorf("reading has made %s", name)
+}
+
+// What is queued when a store is closed is written; later changes are refused.
+func TestCloseWrites(t *testing.T) {
+	idle := 0
+	s := openStore(t, sqlitefile.Options{Idle: func(c *sqlitefile.Conn) error {
+		idle++
+		return c.Transact(time.Second, func() error { return insert(0)(c) })
+	}})
+	done := make(chan error, 1)
+	s.Submit(sqlitefile.Change{Do: insert(1), Lazy: true, Done: func(err error) { done <- err }})
+	s.RequestIdle()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || idle != 1 {
+		t.Errorf("%v, %d idle calls", err, idle)
+	}
+	if err := s.Write(t.Context(), insert(2)); !errors.Is(err, sqlitefile.ErrClosed) {
+		t.Errorf("writing: %v", err)
+	}
+	if err := s.Read(t.Context(), insert(2)); !errors.Is(err, sqlitefile.ErrClosed) {
+		t.Errorf("reading: %v", err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for hint, cause := range map[string]error{
+		"permissions":  &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EACCES},
+		"a.db*":        &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EROFS},
+		"disk is full": &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC},
+		"local disk":   &sqlitefile.NoWALError{Mode: "delete"},
+		"use that":     &sqlitefile.NewerError{Has: 2, Known: 1},
+		"move":         sqlitefile.ErrForeign,
+		"salvage it":   fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
+		"":             errors.New("what"),
+	} {
+		err := sqlitefile.Explain("test store", "dir/a.db", "opening", "salvage it", cause)
+		if !errors.Is(err, cause) || !strings.Contains(calls.HintOf(err), hint) || !strings.Contains(err.Error(), "opening the test store dir/a.db: ") {
+			t.Errorf("%v becomes %v (%s)", cause, err, calls.HintOf(err))
 		}
 	}
-
-	db, conn, err := one.Open(t.Context(), file, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Unchanged(); !errors.Is(err, sqlitefile.ErrChanged) {
-		t.Errorf("a change in the log: %v", err)
-	}
-	// Who writes is followed by a reader that comes later.
-	second, err := one.OpenReader(t.Context(), file, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var n int
-	if err := second.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil || n != 1 || second.Unchanged() != nil {
-		t.Errorf("%d, %v, %v", n, err, second.Unchanged())
-	}
-	if err := errors.Join(second.DB.Close(), conn.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Unchanged(); !errors.Is(err, sqlitefile.ErrChanged) {
-		t.Errorf("a change in the file: %v", err)
-	}
-	if err := r.DB.Close(); err != nil {
-		t.Error(err)
-	}
-
-	var older *sqlitefile.OlderError
-	two := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table, "ALTER TABLE t ADD COLUMN y INTEGER"}}
-	if _, err := two.OpenReader(t.Context(), file, time.Second); !errors.As(err, &older) || older.Has != 1 || older.Wants != 2 {
-		t.Errorf("an older form: %v", err)
-	}
-	if _, err := (&sqlitefile.Layout{ApplicationID: 8, Migrations: []string{table}}).OpenReader(t.Context(), file, time.Second); !errors.Is(err, sqlitefile.ErrForeign) {
-		t.Errorf("another program's: %v", err)
+	if sqlitefile.Explain("test store", "a.db", "opening", "", nil) != nil {
+		t.Error("no error became one")
 	}
 }

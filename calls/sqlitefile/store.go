@@ -30,6 +30,9 @@ type Options struct {
 	Readers int
 	// DamagedHint says what to do with a damaged file.
 	DamagedHint string
+	// KeepError reports whether an error of a change is returned as it is, because it is
+	// not about the file. It may be nil.
+	KeepError func(error) bool
 	// Idle does work that nobody waits for, after [Store.RequestIdle]. It runs on the
 	// writer's goroutine, outside of a transaction; see [Conn.Transact].
 	Idle func(*Conn) error
@@ -142,6 +145,9 @@ func (e *damageError) Is(target error) bool { return target == ErrDamaged }
 // that have a hint already, and those of contexts, are returned as they are. doing is a
 // gerund.
 func (s *Store) Explain(doing string, err error) error {
+	if keep := s.options.KeepError; err != nil && keep != nil && keep(err) {
+		return err
+	}
 	return Explain(s.options.Name, s.options.File, doing, s.options.DamagedHint, err)
 }
 

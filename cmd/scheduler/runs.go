@@ -86,10 +86,6 @@ func (a *app) makeJournal(ctx context.Context) (*sqlite.SQLite, error) {
 	if err != nil {
 		return nil, exitError{exitFailed, err}
 	}
-	if err := j.Writable(); err != nil {
-		_ = j.Close() // the error that led here says more
-		return nil, exitError{exitFailed, err}
-	}
 	return j, nil
 }
 

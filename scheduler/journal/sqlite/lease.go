@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -37,9 +37,9 @@ func (j *SQLite) renew() {
 	if len(verdicts) == 0 {
 		return
 	}
-	err := j.writer.await(func(tx *tx) error {
+	err := j.write(func(c *sqlitefile.Conn) error {
 		for l := range verdicts {
-			verdict, err := l.renew(tx)
+			verdict, err := l.renew(c)
 			if err != nil {
 				return err
 			}
@@ -63,21 +63,25 @@ func (j *SQLite) renew() {
 }
 
 // renew renews one lease. The verdict is why the run should stop, or nil.
-func (l *sqliteLog) renew(tx *tx) (verdict, err error) {
+func (l *sqliteLog) renew(c *sqlitefile.Conn) (verdict, err error) {
 	var cancel bool
-	err = tx.row("UPDATE run SET lease_until = ? WHERE key = ? AND lease = ? RETURNING cancel",
-		l.journal.leaseEnd(), l.key, l.lease).Scan(&cancel)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	renewed, err := c.QueryRow("UPDATE run SET lease_until = ? WHERE key = ? AND lease = ? RETURNING cancel",
+		[]any{l.journal.leaseEnd(), l.key, l.lease}, &cancel)
+	if err != nil {
+		return nil, err
+	}
+	if !renewed {
 		var lost *journal.HeldError
-		if verdict = l.lost(tx); errors.As(verdict, &lost) {
+		verdict = l.lost(c)
+		if errors.As(verdict, &lost) {
 			return verdict, nil
 		}
 		return nil, verdict
-	case err == nil && cancel:
+	}
+	if cancel {
 		return journal.ErrCancelRequested, nil
 	}
-	return nil, err
+	return nil, nil
 }
 
 // Cancel asks the holder to stop the run, or cancels it.
@@ -85,13 +89,13 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.change(func(tx *tx) error {
-		r, err := j.findIn(tx, id)
+	return j.write(func(c *sqlitefile.Conn) error {
+		r, err := j.findRun(c, id)
 		if err != nil {
 			return err
 		}
 		if r.Holder != nil {
-			_, err = tx.exec("UPDATE run SET cancel = 1 WHERE key = ?", r.key)
+			err = c.Exec("UPDATE run SET cancel = 1 WHERE key = ?", r.key)
 			return err
 		}
 		if err := stored.CheckCancel(&r.RunInfo); err != nil {
@@ -103,12 +107,12 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
+		if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
 			return err
 		}
 		// A lease that has run out is given to nobody: its holder may still be alive,
 		// and must not go on.
-		_, err = tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
+		err = c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
 			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)
 		return err
 	})

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"iter"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -57,22 +57,22 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 	}
 	started := h.StartedAt.Format(time.RFC3339Nano)
 	var info *journal.RunInfo
-	err := j.change(func(tx *tx) error {
-		err := tx.row(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
+	err := j.write(func(c *sqlitefile.Conn) error {
+		created, err := c.QueryRow(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT(id) DO NOTHING RETURNING key`,
-			h.ID, h.Flow, string(journal.RunRunning), started, started).Scan(&l.key)
-		if errors.Is(err, sql.ErrNoRows) {
+			[]any{h.ID, h.Flow, string(journal.RunRunning), started, started}, &l.key)
+		if err == nil && !created {
 			return stored.ErrExists(h.ID)
 		}
 		if err == nil {
-			_, err = tx.exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			err = c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 				l.key, h.File, string(mode), source[:], source.String(), files, inputs, options)
 		}
 		if err == nil {
-			err = l.keep(tx, found)
+			err = l.keep(c, found)
 		}
 		if err == nil {
-			info, err = l.take(tx, h.ID)
+			info, err = l.take(c, h.ID)
 		}
 		return err
 	})
@@ -86,8 +86,8 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 	}
 	l := &sqliteLog{journal: j, lease: newLease(), known: map[stored.Digest]struct{}{}}
 	var info *journal.RunInfo
-	err := j.change(func(tx *tx) error {
-		r, err := j.findIn(tx, id)
+	err := j.write(func(c *sqlitefile.Conn) error {
+		r, err := j.findRun(c, id)
 		if err != nil {
 			return err
 		}
@@ -95,25 +95,25 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 			return r.held()
 		}
 		var mode journal.Durability
-		if err := tx.row("SELECT mode FROM header WHERE run = ?", r.key).Scan(&mode); err != nil {
+		if _, err := c.QueryRow("SELECT mode FROM header WHERE run = ?", []any{r.key}, &mode); err != nil {
 			return err
 		}
 		l.key, l.async = r.key, mode == journal.Async
-		info, err = l.take(tx, id)
+		info, err = l.take(c, id)
 		return err
 	})
 	return j.hold(l, info, err)
 }
 
 // take makes this process the holder.
-func (l *sqliteLog) take(tx *tx, id string) (*journal.RunInfo, error) {
+func (l *sqliteLog) take(c *sqlitefile.Conn, id string) (*journal.RunInfo, error) {
 	j := l.journal
-	_, err := tx.exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
+	err := c.Exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
 		l.lease, j.self.PID, j.self.Host, j.self.Identity, j.leaseEnd(), l.key)
 	if err != nil {
 		return nil, err
 	}
-	r, err := j.findIn(tx, id)
+	r, err := j.findRun(c, id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (l *sqliteLog) Append(ctx context.Context, events ...*journal.Event) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wait := !l.async || l.journal.writer.full()
+	wait := !l.async || l.journal.db.IsBusy()
 	done := make(chan error, 1)
 	if err := l.submit(events, wait, done); err != nil || !wait {
 		return err
@@ -164,11 +164,11 @@ func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error
 	defer l.Unlock()
 	change, err := l.encode(events)
 	if err == nil {
-		op := &write{do: change.apply, lazy: !wait, settled: func(err error) {
+		submitted := l.journal.db.Submit(sqlitefile.Change{Do: change.apply, Lazy: !wait, Done: func(err error) {
 			l.settle(err, wait)
 			done <- err
-		}}
-		if !l.journal.writer.submit(op) {
+		}})
+		if !submitted {
 			err = errJournalClosed
 		}
 	}
@@ -235,30 +235,30 @@ func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
 }
 
 // apply stores the events if the run is still held.
-func (c *change) apply(tx *tx) error {
-	l := c.log
-	if len(c.bodies) == 0 {
+func (ch *change) apply(c *sqlitefile.Conn) error {
+	l := ch.log
+	if len(ch.bodies) == 0 {
 		return nil
 	}
-	n, err := tx.exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ? WHERE key = ? AND lease = ? AND last_seq = ?",
-		string(c.state), c.updated, c.last, l.key, l.lease, c.first-1)
+	n, err := c.ExecCount("UPDATE run SET state = ?, updated_at = ?, last_seq = ? WHERE key = ? AND lease = ? AND last_seq = ?",
+		string(ch.state), ch.updated, ch.last, l.key, l.lease, ch.first-1)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		return l.lost(tx)
+		return l.lost(c)
 	}
-	for i, body := range c.bodies {
-		if _, err := tx.exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", l.key, c.first+int64(i), body); err != nil {
+	for i, body := range ch.bodies {
+		if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", l.key, ch.first+int64(i), body); err != nil {
 			return err
 		}
 	}
-	return l.keep(tx, c.blobs)
+	return l.keep(c, ch.blobs)
 }
 
 // lost says why the row of the run could not be written.
-func (l *sqliteLog) lost(tx *tx) error {
-	r, err := l.journal.findIn(tx, l.Opened.ID)
+func (l *sqliteLog) lost(c *sqlitefile.Conn) error {
+	r, err := l.journal.findRun(c, l.Opened.ID)
 	if err != nil {
 		if calls.KindOf(err) == calls.NotFound {
 			return &journal.HeldError{Run: l.Opened.ID}
@@ -272,7 +272,7 @@ func (l *sqliteLog) lost(tx *tx) error {
 }
 
 // keep stores payloads and says that the run has them.
-func (l *sqliteLog) keep(tx *tx, found stored.Blobs) error {
+func (l *sqliteLog) keep(c *sqlitefile.Conn, found stored.Blobs) error {
 	for d, one := range found {
 		data := one.Data
 		if one.Secret {
@@ -284,10 +284,10 @@ func (l *sqliteLog) keep(tx *tx, found stored.Blobs) error {
 		if data == nil {
 			data = []byte{}
 		}
-		if _, err := tx.exec("INSERT INTO blob(sha256, data) VALUES (?, ?) ON CONFLICT(sha256) DO NOTHING", d[:], data); err != nil {
+		if err := c.Exec("INSERT INTO blob(sha256, data) VALUES (?, ?) ON CONFLICT(sha256) DO NOTHING", d[:], data); err != nil {
 			return err
 		}
-		if _, err := tx.exec("INSERT OR IGNORE INTO run_blob(run, blob) SELECT ?, key FROM blob WHERE sha256 = ?", l.key, d[:]); err != nil {
+		if err := c.Exec("INSERT OR IGNORE INTO run_blob(run, blob) SELECT ?, key FROM blob WHERE sha256 = ?", l.key, d[:]); err != nil {
 			return err
 		}
 	}
@@ -304,24 +304,24 @@ func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 	}
 	found := stored.Blobs{}
 	source, files := found.EncodeText(text)
-	return l.journal.writer.await(func(tx *tx) error {
-		n, err := tx.exec(`UPDATE header SET source = ?, hash = ?, files = ?
+	return l.journal.write(func(c *sqlitefile.Conn) error {
+		n, err := c.ExecCount(`UPDATE header SET source = ?, hash = ?, files = ?
 			WHERE run = ? AND EXISTS (SELECT 1 FROM run WHERE key = header.run AND lease = ?)`,
 			source[:], source.String(), files, l.key, l.lease)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return l.lost(tx)
+			return l.lost(c)
 		}
-		return l.keep(tx, found)
+		return l.keep(c, found)
 	})
 }
 
 // Header is what the run began with.
 func (l *sqliteLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	h, err := l.journal.header(ctx, l.Opened.ID, true)
-	return h, explain(l.journal.file, "reading", err)
+	return h, l.journal.db.Explain("reading", err)
 }
 
 // Events are those of the run.
@@ -346,8 +346,8 @@ func (l *sqliteLog) Close() error {
 	j.mu.Lock()
 	delete(j.logs, l)
 	j.mu.Unlock()
-	err := j.writer.await(func(tx *tx) error {
-		_, err := tx.exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
+	err := j.write(func(c *sqlitefile.Conn) error {
+		err := c.Exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
 		return err
 	})
 	l.Lock()

@@ -11,17 +11,14 @@ import (
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
 func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
-	if err := j.Writable(); err != nil {
-		return nil, err
-	}
 	all, err := j.list(ctx, journal.RunFilter{})
 	if err != nil {
-		return nil, explain(j.file, "reading", err)
+		return nil, err
 	}
 	done := &journal.Pruned{Runs: []string{}}
 	var before, after int64
 	if before, err = j.size(ctx); err != nil {
-		return nil, explain(j.file, "reading", err)
+		return nil, err
 	}
 	fit := 0
 	for _, r := range all {
@@ -47,7 +44,7 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 	}
 	after, err = j.size(ctx)
 	done.Bytes = max(before-after, 0)
-	return done, explain(j.file, "reading", err)
+	return done, err
 }
 
 // delete deletes a run and the payloads that no other run has, if it still fits.
@@ -55,15 +52,15 @@ func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (delet
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	err = j.writer.await(func(tx *tx) error {
-		r, err := j.findIn(tx, id)
+	err = j.write(func(c *sqlitefile.Conn) error {
+		r, err := j.findRun(c, id)
 		if calls.KindOf(err) == calls.NotFound || err == nil && !p.Matches(&r.RunInfo) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec("CREATE TEMP TABLE IF NOT EXISTS gone(blob INTEGER PRIMARY KEY)"); err != nil {
+		if err := c.Exec("CREATE TEMP TABLE IF NOT EXISTS gone(blob INTEGER PRIMARY KEY)"); err != nil {
 			return err
 		}
 		for _, step := range []string{
@@ -73,15 +70,15 @@ func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (delet
 			"DELETE FROM run_blob WHERE run = ?1",
 			"DELETE FROM run WHERE key = ?1",
 		} {
-			if _, err := tx.exec(step, r.key); err != nil {
+			if err := c.Exec(step, r.key); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.exec("DELETE FROM blob WHERE key IN (SELECT blob FROM gone)"); err != nil {
+		if err := c.Exec("DELETE FROM blob WHERE key IN (SELECT blob FROM gone)"); err != nil {
 			return err
 		}
 		deleted = true
-		_, err = tx.exec("DELETE FROM gone")
+		err = c.Exec("DELETE FROM gone")
 		return err
 	})
 	return deleted && err == nil, err
@@ -93,12 +90,12 @@ func (j *SQLite) shrink(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := j.writer.await(func(tx *tx) error {
-			if _, err := tx.exec("PRAGMA incremental_vacuum(1000)"); err != nil {
+		err := j.write(func(c *sqlitefile.Conn) error {
+			if err := c.Exec("PRAGMA incremental_vacuum(1000)"); err != nil {
 				return err
 			}
 			left := int64(0)
-			err := tx.row("PRAGMA freelist_count").Scan(&left)
+			_, err := c.QueryRow("PRAGMA freelist_count", nil, &left)
 			if left >= free && free > 1 {
 				left = 0 // it cannot be shrunk further
 			}
@@ -111,15 +108,14 @@ func (j *SQLite) shrink(ctx context.Context) error {
 	}
 	// The file itself becomes smaller when the log is emptied into it, which another
 	// process may put off.
-	_, err := j.read.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	if code := sqlitefile.CodeOf(err); code == sqlitefile.Busy || code == sqlitefile.Locked {
-		return nil
-	}
-	return explain(j.file, "shrinking", err)
+	return j.db.Checkpoint(ctx)
 }
 
 // size is the size of the database, in bytes.
 func (j *SQLite) size(ctx context.Context) (n int64, err error) {
-	err = j.read.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n)
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		_, err := c.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, &n)
+		return err
+	})
 	return n, err
 }

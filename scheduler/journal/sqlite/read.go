@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -25,11 +24,11 @@ type runRow struct {
 const runColumns = `key, id, flow, state, started_at, updated_at, last_seq, cancel,
 	lease, holder_pid, holder_host, holder_identity, lease_until`
 
-// scan reads a row of runColumns and finds out whether somebody holds the run.
-func (j *SQLite) scan(row rowScanner) (*runRow, error) {
+// scanRun reads a row of runColumns and finds out whether somebody holds the run.
+func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
 	var started, updated string
-	err := row.Scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
+	err := scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
 		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.until)
 	if err != nil {
 		return nil, err
@@ -50,27 +49,31 @@ func (j *SQLite) scan(row rowScanner) (*runRow, error) {
 // held is the error of whoever has not got the lease.
 func (r *runRow) held() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
 
-func (j *SQLite) find(ctx context.Context, id string) (*runRow, error) {
-	return j.scanOne(id, j.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM run WHERE id = ?", id))
-}
-
-func (j *SQLite) scanOne(id string, row rowScanner) (*runRow, error) {
-	r, err := j.scan(row)
-	if errors.Is(err, sql.ErrNoRows) {
+// findRun returns the row of a run. The error for an unknown one is of kind NotFound.
+func (j *SQLite) findRun(c *sqlitefile.Conn, id string) (r *runRow, err error) {
+	err = c.QueryRows("SELECT "+runColumns+" FROM run WHERE id = ?", []any{id}, func(scan func(...any) error) error {
+		r, err = j.scanRun(scan)
+		return err
+	})
+	if err == nil && r == nil {
 		err = stored.ErrUnknown(id)
 	}
 	return r, err
 }
 
-// findIn is find inside a write.
-func (j *SQLite) findIn(tx *tx, id string) (*runRow, error) {
-	return j.scanOne(id, tx.row("SELECT "+runColumns+" FROM run WHERE id = ?", id))
+// find is findRun in a read of its own.
+func (j *SQLite) find(ctx context.Context, id string) (r *runRow, err error) {
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		r, err = j.findRun(c, id)
+		return err
+	})
+	return r, err
 }
 
 // Run is how a run stands.
 func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	r, err := j.find(ctx, id)
-	if err = j.explained("reading", err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return &r.RunInfo, nil
@@ -80,7 +83,7 @@ func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
 		found, err := j.list(ctx, filter)
-		if err = j.explained("reading", err); err != nil {
+		if err != nil {
 			yield(nil, err)
 			return
 		}
@@ -106,25 +109,20 @@ func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*r
 	if filter.Limit > 0 {
 		query += fmt.Sprintf(" LIMIT %d", filter.Limit)
 	}
-	rows, err := j.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := j.scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, r)
-	}
-	return found, rows.Err()
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows(query, args, func(scan func(...any) error) error {
+			r, err := j.scanRun(scan)
+			found = append(found, r)
+			return err
+		})
+	})
+	return found, err
 }
 
 // Header is what a run began with.
 func (j *SQLite) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	h, err := j.header(ctx, id, false)
-	return h, j.explained("reading", err)
+	return h, j.db.Explain("reading", err)
 }
 
 func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
@@ -134,8 +132,14 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.Ru
 	}
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt}
 	var source, files, inputs, options []byte
-	err = j.read.QueryRowContext(ctx, "SELECT file, mode, source, files, inputs, options FROM header WHERE run = ?", r.key).
-		Scan(&h.File, &h.Mode, &source, &files, &inputs, &options)
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options FROM header WHERE run = ?", []any{r.key},
+			&h.File, &h.Mode, &source, &files, &inputs, &options)
+		if err == nil && !found {
+			return fmt.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -156,14 +160,20 @@ func (j *SQLite) decoder(ctx context.Context, clear bool) *stored.Decoder {
 		if secret {
 			at = d.Secret()
 		}
-		err = j.read.QueryRowContext(ctx, "SELECT data FROM blob WHERE sha256 = ?", at[:]).Scan(&data)
+		found := false
+		err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+			found, err = c.QueryRow("SELECT data FROM blob WHERE sha256 = ?", []any{at[:]}, &data)
+			return err
+		})
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return nil, err
+		case !found:
 			return nil, stored.MissingPayloadError(d)
-		case err == nil && secret:
+		case secret:
 			return j.vault.Open(d, data)
 		}
-		return data, err
+		return data, nil
 	}}
 }
 
@@ -180,13 +190,13 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 		for err == nil && from <= r.LastSeq {
 			var page [][]byte
 			page, err = j.page(ctx, r, from)
-			if err = j.explained("reading", err); err != nil {
+			if err != nil {
 				break
 			}
 			for _, stored := range page {
 				ev, err := decoder.DecodeEvent(stored)
 				if err != nil {
-					yield(nil, j.explained("reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
+					yield(nil, j.db.Explain("reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
 					return
 				}
 				if !yield(ev, nil) {
@@ -196,7 +206,7 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 			}
 		}
 		if err != nil {
-			yield(nil, j.explained("reading", err))
+			yield(nil, j.db.Explain("reading", err))
 		}
 	}
 }
@@ -207,25 +217,23 @@ const pageSize = 256
 
 // page reads the next events of a run, at least one.
 func (j *SQLite) page(ctx context.Context, r *runRow, from int64) (page [][]byte, err error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT seq, body FROM event WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq",
-		r.key, from, min(from+pageSize-1, r.LastSeq))
-	if err != nil {
-		return nil, err
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		args := []any{r.key, from, min(from+pageSize-1, r.LastSeq)}
+		return c.QueryRows("SELECT seq, body FROM event WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq", args, func(scan func(...any) error) error {
+			var seq int64
+			var body []byte
+			if err := scan(&seq, &body); err != nil {
+				return err
+			}
+			if seq != from+int64(len(page)) {
+				return newGapError(r.ID, from+int64(len(page)))
+			}
+			page = append(page, body)
+			return nil
+		})
+	})
+	if err == nil && len(page) == 0 {
+		err = newGapError(r.ID, from)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var seq int64
-		var body []byte
-		if err := rows.Scan(&seq, &body); err != nil {
-			return nil, err
-		}
-		if seq != from+int64(len(page)) {
-			return nil, errGap(r.ID, from+int64(len(page)))
-		}
-		page = append(page, body)
-	}
-	if len(page) == 0 && rows.Err() == nil {
-		return nil, errGap(r.ID, from)
-	}
-	return page, rows.Err()
+	return page, err
 }

@@ -15,7 +15,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,20 +42,15 @@ type Options struct {
 	BusyTimeout time.Duration
 }
 
-// SQLite is a journal in a file. It is written in WAL mode with full
-// synchronisation by one goroutine, which commits together what arrives
-// together.
+// SQLite is a journal in a file. A program opens one with [Open] and closes it at its
+// end; several processes may have the same file open. It is safe for concurrent use.
 type SQLite struct {
-	file   string
-	clock  func() time.Time
-	self   stored.Process
-	beat   time.Duration
-	lease  time.Duration
-	vault  *stored.Vault
-	writer *writer // nil where nothing can be written, as is write
-	write  *sql.DB
-	read   *sql.DB
-	frozen *frozen // what is there instead
+	db    *sqlitefile.Store
+	clock func() time.Time
+	self  stored.Process
+	beat  time.Duration
+	lease time.Duration
+	vault *stored.Vault
 
 	mu     sync.Mutex
 	logs   map[*sqliteLog]struct{}
@@ -67,16 +61,15 @@ type SQLite struct {
 
 var _ journal.Journal = (*SQLite)(nil)
 
-// Open opens the journal in a directory, or makes both: the directory for nobody
-// but the user. A journal that is there and cannot be written is opened all the same,
-// to be read: see [SQLite.Writable].
+// Open opens the journal in a directory. It creates a missing directory and journal with
+// access for the current user only. A journal that cannot be written is refused.
 func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &SQLite{
-		file: filepath.Join(dir, FileName), vault: newVault(filepath.Join(dir, KeyName)), clock: options.Clock, self: stored.ThisProcess(),
+		vault: newVault(filepath.Join(dir, KeyName)), clock: options.Clock, self: stored.ThisProcess(),
 		beat: cmp.Or(options.Heartbeat, time.Second),
 		logs: map[*sqliteLog]struct{}{}, quit: make(chan struct{}),
 	}
@@ -84,34 +77,25 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 		j.clock = time.Now
 	}
 	j.lease = 4 * max(j.beat, -j.beat)
-	if err := j.open(ctx, cmp.Or(options.BusyTimeout, 10*time.Second)); err != nil {
-		return nil, explain(j.file, "opening", err)
+	j.db, err = sqlitefile.Open(ctx, sqlitefile.Options{
+		Name: "journal", File: filepath.Join(dir, FileName), Layout: &layout, DamagedHint: damagedHint, KeepError: isHeldError,
+		BusyTimeout: cmp.Or(options.BusyTimeout, 10*time.Second), Pragmas: []string{"synchronous(FULL)", "foreign_keys(1)"},
+		Readers: maxReaders,
+	})
+	if err != nil {
+		return nil, err
 	}
-	if j.beat > 0 && j.frozen == nil {
+	if j.beat > 0 {
 		j.beats.Go(j.renewLeases)
 	}
 	return j, nil
-}
-
-func (j *SQLite) open(ctx context.Context, busy time.Duration) error {
-	write, conn, err := layout.Open(ctx, j.file, busy, "synchronous(FULL)", "foreign_keys(1)")
-	if err != nil {
-		return j.openFrozen(ctx, busy, err)
-	}
-	j.write = write
-	if j.read, err = sqlitefile.Connect(j.file, busy, "query_only(1)"); err != nil {
-		return errors.Join(err, conn.Close(), write.Close())
-	}
-	j.read.SetMaxOpenConns(maxReaders)
-	j.writer = newWriter(conn, func(doing string, err error) error { return explain(j.file, doing, err) })
-	return nil
 }
 
 // maxReaders is how many connections read at a time.
 const maxReaders = 4
 
 // File is the path of the database.
-func (j *SQLite) File() string { return j.file }
+func (j *SQLite) File() string { return j.db.File() }
 
 // Close lets go of the runs that are still held and closes the file.
 func (j *SQLite) Close() error {
@@ -132,37 +116,27 @@ func (j *SQLite) Close() error {
 	for _, l := range logs {
 		errs = append(errs, l.Close())
 	}
-	if j.frozen == nil {
-		errs = append(errs, j.writer.close(), j.write.Close())
-	}
-	errs = append(errs, j.read.Close())
-	return explain(j.file, "closing", errors.Join(errs...))
+	return errors.Join(append(errs, j.db.Close())...)
 }
 
-// Check looks for damage: of the file, and gaps in the events. It reads the whole
-// file.
+// write makes a change and waits until it is on the disk.
+func (j *SQLite) write(do func(*sqlitefile.Conn) error) error {
+	return j.db.Write(context.Background(), do)
+}
+
+// Check looks for damage of the file and for missing events. It reads the whole file.
 func (j *SQLite) Check(ctx context.Context) error {
-	var problem string
-	err := j.read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&problem)
-	if err == nil && problem != "ok" {
-		err = fmt.Errorf("damage was found: %s", problem)
-	}
-	if err == nil {
-		err = j.checkEvents(ctx)
-	}
-	return j.explained("checking", err)
-}
-
-func (j *SQLite) checkEvents(ctx context.Context) error {
-	var run string
-	err := j.read.QueryRowContext(ctx, `
-		SELECT id FROM run LEFT JOIN event ON event.run = run.key
-		GROUP BY run.key HAVING count(seq) <> last_seq OR ifnull(max(seq), 0) <> last_seq LIMIT 1`).Scan(&run)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
+	return j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		if err := sqlitefile.CheckIntegrity(c); err != nil {
+			return err
+		}
+		var run string
+		found, err := c.QueryRow(`
+			SELECT id FROM run LEFT JOIN event ON event.run = run.key
+			GROUP BY run.key HAVING count(seq) <> last_seq OR ifnull(max(seq), 0) <> last_seq LIMIT 1`, nil, &run)
+		if found {
+			return fmt.Errorf("%w: events of the run %s are missing", sqlitefile.ErrDamaged, run)
+		}
 		return err
-	}
-	return fmt.Errorf("events of the run %s are missing", run)
+	})
 }

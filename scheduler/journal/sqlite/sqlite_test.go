@@ -360,7 +360,7 @@ func TestUnusableFiles(t *testing.T) {
 			}
 			write(t, j.File(), append(data[:100], bytes.Repeat([]byte{0xA5}, len(data)-100)...))
 		}, "damaged"},
-		"a newer form": {func(t *testing.T, j *sqlite.SQLite) { alter(t, j, "PRAGMA user_version = 99") }, "newer version"},
+		"a newer form": {func(t *testing.T, j *sqlite.SQLite) { alter(t, j, "PRAGMA user_version = 99") }, "use that version"},
 		"another program's": {func(t *testing.T, j *sqlite.SQLite) {
 			if err := os.Remove(j.File()); err != nil {
 				t.Fatal(err)
@@ -477,7 +477,7 @@ func TestLostText(t *testing.T) {
 		"UPDATE header SET files = '{'":           "ends too early",
 		"UPDATE header SET inputs = '{'":          "ends too early",
 		"UPDATE header SET options = '{'":         "ends too early",
-		"DELETE FROM header":                      "no rows",
+		"DELETE FROM header":                      "the header of the run r is missing",
 	} {
 		j := open(t, t.TempDir(), sqlite.Options{})
 		begin(t, j, "r")
