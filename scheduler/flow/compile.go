@@ -8,24 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
-
-// use is a name that a template mentions, with its place in the file.
-type use struct {
-	prompt.Ref
-	within func(offset int) Position
-	// template is the scalar that it stands in.
-	template *yaml.Node
-	// literal is the parameter that it stands in where the call takes that as it is
-	// written but for a whole {{ expression }}; "" elsewhere.
-	literal string
-}
-
-func (u use) pos() Position { return u.within(u.Offset) }
 
 // usualRetry is what of retry a step leaves out.
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
@@ -72,7 +60,7 @@ func (u *unit) inputSchema() *schema.Schema {
 	}
 	kind, typed := doc.Get("type")
 	if name, _ := kind.Str(); typed && name != "object" {
-		u.add(u.of(u.nodeAt(k.node, "/type")), "inputs must be the schema of an object, not of %s", kind.JSON()).
+		u.add(u.of(nodeAt(k.node, "/type")), "inputs must be the schema of an object, not of %s", kind.JSON()).
 			hint("write type: object, with the inputs under properties")
 	}
 	if _, ok := doc.Get("properties"); !typed && !ok && doc.Map().Len() > 0 {
@@ -91,7 +79,7 @@ func (u *unit) inputSchema() *schema.Schema {
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
 func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
 	for _, p := range schema.Typos(doc) {
-		u.warn(u.of(u.keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
+		u.warn(u.of(keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
 	}
 }
 
@@ -122,7 +110,7 @@ func (u *unit) compileStep(k *stepKeys) {
 			u.add(u.of(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
-			u.warnTypos("override_input", u.nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
+			u.warnTypos("override_input", nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
 		}
 	}
 	u.times(s)
@@ -326,14 +314,6 @@ func unknownParam(pos Position) *Param {
 	return &Param{Pos: pos, Expr: e}
 }
 
-// ownTag is the tag of a node that is none of YAML's own, "" for none.
-func ownTag(n *yaml.Node) string {
-	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
-		return tag
-	}
-	return ""
-}
-
 // literal reads a node as data: nothing in it is a template, !file puts the
 // content of a file in its place.
 func (u *unit) literal(n *yaml.Node) value.Value {
@@ -372,25 +352,15 @@ func (u *unit) literal(n *yaml.Node) value.Value {
 	return v
 }
 
-// EachRef visits the outer names that a param mentions.
-func (p *Param) EachRef(visit func(prompt.Ref)) {
-	if p == nil {
+// lookUpCall finds the definition of a step's call.
+func (u *unit) lookUpCall(s *stepUnit) {
+	if !s.keys.Call.set() {
 		return
 	}
-	var refs []prompt.Ref
-	switch {
-	case p.Expr != nil:
-		refs = p.Expr.Refs()
-	case p.Text != nil:
-		refs = p.Text.Refs()
+	registry := u.loading.Registry
+	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
+		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
+		return
 	}
-	for _, ref := range refs {
-		visit(ref)
-	}
-	for i := range p.Map {
-		p.Map[i].EachRef(visit)
-	}
-	for _, item := range p.List {
-		item.EachRef(visit)
-	}
+	s.Def, s.known = registry.Call(s.Call)
 }

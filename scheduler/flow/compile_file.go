@@ -2,8 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -34,15 +32,6 @@ func (u *unit) fileValue(n *yaml.Node) value.Value {
 		u.add(u.of(n), "%s:%v", path, err)
 	}
 	return v
-}
-
-// dataType is the extension of a file that is data, "" for one that is text.
-func dataType(path string) string {
-	ext := strings.ToLower(filepath.Ext(path))
-	if slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext) {
-		return ext
-	}
-	return ""
 }
 
 // parseFile reads data by the file's extension; what is not JSON, JSONC or YAML is

@@ -2,7 +2,9 @@ package flow
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,13 +18,6 @@ type decoder struct {
 	*flowText
 	*report
 }
-
-// keyPlace is where a key and its value stand. The zero keyPlace is a key that
-// was not written.
-type keyPlace struct{ key, node *yaml.Node }
-
-// set says that the key is there and was good.
-func (p keyPlace) set() bool { return p.node != nil }
 
 // object reads a mapping into a struct of keys. what names it in messages.
 func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
@@ -245,4 +240,36 @@ func keyFieldsOf(t reflect.Type) *keyFields {
 	}
 	cached, _ := keyFieldsCache.LoadOrStore(t, fields)
 	return cached.(*keyFields)
+}
+
+// nodeAt returns the node that a JSON pointer names, or the nearest one around it.
+func nodeAt(n *yaml.Node, pointer string) *yaml.Node {
+	node, _, _ := yaml.Walk(n, pointer)
+	return node
+}
+
+// keyAt returns the key of the member that a JSON pointer names.
+func keyAt(n *yaml.Node, pointer string) *yaml.Node {
+	node, key, _ := yaml.Walk(n, pointer)
+	if key != nil {
+		return key
+	}
+	return node
+}
+
+// ownTag is the tag of a node that is none of YAML's own, "" for none.
+func ownTag(n *yaml.Node) string {
+	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
+		return tag
+	}
+	return ""
+}
+
+// dataType is the extension of a file that is data, "" for one that is text.
+func dataType(path string) string {
+	ext := strings.ToLower(filepath.Ext(path))
+	if slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext) {
+		return ext
+	}
+	return ""
 }

@@ -145,20 +145,6 @@ func orTemplate(doc value.Value) value.Value {
 	return either
 }
 
-// with is an object with members set to other values.
-func with(doc value.Value, kv ...any) value.Value {
-	m := doc.Map().Clone()
-	for k, v := range value.Pairs(kv...).All() {
-		m.Set(k, v)
-	}
-	return value.OfMap(m)
-}
-
-func child(doc value.Value, name string) value.Value {
-	v, _ := doc.Get(name)
-	return v
-}
-
 // members lists the members of an object as with takes them.
 func members(doc value.Value) (kv []any) {
 	for k, v := range doc.Map().All() {

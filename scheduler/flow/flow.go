@@ -1,49 +1,14 @@
 package flow
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// Position is a place in a flow file. Line and Col count from 1, Col in
-// characters.
-type Position struct {
-	File      string
-	Line, Col int
-}
-
-// String is file:line:col.
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
-
-// Problem is something wrong in a flow, found before anything runs.
-type Problem struct {
-	Pos     Position
-	Warning bool
-	Message string
-	// Hint says what to do about it; "" where the message says it all.
-	Hint string
-}
-
-// String is file:line:col: message (hint), the form that editors jump by.
-func (p Problem) String() string {
-	s := p.Pos.String() + ": "
-	if p.Warning {
-		s += "warning: "
-	}
-	s += p.Message
-	if p.Hint != "" {
-		s += " (" + p.Hint + ")"
-	}
-	return s
-}
 
 // Flow is a parsed, linted and compiled flow file. It is immutable and safe for
 // concurrent runs.
@@ -155,73 +120,6 @@ type Retry struct {
 	MaxInterval     time.Duration
 }
 
-// Param is a compiled value of a flow file: a literal, a template, an expression,
-// or a map or list of such.
-type Param struct {
-	Pos Position
-	// File is the path that !file names, as the flow writes it; "" for a value that
-	// stands in the flow itself.
-	File string
-	// Exactly one of these is set; with none of them Literal counts.
-	Expr    *prompt.Expr
-	Text    *prompt.Template
-	Map     []Member
-	List    []*Param
-	Literal value.Value
-
-	source string  // of a template, of an expression without its braces
-	origin *origin // of the parameters of a step
-}
-
-// Member is a member of a map.
-type Member struct {
-	Key string
-	Pos Position
-	*Param
-}
-
-// Render gives the value. A whole {{ expression }} keeps its type.
-func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
-	switch {
-	case p == nil:
-		return value.Value{}, nil
-	case p.Expr != nil:
-		return p.Expr.Eval(ctx, scope)
-	case p.Text != nil:
-		text, err := p.Text.Render(ctx, scope)
-		return value.OfString(text), err
-	case p.Map != nil:
-		m := value.NewMap(len(p.Map))
-		for _, member := range p.Map {
-			v, err := member.Render(ctx, scope)
-			if err != nil {
-				return value.Value{}, err
-			}
-			m.Set(member.Key, v)
-		}
-		return value.OfMap(m), nil
-	case p.List != nil:
-		items := make([]value.Value, len(p.List))
-		for i, item := range p.List {
-			v, err := item.Render(ctx, scope)
-			if err != nil {
-				return value.Value{}, err
-			}
-			items[i] = v
-		}
-		return value.OfList(items...), nil
-	}
-	return p.Literal, nil
-}
-
-// Static is the value of a param that has nothing to render.
-func (p *Param) Static() (value.Value, bool) {
-	if p == nil {
-		return value.Value{}, true
-	}
-	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
-}
-
 // FindStep finds the step that an id of a run's record means, also one of a
 // sub-flow: outer/inner, outer[1]/inner[2].
 func (f *Flow) FindStep(id string) (*Step, bool) {
@@ -238,3 +136,9 @@ func (f *Flow) FindStep(id string) (*Step, bool) {
 		f, id = s.Sub, rest
 	}
 }
+
+// CallFlow and CallSlot are the calls that the engine itself looks up by name.
+const (
+	CallFlow = "flow"
+	CallSlot = "slot"
+)

@@ -1,6 +1,9 @@
 package flow
 
-import "github.com/callnode/scheduler/llm/value"
+import (
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
 
 // The structs below are the keys of a flow file. They are the one source of both
 // the decoder and the editor's schema: json gives the name, doc the description,
@@ -77,8 +80,6 @@ var synonyms = map[string]string{
 	"tasks": "steps", "nodes": "steps", "jobs": "steps", "result": "outputs", "variables": "inputs",
 }
 
-func keySchema(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
-
 func (textKey) JSONSchema() value.Value { return keySchema("type", "string") }
 func (namesKey) JSONSchema() value.Value {
 	return keySchema("type", "array", "items", keySchema("type", "string"))
@@ -91,3 +92,16 @@ func (numberKey) JSONSchema() value.Value { return keySchema("type", "number", "
 func (durationKey) JSONSchema() value.Value {
 	return keySchema("type", "string", "pattern", `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
 }
+
+// reserved are the names that templates know beside the steps.
+var reservedNames = []string{
+	"inputs", "question", "history", "summary", "facts", "vars", "run",
+	"item", "index", "error", "secrets",
+}
+
+// keyPlace is where a key and its value stand. The zero keyPlace is a key that
+// was not written.
+type keyPlace struct{ key, node *yaml.Node }
+
+// set says that the key is there and was good.
+func (p keyPlace) set() bool { return p.node != nil }

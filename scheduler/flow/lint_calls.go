@@ -7,25 +7,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// The names of the calls that the flow format itself knows.
-const (
-	CallFlow = "flow"
-	CallSlot = "slot"
-)
-
-// lookUpCall finds the definition of a step's call.
-func (u *unit) lookUpCall(s *stepUnit) {
-	if !s.keys.Call.set() {
-		return
-	}
-	registry := u.loading.Registry
-	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
-		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
-		return
-	}
-	s.Def, s.known = registry.Call(s.Call)
-}
-
 // lintCalls checks what steps say against their calls.
 func (u *unit) lintCalls() {
 	for _, s := range u.steps {

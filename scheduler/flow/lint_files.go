@@ -3,7 +3,6 @@ package flow
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
 )
@@ -30,15 +29,4 @@ func (f lintFiles) ReadFile(name string) (content []byte, path string, err error
 		err = errNotRecorded
 	}
 	return content, path, err
-}
-
-// beside is the path of a file that the flow names, with the directory that it
-// must stay in.
-func (u *unit) beside(name string) (path, root string, inside bool) {
-	if root = u.loading.Root; root == "" {
-		root = u.dir
-	}
-	path = filepath.Join(u.dir, filepath.FromSlash(name))
-	rel, err := filepath.Rel(root, path)
-	return path, root, err == nil && !filepath.IsAbs(name) && filepath.IsLocal(rel)
 }

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,12 +9,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
-
-// reserved are the names that templates know beside the steps.
-var reservedNames = []string{
-	"inputs", "question", "history", "summary", "facts", "vars", "run",
-	"item", "index", "error", "secrets",
-}
 
 // languageWords are what an expression does not read as the name of a step.
 var languageWords = []string{
@@ -183,26 +176,4 @@ func (u *unit) lintWhen(s *stepUnit) {
 		u.add(s.When.Pos, "when must be one {{ expression }}; any other text counts as true").
 			hint("put the whole condition between one {{ and }}")
 	}
-}
-
-// constant is the truth of a condition that mentions nothing.
-func constant(when *Param) (yes, known bool) {
-	switch {
-	case when == nil:
-		return true, true
-	case when.Expr != nil:
-		return constantExpr(when.Expr)
-	}
-	v, static := when.Static()
-	yes, isBool := v.Bool()
-	return yes, static && isBool
-}
-
-// constantExpr is the truth of an expression without names.
-func constantExpr(e *prompt.Expr) (yes, known bool) {
-	if len(e.Refs()) > 0 {
-		return false, false
-	}
-	v, err := e.Eval(context.Background(), prompt.Values{})
-	return err == nil && prompt.Truthy(v), err == nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // hole is a place in parameters that is only known when the flow runs.
@@ -220,10 +219,10 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 	if s.with != nil {
 		at = s.keys.With.key
 		if p.Keyword != "required" || strings.Count(p.Pointer, "/") > 1 {
-			at = u.nodeAt(s.with, p.Pointer)
+			at = nodeAt(s.with, p.Pointer)
 		}
 		if p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword {
-			at = u.keyAt(s.with, p.Pointer)
+			at = keyAt(s.with, p.Pointer)
 		}
 	}
 	switch p.Keyword {
@@ -261,19 +260,4 @@ func cutLast(pointer string) (outer, last string, nested bool) {
 		return "", pointer, false
 	}
 	return pointer[:i], pointer[i+1:], true
-}
-
-// nodeAt is the node that a JSON pointer names, or the nearest one around it.
-func (u *unit) nodeAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, _, _ := yaml.Walk(n, pointer)
-	return node
-}
-
-// keyAt is the key of the member that a JSON pointer names.
-func (u *unit) keyAt(n *yaml.Node, pointer string) *yaml.Node {
-	node, key, _ := yaml.Walk(n, pointer)
-	if key != nil {
-		return key
-	}
-	return node
 }

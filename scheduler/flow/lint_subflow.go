@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,20 +9,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// lintSubFlow loads the flow that a step runs, when its path is known, and checks
-// the inputs that it gets. The problems of the sub-flow are its own.
+// lintSubFlow checks the inputs that a step gives the flow which it runs. The problems
+// of the sub-flow are its own.
 func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema.Problem {
+	isInputs := func(h hole) bool { return h.pointer == "/inputs" }
+	if s.Sub == nil || slices.ContainsFunc(holes, isInputs) {
+		return nil
+	}
 	path, _ := with.Get("path")
-	text, ok := path.Str()
-	isHole := func(pointer string) bool {
-		return slices.ContainsFunc(holes, func(h hole) bool { return h.pointer == pointer })
-	}
-	if !ok || text == "" || isHole("/path") {
-		return nil
-	}
-	if s.Sub = u.loading.subFlow(u, u.of(u.nodeAt(s.with, "/path")), text); s.Sub == nil || isHole("/inputs") {
-		return nil
-	}
+	text, _ := path.Str()
 	inputs, given := with.Get("inputs")
 	if !given {
 		inputs = value.OfMap(nil)
@@ -60,33 +54,4 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 		}
 	}
 	return problems
-}
-
-// subFlow gives the flow at path, relative to the flow that names it, nil where it
-// has errors. Each file is read once.
-func (ld *loading) subFlow(u *unit, at Position, path string) *Flow {
-	full := filepath.Clean(filepath.FromSlash(path))
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(u.dir, full)
-	}
-	if i := slices.Index(ld.stack, full); i >= 0 {
-		u.add(at, "flows run each other in a circle: %s", strings.Join(append(slices.Clone(ld.stack[i:]), full), " -> ")).
-			hint("a flow cannot run itself; use for_each, or the call agent, to repeat work")
-		return nil
-	}
-	if flow, seen := ld.flows[full]; seen {
-		return flow
-	}
-	if len(ld.stack) >= maxFlowDepth {
-		u.add(at, "flows stand in flows more than %d deep", maxFlowDepth)
-		return nil
-	}
-	src, err := ld.also("", full)
-	if err != nil {
-		u.problems = append(u.problems, unreadable(at, path, err))
-		return nil
-	}
-	flow := ld.flow(full, src, u.language)
-	ld.flows[full] = flow
-	return flow
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func says(doc value.Value, keywords ...string) bool {
-	return slices.ContainsFunc(keywords, func(k string) bool { _, ok := doc.Get(k); return ok })
-}
-
 // outputOf is the schema of what other steps see of a step: the call's output, or
 // that of the flow that it runs, with what for_each and on_error make of it.
 func (u *unit) outputOf(s *stepUnit) value.Value {

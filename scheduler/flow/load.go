@@ -2,39 +2,16 @@ package flow
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/yaml"
 )
-
-// Loader reads flow files and finds everything that is wrong in them before
-// anything runs. What a flow names is looked up in the fields; a list that is nil
-// is not checked against, an empty one allows nothing.
-type Loader struct {
-	// Registry has the calls and the variables.
-	Registry *calls.Registry
-	// Providers are the names that llm may have, Plugins those of plugins that are
-	// installed, Secrets those that templates may use as secrets.NAME.
-	Providers, Plugins, Secrets []string
-	// Languages are those that flows may name; nil is not checked against.
-	Languages *Languages
-	// Root is the directory that !file must stay in, links followed; "" is the
-	// directory of the flow file itself.
-	Root string
-	// ReadFile reads a file by its path; nil reads from disk.
-	ReadFile func(path string) ([]byte, error)
-
-	recorded bool // ReadFile has only what a journal kept
-}
 
 // maxFlowDepth bounds how deep flows may stand in flows.
 const maxFlowDepth = 16
@@ -93,35 +70,6 @@ func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (
 	return kept.Parse(file, source)
 }
 
-// read gives the content of a file. With a root the path may not leave it.
-func (l *Loader) read(root, path string) ([]byte, error) {
-	if l.ReadFile != nil {
-		return l.ReadFile(path)
-	}
-	var f fs.File
-	var err error
-	if root == "" {
-		f, err = os.Open(path)
-	} else if rel, outside := filepath.Rel(root, path); outside != nil {
-		err = outside
-	} else {
-		f, err = os.OpenInRoot(root, rel)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1))
-}
-
-func unreadable(pos Position, path string, err error) Problem {
-	p := Problem{Pos: pos, Message: fmt.Sprintf("cannot read %s: %v", path, reason(err))}
-	if errors.Is(err, fs.ErrNotExist) {
-		p.Message, p.Hint = "there is no file "+path, "paths are relative to the flow file"
-	}
-	return p
-}
-
 // neighbour is the hint that names a file beside path, for a path that was mistyped.
 func neighbour(path string) string {
 	dir, name := filepath.Split(path)
@@ -136,69 +84,6 @@ func neighbour(path string) string {
 		return fmt.Sprintf("did you mean %s?", dir+near)
 	}
 	return ""
-}
-
-// reason is the error without the path that the message has already.
-func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
-// also reads a file that the flow needs beside itself, once.
-func (ld *loading) also(root, path string) ([]byte, error) {
-	if content, ok := ld.files[path]; ok {
-		return content, nil
-	}
-	content, err := ld.read(root, path)
-	if err == nil {
-		ld.files[path] = content
-	}
-	return content, err
-}
-
-// loading is one Load: a flow with everything below it.
-type loading struct {
-	*Loader
-	reports []Problems
-	files   map[string][]byte // what was read beside the flow, by path
-	flows   map[string]*Flow  // sub-flows by path; nil for one with errors
-	// leniently has schemas without their conditions.
-	leniently map[*schema.Schema]*schema.Schema
-	texts     map[string]bool // LANGUAGE/FOLDER of texts that were looked at
-	stack     []string        // the flows that are being read, outermost first
-}
-
-// unit is one flow file on its way from text to Flow.
-type unit struct {
-	decoder
-	loading *loading
-	dir     string
-	keys    flowKeys
-	flow    *Flow
-	// language is that of the flow, its own or that of the flow around it.
-	language string
-	steps    []*stepUnit
-	byID     map[string]int
-	order    *stepOrder
-	// outputUses and the like are the names that templates outside steps mention.
-	outputUses, errorUses, memoryUses []use
-	compared                          int // names that were compared with mistyped ones
-}
-
-// stepUnit is a step on its way.
-type stepUnit struct {
-	*Step
-	keys     *stepKeys
-	with     *yaml.Node // nil without parameters
-	known    bool       // Def is set
-	uses     []use      // of with
-	whenUses []use
-	eachUses []use
-	neededBy int          // 1 + the index of the last step that is known to need it
-	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
 }
 
 // flow parses, compiles and checks one file. language is that of flows that name
@@ -245,16 +130,57 @@ func (u *unit) run() {
 	if u.flow.Language != "" {
 		u.language = u.flow.Language
 	}
+	u.loadSubFlows()
 	u.lintOrder()
 	u.lintCalls()
 	u.lintNames()
 	u.finish()
 }
 
-// Absolute is the path from the root; a resuming process may stand elsewhere.
-func Absolute(path string) string {
-	if full, err := filepath.Abs(path); err == nil {
-		return full
+// loadSubFlows loads the flows that steps run, where their paths are known before the
+// run.
+func (u *unit) loadSubFlows() {
+	for _, s := range u.steps {
+		if !s.known || s.Call != CallFlow || s.With == nil {
+			continue
+		}
+		at, rest := Descend(s.With, "/path")
+		v, static := at.Static()
+		if !static {
+			continue
+		}
+		v, _ = v.At(rest)
+		if path, _ := v.Str(); path != "" {
+			s.Sub = u.loading.subFlow(u, u.of(nodeAt(s.with, "/path")), path)
+		}
 	}
-	return path
+}
+
+// subFlow returns the flow at path, relative to the flow that names it, or nil if it
+// has errors. Each file is read once.
+func (ld *loading) subFlow(u *unit, at Position, path string) *Flow {
+	full := filepath.Clean(filepath.FromSlash(path))
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(u.dir, full)
+	}
+	if i := slices.Index(ld.stack, full); i >= 0 {
+		u.add(at, "flows run each other in a circle: %s", strings.Join(append(slices.Clone(ld.stack[i:]), full), " -> ")).
+			hint("a flow cannot run itself; use for_each, or the call agent, to repeat work")
+		return nil
+	}
+	if flow, seen := ld.flows[full]; seen {
+		return flow
+	}
+	if len(ld.stack) >= maxFlowDepth {
+		u.add(at, "flows stand in flows more than %d deep", maxFlowDepth)
+		return nil
+	}
+	src, err := ld.also("", full)
+	if err != nil {
+		u.problems = append(u.problems, unreadable(at, path, err))
+		return nil
+	}
+	flow := ld.flow(full, src, u.language)
+	ld.flows[full] = flow
+	return flow
 }

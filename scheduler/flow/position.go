@@ -2,6 +2,7 @@ package flow
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -189,3 +190,13 @@ func restOfLine(s []byte) int {
 	}
 	return len(s)
 }
+
+// Position is a place in a flow file. Line and Col count from 1, Col in
+// characters.
+type Position struct {
+	File      string
+	Line, Col int
+}
+
+// String is file:line:col.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }

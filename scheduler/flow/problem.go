@@ -73,3 +73,25 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 func (p *Problem) hint(format string, args ...any) {
 	p.Hint = fmt.Sprintf(format, args...)
 }
+
+// Problem is something wrong in a flow, found before anything runs.
+type Problem struct {
+	Pos     Position
+	Warning bool
+	Message string
+	// Hint says what to do about it; "" where the message says it all.
+	Hint string
+}
+
+// String is file:line:col: message (hint), the form that editors jump by.
+func (p Problem) String() string {
+	s := p.Pos.String() + ": "
+	if p.Warning {
+		s += "warning: "
+	}
+	s += p.Message
+	if p.Hint != "" {
+		s += " (" + p.Hint + ")"
+	}
+	return s
+}

@@ -1,7 +1,10 @@
 package flow
 
 import (
+	"context"
 	"slices"
+
+	"github.com/callnode/scheduler/llm/prompt"
 )
 
 // stepOrder answers questions about the order of steps.
@@ -250,4 +253,26 @@ func circleIn(steps []*stepUnit, component []int, start int) []int {
 			}
 		}
 	}
+}
+
+// constant is the truth of a condition that mentions nothing.
+func constant(when *Param) (yes, known bool) {
+	switch {
+	case when == nil:
+		return true, true
+	case when.Expr != nil:
+		return constantExpr(when.Expr)
+	}
+	v, static := when.Static()
+	yes, isBool := v.Bool()
+	return yes, static && isBool
+}
+
+// constantExpr is the truth of an expression without names.
+func constantExpr(e *prompt.Expr) (yes, known bool) {
+	if len(e.Refs()) > 0 {
+		return false, false
+	}
+	v, err := e.Eval(context.Background(), prompt.Values{})
+	return err == nil && prompt.Truthy(v), err == nil
 }

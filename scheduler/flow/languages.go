@@ -1,0 +1,54 @@
+package flow
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Languages are zh, en, and those that users have texts for.
+type Languages struct {
+	// Default is the language of flows that name none.
+	Default string
+	// Dir is the directory of the users' texts, as messages name it; "" where the
+	// settings name none.
+	Dir string
+	// Files is that directory, as [calls.Env] has it; nil where there is none.
+	Files fs.FS
+}
+
+// Names lists the languages.
+func (l *Languages) Names() []string {
+	names := []string{"zh", "en"}
+	for _, name := range l.folders(".") {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// folders are the folders in one of Files. Links are followed.
+func (l *Languages) folders(dir string) (names []string) {
+	for _, name := range l.entries(dir) {
+		if info, err := fs.Stat(l.Files, path.Join(dir, name)); err == nil && info.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// entries are what is in a folder of Files, but for hidden files.
+func (l *Languages) entries(dir string) (names []string) {
+	if l.Files == nil {
+		return nil
+	}
+	entries, _ := fs.ReadDir(l.Files, dir) // what is not there is said where it is needed
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// Loader reads flow files and finds everything that is wrong in them before
+// anything runs. What a flow names is looked up in the fields; a list that is nil
+// is not checked against, an empty one allows nothing.
+type Loader struct {
+	// Registry has the calls and the variables.
+	Registry *calls.Registry
+	// Providers are the names that llm may have, Plugins those of plugins that are
+	// installed, Secrets those that templates may use as secrets.NAME.
+	Providers, Plugins, Secrets []string
+	// Languages are those that flows may name; nil is not checked against.
+	Languages *Languages
+	// Root is the directory that !file must stay in, links followed; "" is the
+	// directory of the flow file itself.
+	Root string
+	// ReadFile reads a file by its path; nil reads from disk.
+	ReadFile func(path string) ([]byte, error)
+
+	recorded bool // ReadFile has only what a journal kept
+}
+
+// read gives the content of a file. With a root the path may not leave it.
+func (l *Loader) read(root, path string) ([]byte, error) {
+	if l.ReadFile != nil {
+		return l.ReadFile(path)
+	}
+	var f fs.File
+	var err error
+	if root == "" {
+		f, err = os.Open(path)
+	} else if rel, outside := filepath.Rel(root, path); outside != nil {
+		err = outside
+	} else {
+		f, err = os.OpenInRoot(root, rel)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1))
+}
+
+// Absolute is the path from the root; a resuming process may stand elsewhere.
+func Absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+func unreadable(pos Position, path string, err error) Problem {
+	p := Problem{Pos: pos, Message: fmt.Sprintf("cannot read %s: %v", path, reason(err))}
+	if errors.Is(err, fs.ErrNotExist) {
+		p.Message, p.Hint = "there is no file "+path, "paths are relative to the flow file"
+	}
+	return p
+}
+
+// reason is the error without the path that the message has already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package flow
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// Param is a compiled value of a flow file: a literal, a template, an expression,
+// or a map or list of such.
+type Param struct {
+	Pos Position
+	// File is the path that !file names, as the flow writes it; "" for a value that
+	// stands in the flow itself.
+	File string
+	// Exactly one of these is set; with none of them Literal counts.
+	Expr    *prompt.Expr
+	Text    *prompt.Template
+	Map     []Member
+	List    []*Param
+	Literal value.Value
+
+	source string  // of a template, of an expression without its braces
+	origin *origin // of the parameters of a step
+}
+
+// Member is a member of a map.
+type Member struct {
+	Key string
+	Pos Position
+	*Param
+}
+
+// Render gives the value. A whole {{ expression }} keeps its type.
+func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	switch {
+	case p == nil:
+		return value.Value{}, nil
+	case p.Expr != nil:
+		return p.Expr.Eval(ctx, scope)
+	case p.Text != nil:
+		text, err := p.Text.Render(ctx, scope)
+		return value.OfString(text), err
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			v, err := member.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			m.Set(member.Key, v)
+		}
+		return value.OfMap(m), nil
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			v, err := item.Render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = v
+		}
+		return value.OfList(items...), nil
+	}
+	return p.Literal, nil
+}
+
+// Static is the value of a param that has nothing to render.
+func (p *Param) Static() (value.Value, bool) {
+	if p == nil {
+		return value.Value{}, true
+	}
+	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
+}
+
+// EachRef visits the outer names that a param mentions.
+func (p *Param) EachRef(visit func(prompt.Ref)) {
+	if p == nil {
+		return
+	}
+	var refs []prompt.Ref
+	switch {
+	case p.Expr != nil:
+		refs = p.Expr.Refs()
+	case p.Text != nil:
+		refs = p.Text.Refs()
+	}
+	for _, ref := range refs {
+		visit(ref)
+	}
+	for i := range p.Map {
+		p.Map[i].EachRef(visit)
+	}
+	for _, item := range p.List {
+		item.EachRef(visit)
+	}
+}
+
+// PosAt is where the param gives the value at a JSON pointer, or the nearest around
+// it.
+func (p *Param) PosAt(pointer string) Position {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		next := (*Param)(nil)
+		for i := range p.Map {
+			if value.Escape(p.Map[i].Key) == token {
+				next = p.Map[i].Param
+			}
+		}
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(p.List) {
+			next = p.List[i]
+		}
+		if next == nil {
+			break
+		}
+		p = next
+	}
+	return p.Pos
+}
+
+// Descend follows pointer into the flow's tree of parameters as far as it is
+// written out there; rest is the pointer inside the value of what it came to.
+func Descend(p *Param, pointer string) (at *Param, rest string) {
+	for pointer != "" {
+		token, tail, _ := strings.Cut(pointer[1:], "/")
+		if tail != "" {
+			tail = "/" + tail
+		}
+		var next *Param
+		for _, m := range p.Map {
+			if value.Escape(m.Key) == token {
+				next = m.Param
+			}
+		}
+		if i, err := strconv.Atoi(token); err == nil && i < len(p.List) {
+			next = p.List[i]
+		}
+		if next == nil {
+			return p, pointer
+		}
+		p, pointer = next, tail
+	}
+	return p, ""
+}
+
+// pointerToken undoes the escapes of a JSON pointer.
+var pointerToken = strings.NewReplacer("~1", "/", "~0", "~")
+
+func PointerTokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	list := strings.Split(pointer[1:], "/")
+	for i := range list {
+		list[i] = pointerToken.Replace(list[i])
+	}
+	return list
+}
+
+// origin is what the places in the parameters of a step are found by.
+type origin struct {
+	text  *flowText
+	root  *yaml.Node
+	files map[string][]byte // what !file reads
+}
+
+func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
+	node, _, found := yaml.Walk(o.root, pointer)
+	node = yaml.Resolve(node)
+	if !found || node.Kind != yaml.Scalar {
+		return Position{}, false
+	}
+	if ownTag(node) != "!file" {
+		return o.text.within(node)(offset), true
+	}
+	path := filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
+	content, known := o.files[path]
+	if !known || dataType(path) != "" {
+		return Position{}, false
+	}
+	return newFlowText(path, content).position(offset), true
+}
+
+// Place is where a byte of the text at a JSON pointer into the value stands: in
+// the flow file, or in the file that !file names. Where the text is made when the
+// flow runs it is where the flow makes it, and not exact. p has the parameters of
+// a step.
+func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
+	if p == nil {
+		return Position{}, false
+	}
+	at, _ := Descend(p, pointer)
+	if at.Expr == nil && at.Text == nil && p.origin != nil {
+		if pos, exact := p.origin.place(pointer, offset); exact {
+			return pos, true
+		}
+	}
+	return at.Pos, false
+}

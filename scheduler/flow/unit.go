@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// loading is one Load: a flow with everything below it.
+type loading struct {
+	*Loader
+	reports []Problems
+	files   map[string][]byte // what was read beside the flow, by path
+	flows   map[string]*Flow  // sub-flows by path; nil for one with errors
+	// leniently has schemas without their conditions.
+	leniently map[*schema.Schema]*schema.Schema
+	texts     map[string]bool // LANGUAGE/FOLDER of texts that were looked at
+	stack     []string        // the flows that are being read, outermost first
+}
+
+// also reads a file that the flow needs beside itself, once.
+func (ld *loading) also(root, path string) ([]byte, error) {
+	if content, ok := ld.files[path]; ok {
+		return content, nil
+	}
+	content, err := ld.read(root, path)
+	if err == nil {
+		ld.files[path] = content
+	}
+	return content, err
+}
+
+// unit is one flow file on its way from text to Flow.
+type unit struct {
+	decoder
+	loading *loading
+	dir     string
+	keys    flowKeys
+	flow    *Flow
+	// language is that of the flow, its own or that of the flow around it.
+	language string
+	steps    []*stepUnit
+	byID     map[string]int
+	order    *stepOrder
+	// outputUses and the like are the names that templates outside steps mention.
+	outputUses, errorUses, memoryUses []use
+	compared                          int // names that were compared with mistyped ones
+}
+
+// stepUnit is a step on its way.
+type stepUnit struct {
+	*Step
+	keys     *stepKeys
+	with     *yaml.Node // nil without parameters
+	known    bool       // Def is set
+	uses     []use      // of with
+	whenUses []use
+	eachUses []use
+	neededBy int          // 1 + the index of the last step that is known to need it
+	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
+}
+
+// use is a name that a template mentions, with its place in the file.
+type use struct {
+	prompt.Ref
+	within func(offset int) Position
+	// template is the scalar that it stands in.
+	template *yaml.Node
+	// literal is the parameter that it stands in where the call takes that as it is
+	// written but for a whole {{ expression }}; "" elsewhere.
+	literal string
+}
+
+func (u use) pos() Position { return u.within(u.Offset) }
+
+// beside is the path of a file that the flow names, with the directory that it
+// must stay in.
+func (u *unit) beside(name string) (path, root string, inside bool) {
+	if root = u.loading.Root; root == "" {
+		root = u.dir
+	}
+	path = filepath.Join(u.dir, filepath.FromSlash(name))
+	rel, err := filepath.Rel(root, path)
+	return path, root, err == nil && !filepath.IsAbs(name) && filepath.IsLocal(rel)
+}
