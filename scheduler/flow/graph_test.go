@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"strings"
@@ -46,7 +47,7 @@ func TestGraphIsBounded(t *testing.T) {
 	for range 20 {
 		inner = &Flow{Name: "outer", Steps: []*Step{{ID: "a", Call: "flow", Sub: inner}, {ID: "b", Call: "flow", Sub: inner}}}
 	}
-	if n := strings.Count(inner.Mermaid(), "\n"); n > 3*maxDrawn {
+	if n := strings.Count(inner.Mermaid(), "\n"); n > 3*maxGraphNodes {
 		t.Errorf("%d lines", n)
 	}
 }
@@ -130,4 +131,22 @@ func editorValue(t *testing.T, src []byte) value.Value {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// The graph is what the HTTP API gives out: its names are a contract.
+func TestGraphJSON(t *testing.T) {
+	flow, problems := fakeLoader(t).Parse("f.yaml", []byte("name: two\nsteps:\n  - {id: a, call: chat, with: {user: x}}\n  - {id: b, call: chat, when: \"{{ a.text != '' }}\", with: {user: y}}\n"))
+	if flow == nil {
+		t.Fatal(problems)
+	}
+	got, err := json.Marshal(flow.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"flow":"two","nodes":[{"id":"a","call":"chat","file":"f.yaml","line":3,"col":5},` +
+		`{"id":"b","call":"chat","when":"a.text != ''","file":"f.yaml","line":4,"col":5}],` +
+		`"edges":[{"from":"a","to":"b","when":"a.text != ''"}]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
