@@ -3,7 +3,9 @@ package calls
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -94,4 +96,13 @@ func WithoutRegion(language string) []string {
 		return []string{language}
 	}
 	return []string{language, general}
+}
+
+// Weekday is the name of a day of the week: Chinese for zh and its regions, else
+// English.
+func Weekday(day time.Weekday, language string) string {
+	if slices.Contains(WithoutRegion(language), "zh") {
+		return [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[day]
+	}
+	return day.String()
 }

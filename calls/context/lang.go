@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -31,11 +30,7 @@ func (b *builder) renderText(ctx context.Context, name string, f facts) (string,
 
 // formatClock writes a time to the minute, with the day of the week.
 func formatClock(now time.Time, language string) string {
-	day := now.Weekday().String()
-	if slices.Contains(calls.WithoutRegion(language), "zh") {
-		day = [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[now.Weekday()]
-	}
-	return now.Format("2006-01-02 15:04") + " (" + day + ")"
+	return now.Format("2006-01-02 15:04") + " (" + calls.Weekday(now.Weekday(), language) + ")"
 }
 
 // platformName names the operating system and the processor.

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,7 +20,8 @@ type Problem struct {
 	// for a value where the schema allows none, "" where the value could not be
 	// checked.
 	Keyword string
-	// Message is what is wrong, without the place.
+	// Message is what is wrong, without the place; [Problem.In] has it in another
+	// language.
 	Message string
 	// Hint is what was probably meant, or what to do; often "".
 	Hint string
@@ -34,6 +34,8 @@ type Problem struct {
 	// parameter names; File is "" for one in the value itself.
 	File      string
 	Line, Col int
+
+	chinese string // Message in Chinese; "" where there is none
 }
 
 // Error is the place and the message.
@@ -109,11 +111,11 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 		return alone(*p)
 	}
 	if (s.branching || c.long) && !s.isAffordable(v, c.nodes) {
-		return alone(Problem{Message: "the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly"})
+		return alone(newProblem("", "", say("the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly")))
 	}
 	defer func() {
 		if r := recover(); r != nil { // the library panics on values it did not expect
-			problems = alone(Problem{Message: fmt.Sprintf("the value cannot be checked: %v", r)})
+			problems = alone(newProblem("", "", say("the value cannot be checked: %v", r)))
 		}
 	}()
 	err := s.compiled.Validate(x)
@@ -145,10 +147,7 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 		// The value is a name: the problem is the object's.
 		object, name := cutLast(pointer)
 		f := failure{s, e, sub, root, value.OfString(name)}
-		return []problem{{Problem{
-			Pointer: object, Keyword: "propertyNames",
-			Message: fmt.Sprintf("the property name %q: %s", name, f.message(keyword)),
-		}, sub}}
+		return []problem{{newProblem(object, "propertyNames", say("the property name %q: %s", name, f.message(keyword))), sub}}
 	}
 	have, _ := root.At(pointer)
 	f := failure{s, e, sub, root, have}
@@ -158,7 +157,9 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 	if keyword == "additionalProperties" && sub != nil {
 		return f.unknownProblems(pointer)
 	}
-	return []problem{{Problem{Pointer: pointer, Keyword: keyword, Message: f.message(keyword), Hint: f.hint(keyword)}, sub}}
+	p := newProblem(pointer, keyword, f.message(keyword))
+	p.Hint = f.hint(keyword)
+	return []problem{{p, sub}}
 }
 
 // failedKeyword finds the subschema and its keyword that an error is about. sub is nil

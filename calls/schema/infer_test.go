@@ -110,7 +110,7 @@ type cycle struct{ Next []cycle }
 func TestMustForPanics(t *testing.T) {
 	for want, infer := range map[string]func(){
 		"field Next: schema_test.cycle contains itself": func() { schema.MustFor[cycle]() },
-		"a chan int cannot be written as JSON":                   func() { schema.MustFor[chan int]() },
+		"a chan int cannot be written as JSON":          func() { schema.MustFor[chan int]() },
 		"the keys of map[int]int are not strings":       func() { schema.MustFor[map[int]int]() },
 		`field A: default "x": `: func() {
 			schema.MustFor[struct {

@@ -95,7 +95,8 @@ type converter struct {
 func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 	c.nodes++
 	if depth > maxInstanceDepth {
-		return nil, &Problem{Message: fmt.Sprintf("nested deeper than %d", maxInstanceDepth)}
+		p := newProblem("", "", say("nested deeper than %d", maxInstanceDepth))
+		return nil, &p
 	}
 	switch v.Kind() {
 	case value.List:
@@ -129,7 +130,8 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 			return i, nil
 		}
 		if text := v.JSON(); isExtremeNumber(text) {
-			return nil, &Problem{Keyword: "type", Message: "the number " + value.Truncate(text, 40) + " is out of range"}
+			p := newProblem("", "type", say("the number %s is out of range", value.Truncate(text, 40)))
+			return nil, &p
 		}
 	}
 	return v.Any(), nil

@@ -37,7 +37,7 @@ func (f *failure) missingProblems(pointer string) (all []problem) {
 const maxHints = 20
 
 func missingProblem(pointer, name string) Problem {
-	return Problem{Pointer: pointer, Keyword: "required", Message: "the required property " + strconv.Quote(name) + " is missing"}
+	return newProblem(pointer, "required", say("the required property %q is missing", name))
 }
 
 // unknownProblems makes a problem for each property that a closed object does not have.
@@ -47,10 +47,7 @@ func (f *failure) unknownProblems(pointer string) (all []problem) {
 		if f.declares(name) {
 			continue
 		}
-		p := Problem{
-			Pointer: pointer + "/" + value.Escape(name), Keyword: "additionalProperties",
-			Message: fmt.Sprintf("unknown property %q", name),
-		}
+		p := newProblem(pointer+"/"+value.Escape(name), "additionalProperties", say("unknown property %q", name))
 		if len(all) < maxHints {
 			if near := value.Nearest(name, names); near != "" {
 				p.Hint = fmt.Sprintf("did you mean %q?", near)
@@ -74,57 +71,65 @@ func (f *failure) declares(name string) bool {
 }
 
 // message words a failure; the library's own message serves the rare ones.
-func (f *failure) message(keyword string) string {
+func (f *failure) message(keyword string) wording {
 	if f.sub == nil {
-		return f.err.Message
+		return f.libraryMessage(keyword)
 	}
 	have, sub := value.Truncate(f.have.JSON(), 40), f.sub
 	switch keyword {
 	case "false":
-		return "no value is allowed here"
+		return say("no value is allowed here")
 	case "type":
-		return fmt.Sprintf("want %s, got %s", strings.Join(sub.Types, " or "), f.have.Kind())
+		return say("want %s, got %s", anyOfTypes(sub.Types), typeWording(f.have.Kind().String()))
 	case "enum":
-		return fmt.Sprintf("%s is not one of %s", have, listValues(sub.Enum))
+		return say("%s is not one of %s", have, listValues(sub.Enum))
 	case "const":
-		return fmt.Sprintf("%s is not %s", have, listValues(sub.Constant))
+		return say("%s is not %s", have, listValues(sub.Constant))
 	case "anyOf", "oneOf":
 		return f.unionMessage(keyword)
 	case "not":
 		if isEmptyEnum(f.schema.sourceOf(sub)) {
-			return "no value is allowed here: the enum is empty"
+			return say("no value is allowed here: the enum is empty")
 		}
-		return have + " is what the schema excludes (not)"
+		return say("%s is what the schema excludes (not)", have)
 	case "contains":
-		return "no item is what the schema wants one to be (contains)"
+		return say("no item is what the schema wants one to be (contains)")
 	case "pattern":
-		return fmt.Sprintf("%s does not match the pattern %s", have, sub.Pattern)
+		return say("%s does not match the pattern %s", have, sub.Pattern)
 	case "minimum":
-		return fmt.Sprintf("%s is less than the minimum %s", have, formatBound(sub.Minimum))
+		return say("%s is less than the minimum %s", have, formatBound(sub.Minimum))
 	case "maximum":
-		return fmt.Sprintf("%s is more than the maximum %s", have, formatBound(sub.Maximum))
+		return say("%s is more than the maximum %s", have, formatBound(sub.Maximum))
 	case "exclusiveMinimum":
-		return fmt.Sprintf("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
+		return say("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
 	case "exclusiveMaximum":
-		return fmt.Sprintf("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
+		return say("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
 	case "multipleOf":
-		return fmt.Sprintf("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
+		return say("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
 	case "minLength":
 		text, _ := f.have.Str()
-		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
+		return say("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
 	case "maxLength":
 		text, _ := f.have.Str()
-		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
+		return say("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
 	case "minItems":
-		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
+		return say("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
 	case "maxItems":
-		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
+		return say("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
 	case "minProperties":
-		return fmt.Sprintf("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
+		return say("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
 	case "maxProperties":
-		return fmt.Sprintf("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
+		return say("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
 	}
-	return f.err.Message
+	return f.libraryMessage(keyword)
+}
+
+// libraryMessage is the library's own message, which is English.
+func (f *failure) libraryMessage(keyword string) wording {
+	if keyword == "" {
+		return wording{f.err.Message, "不符合 schema"}
+	}
+	return wording{f.err.Message, "不符合关键字 " + keyword + " 的要求"}
 }
 
 func (f *failure) hint(keyword string) string {
@@ -146,44 +151,52 @@ func (f *failure) hint(keyword string) string {
 
 // unionMessage is why no branch fits: branches for another type of value are passed
 // over, unless there are no others.
-func (f *failure) unionMessage(keyword string) string {
+func (f *failure) unionMessage(keyword string) wording {
+	have := value.Truncate(f.have.JSON(), 40)
 	if len(f.err.Causes) == 0 {
-		return fmt.Sprintf("%s fits more than one branch of %s", value.Truncate(f.have.JSON(), 40), keyword)
+		return say("%s fits more than one branch of %s", have, keyword)
 	}
-	var types, reasons []string
+	var types []string
+	var reasons []wording
 	for i, cause := range f.err.Causes {
 		branch, failed := f.schema.failedKeyword(cause)
 		if branch != nil && failed == "type" && cause.InstanceLocation == f.err.InstanceLocation {
 			types = append(types, branch.Types...)
 			continue
 		}
-		reason := joinMessages(f.schema.flattenError(cause, f.root))
-		if len(reason) > 200 {
-			reason = strings.ToValidUTF8(reason[:197], "") + "..."
-		}
 		if len(reasons) < 3 {
-			reasons = append(reasons, fmt.Sprintf("branch %d: %s", i+1, reason))
+			reasons = append(reasons, say("branch %d: %s", i+1, joinMessages(f.schema.flattenError(cause, f.root))))
 		}
 	}
 	if len(reasons) == 0 {
-		return fmt.Sprintf("want %s, got %s", strings.Join(types, " or "), f.have.Kind())
+		return say("want %s, got %s", anyOfTypes(types), typeWording(f.have.Kind().String()))
 	}
-	return fmt.Sprintf("%s fits no branch of %s: %s", value.Truncate(f.have.JSON(), 40), keyword, strings.Join(reasons, "; "))
+	return say("%s fits no branch of %s: %s", have, keyword, joinWordings(reasons, "; ", "；"))
 }
 
-func joinMessages(all []problem) string {
-	plain := make(Problems, len(all))
-	for i := range all {
-		plain[i] = all[i].Problem
+// maxReason bounds the reasons of one branch, in characters.
+const maxReason = 200
+
+// joinMessages joins the problems of a branch.
+func joinMessages(all []problem) wording {
+	texts := make([]wording, len(all))
+	for i, p := range all {
+		texts[i] = wording{p.Error(), p.In("zh")}
+		if p.Pointer != "" {
+			texts[i].zh = p.Pointer + "：" + p.In("zh")
+		}
 	}
-	return plain.Error()
+	joined := joinWordings(texts, "; ", "；")
+	return wording{value.Truncate(joined.en, maxReason), value.Truncate(joined.zh, maxReason)}
 }
 
-func countOf(n int, unit string) string {
+// countOf is a number of things.
+func countOf(n int, unit string) wording {
+	zh := strconv.Itoa(n) + " " + map[string]string{"character": "个字符", "item": "项", "member": "个成员"}[unit]
 	if n == 1 {
-		return "1 " + unit
+		return wording{"1 " + unit, zh}
 	}
-	return fmt.Sprintf("%d %ss", n, unit)
+	return wording{fmt.Sprintf("%d %ss", n, unit), zh}
 }
 
 // formatBound is a bound as people write it.

@@ -41,7 +41,7 @@ func moveToMessage(index int, parts []calls.Part) []calls.Part {
 // renderPrompt renders the request for what is still missing. nullable means that what
 // the model does not know it answers with null.
 func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
-	step := w.Env.Vars.Step
+	step, now := w.Env.Vars.Step, w.Env.Vars.Now
 	name := step.Name
 	if name == "" {
 		name = step.ID
@@ -55,7 +55,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 		optional = escapeClosingTags(flat.JSON())
 	}
 	return w.renderTemplate(ctx, "prompt", value.Pairs(
-		"now", w.Env.Vars.Now.Format("2006-01-02 15:04 Monday"),
+		"now", now.Format("2006-01-02 15:04 ")+calls.Weekday(now.Weekday(), w.Env.Vars.Language),
 		"question", escapeClosingTags(w.Input.Question),
 		"summary", escapeClosingTags(w.Input.Summary),
 		"facts", facts,

@@ -141,11 +141,12 @@ func (p Params) newProcessor() (*processor.Processor, error) {
 }
 
 // newFilling starts a filling with the known data and the answers given.
-func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
+func (p Params) newFilling(now time.Time, language string) (*processor.Filling, error) {
 	proc, err := p.newProcessor()
 	if err != nil {
 		return nil, err
 	}
+	proc = proc.In(language)
 	data := p.Data.Value
 	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
 		data = proc.Nothing() // null means that nothing is known, unless it is only to be checked
@@ -167,7 +168,7 @@ func (p Params) newFilling(now time.Time) (*processor.Filling, error) {
 
 // Init finds what is missing, and what the model may know it from.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	filling, err := p.newFilling(vars.Now)
+	filling, err := p.newFilling(vars.Now, vars.Language)
 	if err != nil {
 		return Input{}, err
 	}
@@ -191,7 +192,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // Exec lets the stages fill in turn, until nothing is missing.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
-		filling, err := p.newFilling(env.Vars.Now)
+		filling, err := p.newFilling(env.Vars.Now, env.Vars.Language)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		}
 		if trial == maxAttempts {
 			if !ok {
-				w.Warn("function: the answer holds no JSON object")
+				w.warnNoObject("function")
 			}
 			return nil
 		}

@@ -20,7 +20,7 @@ func fillByText(ctx context.Context, w *Work) error {
 	}
 	answer, ok := w.findObject(text)
 	if !ok {
-		w.Warn("llm: the answer holds no JSON object")
+		w.warnNoObject("llm")
 		return nil
 	}
 	w.Filling.Take(answer, byModel)

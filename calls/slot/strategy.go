@@ -3,6 +3,7 @@ package slot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
@@ -56,6 +57,15 @@ type Work struct {
 // Warn adds to the warnings of the output.
 func (w *Work) Warn(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+}
+
+// warnNoObject reports that an answer is not what was asked for.
+func (w *Work) warnNoObject(stage string) {
+	if slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh") {
+		w.Warn("%s：回答中没有 JSON 对象", stage)
+		return
+	}
+	w.Warn("%s: the answer holds no JSON object", stage)
 }
 
 // runStage runs the strategy of a stage. A model that fails leaves the data as it was:

@@ -20,13 +20,13 @@ func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value
 // has no name to be known.
 func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
 	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
-		t.reject(formatPointer(tokens), value.Value{}, "the answer has too many pieces")
+		t.reject(formatPointer(tokens), value.Value{}, t.p.say("the answer has too many pieces"))
 		return value.Value{}, false
 	}
 	place := t.p.schema.Describe(formatPointer(tokens))
 	switch {
 	case !place.Known && !item:
-		t.reject(formatPointer(tokens), v, "the schema has no such property")
+		t.reject(formatPointer(tokens), v, t.p.say("the schema has no such property"))
 		return value.Value{}, false
 	case v.IsNull():
 		return v, allowsNull(place)
@@ -53,12 +53,12 @@ func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (clea
 // cleanScalar turns a scalar into what the schema wants, where that is certain.
 func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
 	if err := schema.Checkable(v); err != nil {
-		t.reject(formatPointer(tokens), v, err.Error())
+		t.reject(formatPointer(tokens), v, t.p.explain(err))
 		return v, false
 	}
 	converted, understood := t.p.convertFormat(v, place, t.now)
 	if !understood {
-		t.reject(formatPointer(tokens), v, "it is not understood as a "+formatOf(place))
+		t.reject(formatPointer(tokens), v, t.p.say("it is not understood as a %s", formatOf(place)))
 		return v, false
 	}
 	if enum, ok := matchEnum(converted, place); ok {

@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +61,7 @@ func (p *Processor) FillAsIs(data value.Value, now time.Time) (*Filling, error) 
 func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filling, error) {
 	f := &Filling{p: p, now: now, sources: map[string]Source{}}
 	if isTooDeep(data, maxDepth) {
-		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
+		return nil, because("nested deeper than %d", maxDepth)
 	}
 	if err := schema.Checkable(data); err != nil && data.Kind() != value.Object && data.Kind() != value.List {
 		return nil, err
@@ -182,14 +181,14 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 		answer = value.OfMap(value.Pairs("", answer))
 	}
 	if answer.Kind() != value.Object {
-		f.reject("", answer, "the answer is not an object")
+		f.reject("", answer, f.p.say("the answer is not an object"))
 		return 0
 	}
 	t := f.newMerge(source)
 	for key, member := range answer.Map().All() {
 		tokens, err := f.p.parseKey(key)
 		if err != nil {
-			f.reject(key, member, err.Error())
+			f.reject(key, member, f.p.explain(err))
 			continue
 		}
 		if key == "" && len(t.open[""]) > 0 && member.Kind() == value.Object {

@@ -59,12 +59,12 @@ func (f *Filling) newMerge(source Source) *answerMerge {
 func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	pointer := formatPointer(tokens)
 	if t.pieces++; t.pieces > maxPieces {
-		t.reject(pointer, v, "the answer has too many pieces")
+		t.reject(pointer, v, t.p.say("the answer has too many pieces"))
 		return
 	}
 	place := t.p.schema.Describe(pointer)
 	if !place.Known {
-		t.reject(pointer, v, "the schema has no such property")
+		t.reject(pointer, v, t.p.say("the schema has no such property"))
 		return
 	}
 	have, has := t.data.At(pointer)
@@ -78,7 +78,7 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
 	switch {
 	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mendsWhole(v):
-		t.reject(pointer, v, "the answer is not an object")
+		t.reject(pointer, v, t.p.say("the answer is not an object"))
 	case t.source == User && exact && pointer != "":
 		t.assignCleaned(tokens, v, faulty)
 	case bothObjects:
@@ -97,7 +97,7 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	case failsAsWhole(t.open[""]):
 		t.instead = append(t.instead, answerPart{tokens, v})
 	default:
-		t.reject(pointer, v, knownValid)
+		t.reject(pointer, v, t.p.say(knownValid))
 	}
 }
 
@@ -173,7 +173,7 @@ func (t *answerMerge) setValue(tokens []string, v value.Value, asked bool) {
 	old, had := t.data.At(pointer)
 	data, err := t.p.setAt(t.data, nil, tokens, v, t.isReplaceable)
 	if err != nil {
-		t.reject(formatPointer(tokens), v, err.Error())
+		t.reject(formatPointer(tokens), v, t.p.explain(err))
 		return
 	}
 	t.data = data

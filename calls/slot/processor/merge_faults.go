@@ -18,10 +18,10 @@ func (t *answerMerge) finish() int {
 	t.tryReplacingMembers()
 	t.tryAnswerAlone()
 	t.rejectReplacements()
-	reason := "the answer does not fit the schema"
+	reason := t.p.say("the answer does not fit the schema")
 	for range maxRounds {
 		if why := uncheckedReason(t.faults); why != nil {
-			reason = why.Error()
+			reason = t.p.explain(why)
 			break
 		}
 		spoilt := t.findMisfits()
@@ -66,7 +66,7 @@ func (t *answerMerge) tryReplacingMembers() {
 func (t *answerMerge) rejectReplacements() {
 	for _, p := range t.instead {
 		if have, _ := t.data.At(formatPointer(p.tokens)); !value.Equal(have, p.v) {
-			t.reject(formatPointer(p.tokens), p.v, knownValid)
+			t.reject(formatPointer(p.tokens), p.v, t.p.say(knownValid))
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 			}
 		}
 		if inner >= 0 {
-			add(fault.Pointer, inner, fault.Message)
+			add(fault.Pointer, inner, fault.In(t.p.language))
 			continue
 		}
 		known := false
@@ -143,7 +143,7 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 		}
 		for i, c := range t.changes {
 			if !known && !c.asked && isWithin(c.pointer, placeOfFault(fault)) {
-				add(c.pointer, i, fault.Message)
+				add(c.pointer, i, fault.In(t.p.language))
 			}
 		}
 	}

@@ -8,8 +8,6 @@
 package processor
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +23,16 @@ type Processor struct {
 	formats []Format
 	// hasFormats is set when the schema uses one of the formats.
 	hasFormats bool
+	// language is that of reasons, "" for English.
+	language string
+}
+
+// In returns the processor with reasons in a language: Chinese for zh and its
+// regions, else English.
+func (p *Processor) In(language string) *Processor {
+	copied := *p
+	copied.language = language
+	return &copied
 }
 
 // New compiles a schema, draft 7. Beside the types of JSON Schema it may use those
@@ -112,10 +120,10 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 		case answer.Map().Len() == 1:
 			return deepCopy(member), nil
 		default:
-			err = errors.New("the whole value is not an object, but there are members beside it")
+			err = because("the whole value is not an object, but there are members beside it")
 		}
 		if err != nil {
-			rejected = append(rejected, Rejection{key, member, err.Error()})
+			rejected = append(rejected, Rejection{key, member, p.explain(err)})
 		}
 	}
 	return data, rejected
@@ -188,16 +196,16 @@ func parsePointer(pointer string) ([]string, error) {
 		return nil, nil
 	}
 	if pointer[0] != '/' {
-		return nil, errors.New("a JSON pointer begins with /")
+		return nil, because("a JSON pointer begins with /")
 	}
 	tokens := strings.SplitN(pointer[1:], "/", maxTokens+1)
 	if len(tokens) > maxTokens {
-		return nil, fmt.Errorf("the pointer has more than %d parts", maxTokens)
+		return nil, because("the pointer has more than %d parts", maxTokens)
 	}
 	for i, token := range tokens {
 		for j := strings.IndexByte(token, '~'); j >= 0; {
 			if j+1 == len(token) || token[j+1] != '0' && token[j+1] != '1' {
-				return nil, errors.New("in a JSON pointer ~ is written ~0, and / inside a name ~1")
+				return nil, because("in a JSON pointer ~ is written ~0, and / inside a name ~1")
 			}
 			next := strings.IndexByte(token[j+2:], '~')
 			if next < 0 {

@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 	case value.List:
 		i, err := arrayIndex(token, len(v.List()))
 		if err != nil {
-			return v, fmt.Errorf("%w: the array at %q has %d items", err, formatPointer(path), len(v.List()))
+			return v, because("%v: the array at %q has %d items", err, formatPointer(path), len(v.List()))
 		}
 		if i == len(v.List()) {
 			next, err := p.setBelow(value.Value{}, false, below, tokens[1:], x, yield)
@@ -65,7 +64,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 		}
 		return v, err
 	}
-	return v, fmt.Errorf("the value at %q is neither an object nor an array", formatPointer(path))
+	return v, because("the value at %q is neither an object nor an array", formatPointer(path))
 }
 
 // setBelow is put for a value that may not be there yet.
@@ -123,10 +122,10 @@ func arrayIndex(token string, n int) (int, error) {
 	}
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || strconv.Itoa(i) != token {
-		return 0, fmt.Errorf("%q is not an index of an array", token)
+		return 0, because("%q is not an index of an array", token)
 	}
 	if i > n {
-		return 0, fmt.Errorf("the index %d is past the end", i)
+		return 0, because("the index %d is past the end", i)
 	}
 	return i, nil
 }

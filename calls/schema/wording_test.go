@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Every message of a problem has a Chinese text without English words in it.
+func TestMessagesInChinese(t *testing.T) {
+	english := regexp.MustCompile(`[A-Za-z]{2,}`)
+	known := regexp.MustCompile(`not|contains|enum|anyOf|oneOf|schema|uniqueItems|dependencies|ab|abc`)
+	for _, test := range []struct{ schema, value string }{
+		{`{"required":["ab"]}`, `{}`}, {`{"additionalProperties":false}`, `{"ab":1}`}, {`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`},
+		{`{"properties":{"a":false}}`, `{"a":1}`}, {`{"enum":[]}`, `1`}, {`{"type":["string","null"]}`, `{}`}, {`{"enum":[1,2]}`, `3`}, {`{"const":1}`, `3`},
+		{`{"not":{}}`, `3`}, {`{"contains":{"const":1}}`, `[2]`}, {`{"pattern":"^a"}`, `"b"`}, {`{"minimum":1}`, `0`}, {`{"maximum":1}`, `2`},
+		{`{"exclusiveMinimum":1}`, `1`}, {`{"exclusiveMaximum":1}`, `1`}, {`{"multipleOf":2}`, `1`}, {`{"minLength":3}`, `"ab"`}, {`{"maxLength":1}`, `"ab"`},
+		{`{"minItems":1}`, `[]`}, {`{"maxItems":0}`, `[1]`}, {`{"minProperties":1}`, `{}`}, {`{"maxProperties":0}`, `{"ab":1}`},
+		{`{"oneOf":[{},{}]}`, `1`}, {`{"anyOf":[{"type":"string"},{"type":"array"}]}`, `1`}, {`{"anyOf":[{"minimum":3},{"enum":[1]}]}`, `2`},
+		{`{"uniqueItems":true}`, `[1,1]`}, {`{"dependencies":{"ab":["abc"]}}`, `{"ab":1}`}, {`{"type":"number"}`, `1e9999`},
+	} {
+		doc, err := value.ParseJSON([]byte(test.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := value.ParseJSON([]byte(test.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := s.Check(v)
+		if len(problems) == 0 {
+			t.Errorf("%s: no problem with %s", test.schema, test.value)
+		}
+		for _, p := range problems {
+			if zh := p.In("zh-CN"); zh == p.Message || english.MatchString(known.ReplaceAllString(zh, "")) {
+				t.Errorf("%s: %q is not in Chinese", test.schema, zh)
+			}
+			if p.In("en") != p.Message || p.In("fr") != p.Message {
+				t.Errorf("%s: %q is not the English message", test.schema, p.In("en"))
+			}
+		}
+	}
+}
+
+// The formats that code uses are those of the table.
+func TestChineseFormats(t *testing.T) {
+	verbs := regexp.MustCompile(`%[a-z]`)
+	for en, zh := range chinese {
+		if got, want := len(verbs.FindAllString(zh, -1)), len(verbs.FindAllString(en, -1)); got != want {
+			t.Errorf("%q has %d verbs, %q %d", zh, got, en, want)
+		}
+	}
+}
