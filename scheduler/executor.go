@@ -70,12 +70,12 @@ const (
 // values, a *[Waiting] after flow.waiting. An error before the first event says
 // that nothing was started: the inputs are wrong, or the journal refuses the run.
 // Ending ctx or breaking out of the loop cancels the run, and waits for its steps
-// at most CancelGrace.
+// at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
 //
 // With a Journal every event is in it before it is yielded, and in mode [Sync] safe
 // from a crash; that a step has ended is safe before any step begins that needs it. A
-// journal that fails ends the run, with the error alone: no event is yielded that it
-// does not have.
+// journal that fails ends the run, with a [*JournalError] alone: no event is yielded
+// that it does not have.
 func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Value) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		r, err := e.newRun(ctx, flow, inputs)

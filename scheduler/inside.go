@@ -111,6 +111,9 @@ func (t *task) perhaps(work func(in *task) (value.Value, error)) (output value.V
 // over tells the end of a pseudo-step. The error is that of the work, or of the
 // journal.
 func (t *task) over(began time.Time, output value.Value, err error) error {
+	if err != nil && t.run.isHandingOver() {
+		return err
+	}
 	n := t.notes.end.of(journal.StepFinished)
 	if err != nil {
 		n.of(journal.StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)

@@ -356,6 +356,9 @@ func (t *task) failed(err error) outcome {
 		o.note.fault(&info)
 		return o
 	}
+	if t.run.isHandingOver() {
+		return outcome{status: statusFailed, failure: f}
+	}
 	n := t.notes.end.of(journal.StepFailed)
 	n.fault(&info)
 	t.tally(n)

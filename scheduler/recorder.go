@@ -122,7 +122,7 @@ func (rec *recorder) wait() error {
 		rec.written.Wait()
 	}
 	if rec.err != nil {
-		return rec.failure()
+		return rec.journalError(nil)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (rec *recorder) work(ctx context.Context) {
 			s.Lock()
 			if err != nil && before == nil {
 				rec.err = err
-				rec.run.fail(rec.failure())
+				rec.run.fail(rec.run.failureOf(rec.journalError(nil), flow.Position{}))
 			}
 		}
 		rec.writing = 0
@@ -212,21 +212,13 @@ func (rec *recorder) settle(seq int64) {
 	rec.releases = append(rec.releases[:0], rec.releases[n:]...)
 }
 
-// failure is why the run cannot go on.
-func (rec *recorder) failure() *Failure {
-	err := calls.Errorf(calls.Internal, "recording the run: %w", rec.err)
-	return &Failure{Info: journal.ErrorInfo{Kind: calls.Internal, Message: err.Error(), Hint: calls.HintOf(err)}, Err: err}
-}
-
-// failureOver is failure for a run that is over: what else it failed with, the journal
-// does not know either.
-func (rec *recorder) failureOver(run *Failure) *Failure {
-	f := rec.failure()
-	if run != nil && !errors.Is(run, rec.err) {
-		f.Info.Message += "\nand before that the run failed: " + run.Error()
-		f.Err = errors.Join(f.Err, run)
+// journalError is why the run cannot go on. failure is what it failed with besides.
+func (rec *recorder) journalError(failure *Failure) error {
+	err := &JournalError{Run: rec.run.vars.Run.ID, Err: calls.Errorf(calls.Internal, "recording the run: %w", rec.err)}
+	if failure != nil && !errors.Is(failure, rec.err) {
+		err.Failure = failure
 	}
-	return f
+	return err
 }
 
 // loadFlow loads a flow whose path came up in the run: from the text that the journal

@@ -26,9 +26,9 @@ type Resumption struct {
 // or whose process died. What finished or was skipped stays as it is; steps that
 // failed, were stopped or were at work run again. Events go on with the next seq;
 // all else is as with Run. An error before the first event says that nothing has
-// changed: a *[HeldError] while another process has the run, a *[Waiting] while
+// changed: a [*journal.HeldError] while another process has the run, a [*Waiting] while
 // there are no answers, one of kind Invalid for answers or an edited flow that
-// cannot be taken.
+// cannot be taken, a [*JournalError] where the journal cannot be read.
 func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		r, err := e.reopen(ctx, run, with)
@@ -40,6 +40,29 @@ func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) 
 	}
 }
 
+// Enqueue records a run that has not begun, and holds nothing of it: Resume, in this
+// process or in another one, begins it. It returns the run's id. Inputs are checked as
+// by Run; they must hold no secret, for the journal does not keep secrets.
+func (e *StepExecutor) Enqueue(ctx context.Context, flow *flow.Flow, inputs value.Value) (string, error) {
+	if e.Journal == nil {
+		return "", calls.Errorf(calls.Invalid, "there is no journal to queue a run of %s in", flow.Name)
+	}
+	r, err := e.unrecordedRun(ctx, flow, inputs)
+	if err != nil {
+		return "", err
+	}
+	if _, masked := r.secrets.masking(inputs); len(masked) > 0 {
+		return "", calls.Errorf(calls.Invalid, "the input %s holds a secret, and the journal does not keep secrets", masked[0]).
+			WithHint("let the flow take it from secrets.NAME")
+	}
+	log, err := e.Journal.Begin(ctx, r.header(inputs))
+	if err != nil {
+		return "", r.refusal(err)
+	}
+	id := r.vars.Run.ID
+	return id, journalError(id, "recording the run", log.Close())
+}
+
 // reopen prepares a run that goes on.
 func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (*run, error) {
 	if e.Journal == nil {
@@ -47,7 +70,7 @@ func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (
 	}
 	log, err := e.Journal.Reopen(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, journalError(id, "reopening the run", err)
 	}
 	r, err := e.takeOver(ctx, log, with)
 	if err != nil {
@@ -70,11 +93,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if info.State == journal.RunFinished {
 		return nil, calls.Errorf(calls.Invalid, "the run %s is finished: there is nothing to resume", info.ID)
 	}
-	header, err := log.Header(ctx)
-	if err != nil {
-		return nil, err
-	}
-	state, err := journal.Fold(log.Events(ctx, 1))
+	header, state, err := readRun(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +113,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if with.Flow != nil {
 		text = textOf(r.flow)
 		if err := log.Revise(ctx, text); err != nil {
-			return nil, err
+			return nil, journalError(info.ID, "recording the edited flow", err)
 		}
 	}
 	if r.lost = state.MaskedInputs; len(r.lost) > 0 {
@@ -105,6 +124,19 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	}
 	r.record(log, header, text)
 	return r, nil
+}
+
+// readRun reads what the journal has of a run.
+func readRun(ctx context.Context, log journal.RunLog) (*journal.RunHeader, *journal.RunState, error) {
+	header, err := log.Header(ctx)
+	if err != nil {
+		return nil, nil, journalError(log.Info().ID, "reading the run", err)
+	}
+	state, err := journal.Fold(log.Events(ctx, 1))
+	if err != nil {
+		return nil, nil, journalError(log.Info().ID, "reading the run", err)
+	}
+	return header, state, nil
 }
 
 // prepared is the run as it would go on; nothing is changed yet but what state
@@ -136,18 +168,14 @@ func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, 
 func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer, error) {
 	log, err := e.Journal.Reopen(ctx, run)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, journalError(run, "reopening the run", err)
 	}
 	err = letGo(log, e.answer(ctx, log, &a))
 	return a, err
 }
 
 func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer) error {
-	header, err := log.Header(ctx)
-	if err != nil {
-		return err
-	}
-	state, err := journal.Fold(log.Events(ctx, 1))
+	header, state, err := readRun(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -165,7 +193,7 @@ func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
 		events[i] = &n.event
 	}
-	return log.Append(ctx, events...)
+	return journalError(header.ID, "recording the answer", log.Append(ctx, events...))
 }
 
 // reload gives the flow that the run goes on with.

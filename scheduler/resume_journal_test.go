@@ -62,7 +62,8 @@ func TestJournalFails(t *testing.T) {
 			r := schedulertest.Run(t, `steps: [{id: a, call: echo}, `+last+`]`,
 				schedulertest.With(slot.Definition()),
 				schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = &brokenJournal{store, at} }))
-			if calls.KindOf(r.Err) != calls.Internal || !strings.Contains(r.Err.Error(), "the disk is full") {
+			var broken *scheduler.JournalError
+			if !errors.As(r.Err, &broken) || broken.Run != "run-1" || calls.KindOf(r.Err) != calls.Internal || !strings.Contains(r.Err.Error(), "the disk is full") {
 				t.Errorf("the run fails with %v", r.Err)
 			}
 			if at == "" {
@@ -93,6 +94,10 @@ func TestFailedAndNotRecorded(t *testing.T) {
 	r := schedulertest.Run(t, `steps: [{id: a, call: fail}]`, schedulertest.Executor(func(e *scheduler.StepExecutor) {
 		e.Journal = &brokenJournal{memory.New(nil), journal.FlowFailed}
 	}))
+	var broken *scheduler.JournalError
+	if !errors.As(r.Err, &broken) || broken.Failure == nil || broken.Failure.Info.Step != "a" {
+		t.Errorf("the error is %#v", r.Err)
+	}
 	if text := r.Err.Error(); !strings.Contains(text, "the disk is full") || !strings.Contains(text, "step a: failed") {
 		t.Errorf("the run fails with %v", r.Err)
 	}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -96,21 +97,34 @@ const (
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
 func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
-	r := e.bareRun(ctx, f)
-	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock()}
-	if err := r.prepare(inputs); err != nil {
-		return nil, err
-	}
-	if e.Journal == nil {
-		return r, nil
+	r, err := e.unrecordedRun(ctx, f, inputs)
+	if err != nil || e.Journal == nil {
+		return r, err
 	}
 	header := r.header(inputs)
 	log, err := e.Journal.Begin(ctx, header)
 	if err != nil {
-		return nil, r.failureOf(err, flow.Position{})
+		return nil, r.refusal(err)
 	}
 	r.record(log, header, header.Text)
 	return r, nil
+}
+
+// unrecordedRun prepares a new run that the journal does not know yet.
+func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
+	r := e.bareRun(ctx, f)
+	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock()}
+	return r, r.prepare(inputs)
+}
+
+// refusal is why the journal did not begin the run.
+func (r *run) refusal(err error) error {
+	err = journalError(r.vars.Run.ID, "recording the run", err)
+	var broken *JournalError
+	if errors.As(err, &broken) {
+		return err
+	}
+	return r.failureOf(err, flow.Position{})
 }
 
 // bareRun is a run with what the executor has for it.
@@ -268,6 +282,9 @@ func (r *run) giveUp() {
 	for _, t := range r.active {
 		r.env.Log.Warn("a step did not stop and is left behind",
 			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.patience)
+		if r.isHandingOver() {
+			continue // whoever goes on with the run does the step again
+		}
 		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.patience)
 		n := newNote(journal.StepFailed)
 		n.fault(&r.failureOf(err, t.step.Pos).Info)
@@ -284,11 +301,13 @@ func (r *run) end() {
 		r.outputs, r.failure = r.render()
 		r.cancelled = r.failure != nil && r.parent.Err() != nil
 	}
+	handedOver := false
 	n := newNote(journal.FlowFinished)
 	switch {
 	case r.cancelled:
 		n = newNote(journal.FlowCancelled)
 		r.failure = r.failureOf(cancellation(r.parent), flow.Position{})
+		handedOver = errors.Is(r.failure, ErrHandOver)
 	case r.failure != nil:
 		n = newNote(journal.FlowFailed)
 		n.fault(&r.failure.Info)
@@ -315,7 +334,9 @@ func (r *run) end() {
 		n.usage = r.meter.usage()
 		n.data.Usage = &n.usage
 		n.took(r.stream, r.began)
-		r.tell(n, "", -1, now)
+		if !handedOver {
+			r.tell(n, "", -1, now)
+		}
 		r.stream.close()
 	}
 	r.over = true
@@ -346,7 +367,7 @@ func (r *run) play(yield func(*journal.Event, error) bool) {
 	rec := r.stream.record
 	switch {
 	case rec != nil && rec.err != nil:
-		yield(nil, rec.failureOver(r.failure))
+		yield(nil, rec.journalError(r.failure))
 	case r.failure != nil:
 		yield(nil, r.failure)
 	case r.waiting != nil:

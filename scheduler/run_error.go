@@ -41,6 +41,54 @@ func (f *Failure) Error() string {
 // Unwrap gives the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// JournalError ends the events of a run whose journal cannot be written or read. Nothing
+// is known to be wrong with the flow: once the journal works again,
+// [StepExecutor.Resume] goes on after the last event that it has.
+type JournalError struct {
+	Run string
+	Err error
+	// Failure is what the run had failed with, which the journal does not have either;
+	// nil where it had not.
+	Failure *Failure
+}
+
+// Error is the error of the journal, and that of the run below it.
+func (e *JournalError) Error() string {
+	if e.Failure == nil {
+		return e.Err.Error()
+	}
+	return e.Err.Error() + "\nand before that the run failed: " + e.Failure.Error()
+}
+
+// Unwrap returns the error of the journal.
+func (e *JournalError) Unwrap() error { return e.Err }
+
+// journalError returns an error of the journal as a [*JournalError], unless the journal
+// works and refuses what it was asked: another process holds the run, there is no such
+// run, or there is one already.
+func journalError(run, doing string, err error) error {
+	var held *journal.HeldError
+	kind := calls.KindOf(err)
+	refused := kind == calls.NotFound || kind == calls.Invalid || kind == calls.Canceled
+	if err == nil || refused || errors.As(err, &held) {
+		return err
+	}
+	return &JournalError{Run: run, Err: calls.Errorf(calls.Internal, "%s: %w", doing, err)}
+}
+
+// ErrHandOver as the cause of a context's end lets go of a run without ending it: its
+// steps are told to stop, what has finished is recorded, the others run again when
+// another process resumes the run. No event tells of it; it is the error that the
+// events end with.
+var ErrHandOver error = calls.Errorf(calls.Canceled, "the run was handed over").
+	WithHint("resume it to go on")
+
+// isHandingOver reports whether the steps stop because another process goes on with
+// the run.
+func (r *run) isHandingOver() bool {
+	return r.ctx.Err() != nil && errors.Is(context.Cause(r.ctx), ErrHandOver)
+}
+
 // failureOf turns any error into a Failure. pos is where it stands unless the
 // error knows better: a template knows its own place, a sub-flow its own step.
 func (r *run) failureOf(err error, pos flow.Position) *Failure {

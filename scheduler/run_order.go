@@ -132,7 +132,7 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 			st.status = statusWaiting
 		}
 	case o.status == statusFailed:
-		if t.item >= 0 && st.status == statusRunning {
+		if t.item >= 0 && st.status == statusRunning && o.note != nil {
 			n := newNote(journal.StepFailed) // the step fails with its first item that does
 			n.fault(o.note.data.Error)
 			n.took(r.stream, st.each.began)

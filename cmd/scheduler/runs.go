@@ -159,8 +159,11 @@ func runJSON(info *journal.RunInfo) value.Value {
 
 // standing is the state of a run for people.
 func standing(info *journal.RunInfo) string {
-	if info.Interrupted() {
+	switch {
+	case info.Interrupted():
 		return "running (interrupted)"
+	case info.Queued():
+		return "queued"
 	}
 	return string(info.State)
 }

@@ -149,8 +149,16 @@ type RunInfo struct {
 	CancelRequested bool `json:"-"`
 }
 
-// Interrupted says that the process of a running run has died.
-func (r *RunInfo) Interrupted() bool { return r.State == RunRunning && r.Holder == nil }
+// Interrupted reports whether the process of a running run has died.
+func (r *RunInfo) Interrupted() bool {
+	return r.State == RunRunning && r.Holder == nil && r.LastSeq > 0
+}
+
+// Queued reports whether the run has not begun yet and no process holds it: it waits to
+// be resumed for the first time.
+func (r *RunInfo) Queued() bool {
+	return r.State == RunRunning && r.Holder == nil && r.LastSeq == 0
+}
 
 // Holder is a process that holds a run.
 type Holder struct {
