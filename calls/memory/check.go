@@ -10,12 +10,12 @@ import (
 
 // What stores share.
 
-// NewForeignIDError says that an id belongs to another user.
+// NewForeignIDError returns the error for an id that belongs to another user.
 func NewForeignIDError(id string) error {
-	return calls.Errorf(calls.Invalid, "the id %s belongs to another user", id).WithHint("leave the id out to store a memory of its own")
+	return calls.Errorf(calls.Invalid, "the id %s belongs to another user", id).WithHint("leave out the id to save a new memory")
 }
 
-// WrapIndex says which of several memories an error is about.
+// WrapIndex names the memory in a list of n that an error is about.
 func WrapIndex(i, n int, err error) error {
 	if n < 2 {
 		return err
@@ -23,9 +23,8 @@ func WrapIndex(i, n int, err error) error {
 	return &calls.Error{Kind: calls.KindOf(err), Hint: calls.HintOf(err), Err: fmt.Errorf("memory %d of %d: %w", i+1, n, err)}
 }
 
-// IsDuplicate says whether b, which came without an id, is the same as a: the same
-// text in the same context. What was said twice in a chat was said twice, unless at
-// the same moment.
+// IsDuplicate reports whether b, which has come without an id, equals a: the same text
+// in the same context. Two utterances of a chat are equal only at the same moment.
 func IsDuplicate(a, b *BaseMemory) bool {
 	if a.Context.UserID != b.Context.UserID || a.Context.SessionID != b.Context.SessionID || ContentKey(a.Content) != ContentKey(b.Content) {
 		return false
@@ -58,7 +57,7 @@ func normalizeIDAndTime(kind Kind, id string, at, now time.Time) (string, time.T
 	return id, at.UTC().Truncate(time.Millisecond), err
 }
 
-// Matches says whether the selection has a memory; Newest is not looked at.
+// Matches reports whether the selection has a memory. Newest is ignored.
 func (s *Selection) Matches(m *BaseMemory) bool {
 	return s.Users.Has(m.Context.UserID) &&
 		(s.ID == "" || s.ID == m.ID) &&
@@ -68,16 +67,17 @@ func (s *Selection) Matches(m *BaseMemory) bool {
 		(!s.Utterances || m.Role() != "")
 }
 
-// IsEverything says that the selection is all that its users have, which is more than
-// memories: deleting it leaves nothing of them, not even snapshots whose memories are
-// gone.
+// IsEverything reports whether the selection is all that its users have. That is more
+// than memories: deleting it leaves nothing of them, not even snapshots whose memories
+// are deleted.
 func (s *Selection) IsEverything() bool {
 	rest := *s
 	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil
 	return rest == Selection{}
 }
 
-// MatchesSnapshot says whether the selection has a snapshot of a user, an id and a category.
+// MatchesSnapshot reports whether the selection has a snapshot of a user with that id
+// and category.
 func (s *Selection) MatchesSnapshot(user, id, category string) bool {
 	return s.Users.Has(user) && (s.ID == "" || s.ID == id) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/callnode/scheduler/calls/memory/vector"
 )
 
-// maxRefused is how many texts in a row may be refused before it is taken for the
-// fault of the embedder.
+// maxRefused is the number of texts in a row that may be refused before the embedder
+// counts as failing.
 const maxRefused = 3
 
-// embeddingRun embeds the memories that wait, until none is left, the embedder fails or ctx
-// ends. failure is what the embedder failed with: memories wait for a better time.
+// embeddingRun embeds the memories that wait, until none is left, the embedder fails or
+// ctx ends. [SnapshotProcessor.Run] creates one each time. failure is the embedder's
+// error; the memories wait then.
 type embeddingRun struct {
 	*Embeddings
 	store Vectors
@@ -49,8 +50,8 @@ func (d *embeddingRun) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// embedBatch embeds some memories: together those that are new, one by one those that were
-// in a batch that failed, for one of them may be at fault.
+// embedBatch embeds memories: new ones together, those of a failed batch one by one,
+// because one of them may be the cause.
 func (d *embeddingRun) embedBatch(ctx context.Context, list []Embedding) error {
 	var fresh []Embedding
 	var parts [][]Embedding
@@ -105,8 +106,8 @@ func (d *embeddingRun) embedTogether(ctx context.Context, part []Embedding) erro
 	return d.store.PostponeEmbeddings(context.WithoutCancel(ctx), part, d.now().Add(wait))
 }
 
-// prepareModel puts the model of the embedder in use, if another one or none is: its scale
-// is measured first.
+// prepareModel makes the embedder's model the current one if it is not. It measures the
+// scale of the model first.
 func (d *embeddingRun) prepareModel(ctx context.Context) (err error) {
 	name := d.Embedder.Model()
 	if d.model, err = d.store.Model(ctx); err != nil || d.model.Name == name {
@@ -123,8 +124,8 @@ func (d *embeddingRun) prepareModel(ctx context.Context) (err error) {
 	return d.store.UseModel(ctx, d.model)
 }
 
-// pairs are questions, each followed by its answer. English ones first, as many
-// Chinese ones.
+// pairs are questions, each followed by its answer: English ones, then as many Chinese
+// ones.
 const pairs = `
 Where does she work?
 I started as a nurse at the hospital in March.
@@ -144,8 +145,8 @@ They will marry on the last Saturday in June.
 我每天早上都要喝一杯茉莉花茶。
 `
 
-// measureScale says how near questions and answers are that do not belong together, and
-// those that do. They are compared within their language.
+// measureScale returns the average cosine of questions and answers that do not belong
+// together, and of those that do. They are compared within their language.
 func measureScale(vectors [][]float32) (unrelated, related float64) {
 	var n, m float64
 	half := len(vectors) / 2
@@ -165,7 +166,7 @@ func measureScale(vectors [][]float32) (unrelated, related float64) {
 	return unrelated / m, related / n
 }
 
-// embedMissing makes the vectors that are missing, and tells how it went.
+// embedMissing embeds the memories without a vector and reports the result.
 func (p *SnapshotProcessor) embedMissing(ctx context.Context, users Users, report *Report) error {
 	if p.Embeddings == nil {
 		return nil

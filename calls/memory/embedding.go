@@ -15,12 +15,13 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Embedder turns texts into vectors that point the same way where the texts mean the
-// same. It is safe for concurrent use.
+// Embedder turns texts into vectors that point in similar directions if the texts mean
+// similar things. It is safe for concurrent use.
 type Embedder interface {
-	// Model names the model, and whatever else tells its vectors from others.
+	// Model returns the name of the model, with everything else that distinguishes its
+	// vectors.
 	Model() string
-	// Embed gives a vector for each text, in their order.
+	// Embed returns a vector for each text, in their order.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
@@ -55,31 +56,31 @@ type EmbeddingQueue interface {
 type Model struct {
 	Name       string
 	Dimensions int
-	// Unrelated and Related are how near the model puts a question and something else,
-	// and a question and its answer: what a cosine means differs from model to model.
+	// Unrelated and Related are the average cosines of a question with another text and
+	// with its answer: the meaning of a cosine differs from model to model.
 	Unrelated, Related float64
 }
 
 // Embedding is a memory and its vector.
 type Embedding struct {
-	// ID is that of the memory, Text what is embedded of it.
+	// ID is the memory's id, Text the text that is embedded.
 	ID, Text string
-	// Attempts is how often that failed.
+	// Attempts counts the failures so far.
 	Attempts int
 	// Vector has passed [vector.Check].
 	Vector []float32
 }
 
-// QueryVector is the meaning of a query.
+// QueryVector is the embedding of a query.
 type QueryVector struct {
 	Model  Model
 	Values []float32
 }
 
-// maxEmbedded is how much of a memory is embedded, in characters: models take no more.
+// maxEmbedded bounds the text that is embedded, in characters: models take no more.
 const maxEmbedded = 6000
 
-// EmbeddedText is what is embedded of a memory: who said what.
+// EmbeddedText returns the text that is embedded: the speaker and the content.
 func (m *BaseMemory) EmbeddedText() string {
 	text := m.Content
 	if speaker := m.Speaker(); speaker != "" && !strings.HasPrefix(text, speaker) {
@@ -88,7 +89,7 @@ func (m *BaseMemory) EmbeddedText() string {
 	return truncateRunes(text, maxEmbedded)
 }
 
-// truncateRunes are at most so many characters of a text.
+// truncateRunes returns the first characters of a text.
 func truncateRunes(text string, most int) string {
 	n := 0
 	for i := range text {
@@ -99,10 +100,11 @@ func truncateRunes(text string, most int) string {
 	return text
 }
 
-// Embeddings lets memories be found by what they mean, beside by their words.
+// Embeddings searches by meaning, in addition to words. The program creates one for a
+// [SnapshotProcessor]; it is safe for concurrent use.
 type Embeddings struct {
 	Embedder Embedder
-	// Timeout is how long a search waits for the vector of its query; 0 is
+	// Timeout bounds the time a search waits for the vector of its query; 0 is
 	// [DefaultEmbeddingTimeout]. Batches of memories get ten times as long.
 	Timeout time.Duration
 
@@ -116,11 +118,11 @@ const DefaultEmbeddingTimeout = 5 * time.Second
 
 // Of embedding.
 const (
-	// embedBatch is how many memories are sent at once.
+	// embedBatch is the number of memories in a request.
 	embedBatch = 64
-	// batchTimeouts is how many times as long as a query a batch may take.
+	// batchTimeouts is the timeout of a batch in timeouts of a query.
 	batchTimeouts = 10
-	// restAfter is how long an embedder that failed is left alone.
+	// restAfter is how long an embedder is not asked after a failure.
 	restAfter = 30 * time.Second
 )
 
@@ -135,7 +137,7 @@ var (
 	}
 )
 
-// embedQuery gives the vector of a query; where there is none, a note says why.
+// embedQuery returns the vector of a query. Without one, note says why.
 func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now time.Time) (v *QueryVector, note string, err error) {
 	language := "en"
 	if strings.ContainsFunc(q.Text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
@@ -162,10 +164,11 @@ func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now 
 	return nil, fmt.Sprintf(noteFailed.In(language), err), nil
 }
 
-// shortQuery is the number of bytes below which a query says little by itself.
+// shortQuery is the length in bytes below which a query means little by itself.
 const shortQuery = 20
 
-// embeddedText is what is embedded of the query, with what was said before one that is short.
+// embeddedText returns the text that is embedded of a query: a short one together with
+// what was said before.
 func (q *Query) embeddedText() string {
 	if n := len(q.Earlier); n > 0 && len(q.Text) < shortQuery {
 		return truncateRunes(q.Earlier[n-1], maxEmbedded) + "\n" + q.Text
@@ -173,8 +176,8 @@ func (q *Query) embeddedText() string {
 	return truncateRunes(q.Text, maxEmbedded)
 }
 
-// embedTexts asks for vectors, within a time, and checks them; of dimensions, unless that
-// is 0. Who failed is left alone for a while.
+// embedTexts asks for vectors within a timeout and checks them. dimensions is their
+// length, 0 for any. After a failure the embedder is not asked for a while.
 func (e *Embeddings) embedTexts(ctx context.Context, texts []string, dimensions int, timeout time.Duration, now time.Time) (vectors [][]float32, err error) {
 	if err := e.restingError(now); err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func (e *Embeddings) embedTexts(ctx context.Context, texts []string, dimensions 
 	return vectors, err
 }
 
-// restingError is what the embedder failed with, as long as it is left alone.
+// restingError returns the last failure as long as the embedder is not asked again.
 func (e *Embeddings) restingError(now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -204,14 +207,14 @@ func (e *Embeddings) restingError(now time.Time) error {
 	return nil
 }
 
-// isTemporary says that another text would fare no better now: not that a server refused
-// this one.
+// isTemporary reports whether other texts would fail as well now, in contrast to a text
+// that a server refused.
 func isTemporary(err error) bool {
 	var known *llm.Error
 	return !errors.As(err, &known) || known.Temporary
 }
 
-// checkVectors refuses an answer that is not one good vector for each text.
+// checkVectors checks that there is one valid vector for each text.
 func checkVectors(vectors [][]float32, n, dimensions int) error {
 	if len(vectors) != n {
 		return fmt.Errorf("%d vectors came for %d texts", len(vectors), n)

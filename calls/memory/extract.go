@@ -24,13 +24,13 @@ const (
 	maxPoint            = 300 // characters
 )
 
-// generatedByExtract marks a snapshot that no model has made.
+// generatedByExtract marks a snapshot that was made without a model.
 func generatedByExtract() *value.Map { return value.Pairs("generated_by", "extract") }
 
-// Extracted says that no model has made a snapshot.
+// Extracted reports whether the snapshot was made without a model.
 func (s *MemorySnapshot) Extracted() bool { return isExtracted(s.Extra) }
 
-// Extracted says that no model has made a meta snapshot.
+// Extracted reports whether the meta snapshot was made without a model.
 func (s *MetaSnapshot) Extracted() bool { return isExtracted(s.Extra) }
 
 func isExtracted(extra *value.Map) bool {
@@ -39,8 +39,8 @@ func isExtracted(extra *value.Map) bool {
 	return text == "extract"
 }
 
-// ExtractSnapshot makes a snapshot without a model: of the sentences, those whose
-// words are the rarest.
+// ExtractSnapshot makes a snapshot without a model, from the sentences with the rarest
+// words.
 func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnapshot {
 	s := MemorySnapshot{ID: id, Category: Uncategorized, Importance: extractedImportance, Timestamp: now, Extra: generatedByExtract()}
 	df := map[string]int{}
@@ -79,8 +79,8 @@ func ExtractSnapshot(id string, memories []BaseMemory, now time.Time) MemorySnap
 	return s
 }
 
-// ExtractMeta makes a meta snapshot without a model: of the words that the snapshots
-// use most.
+// ExtractMeta makes a meta snapshot without a model, from the most frequent words of
+// the snapshots.
 func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time) MetaSnapshot {
 	m := MetaSnapshot{ID: id, Category: category, Timestamp: now, Extra: generatedByExtract()}
 	counts, written := map[string]int{}, map[string]string{}
@@ -111,7 +111,7 @@ func ExtractMeta(id, category string, snapshots []MemorySnapshot, now time.Time)
 	return m
 }
 
-// collectSpellings notes how the words of a text are written whose terms are stems.
+// collectSpellings notes for stems how their words are written in a text.
 func collectSpellings(text string, written map[string]string) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		terms := rank.Analyze(word, "").Terms
@@ -121,7 +121,7 @@ func collectSpellings(text string, written map[string]string) {
 	}
 }
 
-// splitSentences splits a text behind the marks that end sentences.
+// splitSentences splits a text after the marks that end sentences.
 func splitSentences(text string) (list []string) {
 	start := 0
 	for i, r := range text {
@@ -149,7 +149,7 @@ func appendSentence(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Text is what the words of a snapshot are found by.
+// Text returns the text that a snapshot is found by.
 func (s *MemorySnapshot) Text() string {
 	if s.Extracted() { // the memories have these words themselves
 		return ""
@@ -161,7 +161,7 @@ func (s *MemorySnapshot) Text() string {
 	return text
 }
 
-// Text is what the words of a meta snapshot are found by.
+// Text returns the text that a meta snapshot is found by.
 func (s *MetaSnapshot) Text() string {
 	if s.Extracted() {
 		return ""

@@ -22,15 +22,15 @@ const (
 // What a cosine says, on the scale of the model from 0, as near as what has nothing to
 // do with a question, to 1, as near as an answer.
 const (
-	// halfMeaning is where it is worth showing: among many memories some that have nothing
-	// to do with it come near.
+	// halfMeaning is where a memory becomes worth showing: among many memories some
+	// unrelated ones come near.
 	halfMeaning  = 0.65
 	steepMeaning = 8
-	// minSpan is how far apart a model must put the two for its cosines to mean anything.
+	// minSpan is the minimum distance of the two for the model's cosines to mean anything.
 	minSpan = 0.02
 )
 
-// relevanceOf is what a cosine means, 0 to 1.
+// relevanceOf returns the meaning of a cosine, 0 to 1.
 func (m *Model) relevanceOf(cosine float64) float64 {
 	span := m.Related - m.Unrelated
 	if !(span >= minSpan) {
@@ -39,16 +39,16 @@ func (m *Model) relevanceOf(cosine float64) float64 {
 	return 1 / (1 + math.Exp(-steepMeaning*((cosine-m.Unrelated)/span-halfMeaning)))
 }
 
-// ranking is hits, best first, and what their scores mean.
+// ranking is hits, best first, and the meaning of their scores.
 type ranking struct {
 	hits      []rank.Hit
 	relevance func(score float64) float64
-	// byMeaning are those whose meaning alone makes them worth showing, only those that no word
-	// found.
+	// byMeaning are the hits whose meaning alone makes them worth showing, onlyByMeaning
+	// those that no word found.
 	byMeaning, onlyByMeaning map[uint32]bool
 }
 
-// nearestMemories finds the memories whose vectors are nearest that of the query.
+// nearestMemories returns the memories whose vectors are nearest to that of the query.
 func (q *Query) nearestMemories(ctx context.Context, shelf UserIndex, keep func(uint32, rank.Entry) bool) ([]vector.Near, error) {
 	ix := shelf.Index()
 	best, probe := vector.NewNearest(fuseBest), vector.NewProbe(q.Vector.Values)
@@ -66,11 +66,11 @@ func (q *Query) nearestMemories(ctx context.Context, shelf UserIndex, keep func(
 	return best.Sorted(), err
 }
 
-// fused is a memory that one or both lists have.
+// fused is a memory in one or both lists.
 type fused struct {
 	hit rank.Hit
-	// share is what the lists give it, relevance the better of what its words and its
-	// meaning are worth.
+	// share is its reciprocal rank score, relevance the better of its relevances by words
+	// and by meaning.
 	share, relevance float64
 }
 
@@ -128,8 +128,8 @@ func fuseRankings(words *rank.Result, near []vector.Near, m *Model) *ranking {
 	return r
 }
 
-// oddsPower makes the scores of a fused list as steep as those of a search by words:
-// what multiplies a score changes the relevance alike.
+// oddsPower makes the scores of a fused list as steep as those of a search by words, so
+// that a boost changes the relevance alike.
 const oddsPower = 4
 
 func scoreOf(relevance float64) float64 {

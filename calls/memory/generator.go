@@ -20,10 +20,11 @@ import (
 //go:embed lang
 var prompts embed.FS
 
-// SnapshotGenerator lets a model write snapshots. Without a model, or when the
-// model's answers are of no use, it takes sentences of the memories instead.
+// SnapshotGenerator lets a model write snapshots. Without a model, or if its answers
+// are unusable, it extracts sentences of the memories. The caller sets its fields; it
+// is safe for concurrent use.
 type SnapshotGenerator struct {
-	// LLM is the model; nil: there is none.
+	// LLM is the model; nil means none.
 	LLM llm.Provider
 	// Model is the vendor's name of the model to ask; "" is the provider's setting.
 	Model string
@@ -47,7 +48,7 @@ type metaAnswer struct {
 	Description string   `json:"description" min:"1"`
 }
 
-// maxTrials is how often a model is asked: once, and once more with what was wrong.
+// maxTrials is the number of times a model is asked, again with what was wrong.
 const maxTrials = 2
 
 // maxList and maxLength bound what a model may write, in items and in bytes.
@@ -111,8 +112,8 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 	return m, nil
 }
 
-// askModel asks the model and fills answer in; usable is false where there is no model or
-// where it answers nothing of use.
+// askModel asks the model and decodes its answer; usable is false without a model and
+// after unusable answers.
 func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values *value.Map, form *schema.Schema, answer any) (usable bool, err error) {
 	if g.LLM == nil {
 		return false, nil
@@ -152,7 +153,7 @@ func (g *SnapshotGenerator) now() time.Time {
 	return g.Clock()
 }
 
-// cleanTexts leaves out what is empty or too much.
+// cleanTexts cleans a list and drops what is empty or too much.
 func cleanTexts(list []string) (out []string) {
 	for _, s := range list {
 		if s = cleanText(s); s != "" && len(out) < maxList {
@@ -162,7 +163,8 @@ func cleanTexts(list []string) (out []string) {
 	return out
 }
 
-// cleanText bounds a text; one that says nothing, such as the dots of the form, is "".
+// cleanText bounds a text. It returns "" for one without letters and digits, such as
+// the dots of the template.
 func cleanText(s string) string {
 	s = strings.TrimSpace(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Kind is what an id names: its prefix says so.
+// Kind is what an id identifies: its prefix.
 type Kind string
 
 // The kinds of ids.
@@ -23,22 +23,21 @@ const (
 	MetaID     Kind = "meta"
 )
 
-// NewID makes an id: the kind, _ and a UUID of version 7, so that ids sort by the
-// time they were made.
+// NewID returns a new id: the kind, _ and a UUID of version 7, so that ids sort by
+// time.
 func NewID(kind Kind, now time.Time) string {
 	var u uuid.UUID
 	_, _ = rand.Read(u[:]) // it is documented never to fail
 	return idOf(kind, now, u)
 }
 
-// DeriveID is the id of what has a key of its own: the same for the same key and time.
+// DeriveID returns the id for a key: always the same for the same key and time.
 func DeriveID(kind Kind, key string, at time.Time) string {
 	sum := sha256.Sum256([]byte(key))
 	return idOf(kind, at, uuid.UUID(sum[:16]))
 }
 
-// idOf makes a UUID of version 7 (RFC 9562, 5.7) of a time and of bits that tell it
-// from the others of that time.
+// idOf returns an id with a UUID of version 7 (RFC 9562, 5.7) made of a time and of u.
 func idOf(kind Kind, at time.Time, u uuid.UUID) string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(max(at.UnixMilli(), 0)))
@@ -48,8 +47,8 @@ func idOf(kind Kind, at time.Time, u uuid.UUID) string {
 	return string(kind) + "_" + u.String()
 }
 
-// CheckID gives an id in its usual form. Ids become file names: what is not a kind
-// and a UUID is refused, with an [*calls.Error] of kind Invalid.
+// CheckID returns an id in its canonical form. Because ids become file names, anything
+// but a kind and a UUID is refused, with an [*calls.Error] of kind Invalid.
 func CheckID(kind Kind, id string) (string, error) {
 	u, err := UUIDOf(kind, id)
 	if err != nil {
@@ -58,7 +57,7 @@ func CheckID(kind Kind, id string) (string, error) {
 	return string(kind) + "_" + u.String(), nil
 }
 
-// UUIDOf is the UUID of an id.
+// UUIDOf returns the UUID of an id.
 func UUIDOf(kind Kind, id string) (uuid.UUID, error) {
 	text, ok := strings.CutPrefix(id, string(kind)+"_")
 	if ok && len(text) == 36 {
@@ -66,11 +65,11 @@ func UUIDOf(kind Kind, id string) (uuid.UUID, error) {
 			return u, nil
 		}
 	}
-	return uuid.UUID{}, calls.Errorf(calls.Invalid, "the id %.80q is not %s_ and a UUID", id, kind).
-		WithHint("leave the id out and take the one that is given back")
+	return uuid.UUID{}, calls.Errorf(calls.Invalid, "invalid id %.80q (want %s_ and a UUID)", id, kind).
+		WithHint("leave out the id and use the one that is returned")
 }
 
-// FormatTime writes a time as 2006-01-02T15:04:05.000Z.
+// FormatTime formats a time as 2006-01-02T15:04:05.000Z.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
@@ -85,5 +84,5 @@ func ParseTime(text string) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.60q is no time (write 2006-01-02T15:04:05Z)", text)
+	return time.Time{}, fmt.Errorf("invalid time %.60q (use 2006-01-02T15:04:05Z)", text)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// FromEnv gives the memory of a call. The error is an [*calls.Error] that says what is
-// missing.
+// FromEnv returns the memory of a call. Its error is an [*calls.Error] that says what
+// is missing.
 func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 	switch m := env.Memory.(type) {
 	case *SnapshotProcessor:
@@ -22,9 +22,9 @@ func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 }
 
 // Lazy is a memory whose store is opened by the first call that needs it: a run that
-// needs none opens no file. What reads memory unasked, such as the history of a
-// prompt, finds nothing in a flow that names neither a user nor a session; the calls
-// of this family work there too, for the user without a name.
+// needs none opens no file. The program creates one for each run. What reads memory
+// unasked, such as the history of a prompt, finds nothing in a flow that names neither
+// a user nor a session. It is safe for concurrent use.
 type Lazy struct {
 	open func(context.Context) (*SnapshotProcessor, error)
 
@@ -34,10 +34,10 @@ type Lazy struct {
 
 var _ calls.Memory = (*Lazy)(nil)
 
-// NewLazy makes a memory that open opens. After an error it is asked again.
+// NewLazy returns a memory that calls open when it is needed, and again after an error.
 func NewLazy(open func(context.Context) (*SnapshotProcessor, error)) *Lazy { return &Lazy{open: open} }
 
-// Open gives the memory, opened.
+// Open returns the memory and opens it if necessary.
 func (l *Lazy) Open(ctx context.Context) (*SnapshotProcessor, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,14 +52,14 @@ func (l *Lazy) Open(ctx context.Context) (*SnapshotProcessor, error) {
 	return p, nil
 }
 
-// Opened is the memory if something has opened it, else nil.
+// Opened returns the memory if it is open, else nil.
 func (l *Lazy) Opened() *SnapshotProcessor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.opened
 }
 
-// Recent asks the memory of a scope, if there is one.
+// Recent returns the newest utterances of a scope, none without a scope.
 func (l *Lazy) Recent(ctx context.Context, scope calls.Scope, limit int) ([]plugins.Turn, error) {
 	if scope == (calls.Scope{}) {
 		return nil, nil
@@ -71,7 +71,7 @@ func (l *Lazy) Recent(ctx context.Context, scope calls.Scope, limit int) ([]plug
 	return p.Recent(ctx, scope, limit)
 }
 
-// Retrieve asks the memory of a scope, if there is one.
+// Retrieve returns the memories of a scope that match a query, none without a scope.
 func (l *Lazy) Retrieve(ctx context.Context, scope calls.Scope, query string, limit int) ([]plugins.Recalled, error) {
 	if scope == (calls.Scope{}) {
 		return nil, nil

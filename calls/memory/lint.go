@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// LintTimes finds texts among the parameters of these names that are no times.
+// LintTimes reports the parameters of these names that are not times.
 func LintTimes(params value.Value, names ...string) (problems []schema.Problem) {
 	for _, name := range names {
 		v, _ := params.Get(name)
@@ -21,7 +21,7 @@ func LintTimes(params value.Value, names ...string) (problems []schema.Problem) 
 	return problems
 }
 
-// LintID finds a text under a name that is no id of that kind.
+// LintID reports a parameter that is not an id of that kind.
 func LintID(params value.Value, name string, kind Kind) []schema.Problem {
 	v, _ := params.Get(name)
 	text, _ := v.Str()

@@ -1,13 +1,12 @@
-// Package memory is the contract of what is remembered: memories of what was said,
-// snapshots that sum several up, meta snapshots over those, a [Store] that keeps
-// them and the parts that use it.
+// Package memory is the contract of the long-term memory: memories of what was said,
+// snapshots that summarize several of them, meta snapshots over those, and the [Store]
+// that keeps them. [SnapshotProcessor] is how calls use a store.
 //
-// A memory is stored as it was said and can be found at once, without a model.
-// Snapshots are made later by jobs that the store keeps; a model that is down or
-// wrong delays or simplifies them and loses nothing.
+// A memory is stored verbatim and can be found at once, without a model. Snapshots are
+// made later by jobs in the store; a model that is down or wrong delays or simplifies
+// them, but nothing is lost.
 //
-// Whose memory it is, is a wall: every read and every deletion says of which user,
-// or that all are meant.
+// Users are walls: every read and every deletion names a user, or all of them.
 package memory
 
 import (
@@ -23,32 +22,32 @@ import (
 
 // BaseMemory is something that was said or learnt.
 type BaseMemory struct {
-	// ID is memory_ and a UUID; "" lets the store choose one.
+	// ID is memory_ and a UUID; with "" the store creates one.
 	ID string
 	// Content is the text.
 	Content string
-	// Timestamp is when it happened, in whole milliseconds; zero lets the store take
-	// the present time.
+	// Timestamp is when it happened, in whole milliseconds; with zero the store takes the
+	// present time.
 	Timestamp time.Time
 	Context   Context
 	// Extra are members that this version does not know. They are kept.
 	Extra *value.Map
 }
 
-// Context is where a memory comes from.
+// Context is the origin of a memory.
 type Context struct {
-	// UserID is whose memory it is; "" is somebody too, not everybody.
+	// UserID is the user whose memory it is; "" is a user like others.
 	UserID string
-	// SessionID is the conversation; "" for what belongs to none.
+	// SessionID is the conversation; "" for a memory without one.
 	SessionID string
-	// Other is anything else: a text, or an object. Of an object, speaker says who said
-	// it, role is the chat role.
+	// Other is the other_context: a text or an object. In an object, speaker is who said
+	// it and role the chat role.
 	Other value.Value
 	// Extra are members that this version does not know. They are kept.
 	Extra *value.Map
 }
 
-// MemorySnapshot sums several memories up.
+// MemorySnapshot summarizes several memories.
 type MemorySnapshot struct {
 	// ID is snapshot_ and a UUID.
 	ID         string
@@ -102,7 +101,7 @@ func (s MetaSnapshot) EncodeValue() (value.Value, error) {
 	return value.OfMap(out), nil
 }
 
-// nonNil is never null.
+// nonNil returns a list that is encoded as [] rather than null.
 func nonNil(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -118,7 +117,7 @@ func addExtra(to, extra *value.Map) {
 	}
 }
 
-// DecodeValue reads a memory. A missing id or timestamp is left to the store.
+// DecodeValue reads a memory. The store fills in a missing id or timestamp.
 func (m *BaseMemory) DecodeValue(v value.Value) error {
 	*m = BaseMemory{}
 	f, err := newFields(v)
@@ -257,8 +256,8 @@ func (f *fields) unknownMembers() *value.Map {
 	return f.left
 }
 
-// Speaker is who said it, as the other context says: an object with speaker, or just
-// the name; "" where it does not.
+// Speaker returns who said it according to the other context, which is an object with
+// speaker or just the name; else "".
 func (m *BaseMemory) Speaker() string {
 	if name := m.otherText("speaker"); name != "" {
 		return strings.TrimSpace(name)
@@ -267,12 +266,11 @@ func (m *BaseMemory) Speaker() string {
 	return rank.SpeakerOf(text)
 }
 
-// Role is the chat role of an utterance, as the other context says; "" for what
-// nobody said in a chat.
+// Role returns the chat role of an utterance according to the other context; else "".
 func (m *BaseMemory) Role() string { return m.otherText("role") }
 
-// SetRole puts a chat role into the other context, which becomes an object where it
-// was a text: {text, role}.
+// SetRole puts a chat role into the other context. A text there becomes an object
+// {text, role}.
 func (m *BaseMemory) SetRole(role string) {
 	object := m.otherObject()
 	other := object.Map().Clone()
@@ -283,7 +281,7 @@ func (m *BaseMemory) SetRole(role string) {
 	m.Context.Other = value.OfMap(other)
 }
 
-// otherObject is the other context, which may be an object or the JSON of one.
+// otherObject returns the other context, parsed if it is the JSON of an object.
 func (m *BaseMemory) otherObject() value.Value {
 	o := m.Context.Other
 	if text, ok := o.Str(); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -294,26 +292,26 @@ func (m *BaseMemory) otherObject() value.Value {
 	return o
 }
 
-// otherText is a text in the other context.
+// otherText returns a text in the other context.
 func (m *BaseMemory) otherText(key string) string {
 	v, _ := m.otherObject().Get(key)
 	s, _ := v.Str()
 	return s
 }
 
-// MaxContent is how many bytes the content of a memory may have: a larger one would
-// say everything, and slow the search for all others down.
+// MaxContent bounds the content of a memory, in bytes: a larger one would match
+// everything and slow down every search.
 const MaxContent = 1 << 20
 
-// Normalize puts a memory into the form in which it is stored, and refuses what
-// cannot be: no content or too much, a strange id, a time out of range. The error is an
-// [*calls.Error] of kind Invalid. A memory without an id or a time gets them.
+// Normalize puts a memory into the form in which it is stored, with an id and a time.
+// It refuses empty or too large content, wrong ids, texts that are not UTF-8, and times
+// out of range with an [*calls.Error] of kind Invalid.
 func (m *BaseMemory) Normalize(now time.Time) error {
 	if strings.TrimSpace(m.Content) == "" {
-		return calls.Errorf(calls.Invalid, "a memory without content").WithHint("give content, a text")
+		return calls.Errorf(calls.Invalid, "the content of a memory is empty").WithHint("give content, a text")
 	}
 	if n := len(m.Content); n > MaxContent {
-		return calls.Errorf(calls.Invalid, "the content of a memory has %d bytes, at most %d are possible", n, MaxContent).WithHint("store it in parts, such as paragraphs")
+		return calls.Errorf(calls.Invalid, "the content of a memory has %d bytes; the limit is %d", n, MaxContent).WithHint("save it in parts, such as paragraphs")
 	}
 	// Names that are not text would be told apart here and not where they are exported.
 	for _, part := range [...]struct{ name, text string }{{"content", m.Content}, {"user_id", m.Context.UserID}, {"session_id", m.Context.SessionID}} {
@@ -326,7 +324,7 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	}
 	m.Timestamp = m.Timestamp.UTC().Truncate(time.Millisecond)
 	if y := m.Timestamp.Year(); y < 0 || y > 9999 {
-		return calls.Errorf(calls.Invalid, "the year %d of the timestamp is not between 0 and 9999", y)
+		return calls.Errorf(calls.Invalid, "invalid timestamp: the year %d is not between 0 and 9999", y)
 	}
 	if m.ID == "" {
 		m.ID = NewID(MemoryID, now)
@@ -337,8 +335,8 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	return err
 }
 
-// IsRepetitionOf says whether a memory says what another one of its id does: it is equal to it,
-// or would be if it had not come without a time.
+// IsRepetitionOf reports whether saving m would change nothing of old, which has the
+// same id. dated is false if m has come without a time.
 func (m *BaseMemory) IsRepetitionOf(old *BaseMemory, dated bool) bool {
 	again := *m
 	if !dated {
@@ -347,7 +345,7 @@ func (m *BaseMemory) IsRepetitionOf(old *BaseMemory, dated bool) bool {
 	return old.Equal(&again)
 }
 
-// Equal says whether two memories are the same in all but their id.
+// Equal reports whether two memories are equal apart from their ids.
 func (m *BaseMemory) Equal(o *BaseMemory) bool {
 	a, b := *m, *o
 	a.ID, b.ID = "", ""

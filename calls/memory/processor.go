@@ -12,20 +12,21 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// SnapshotProcessor takes memories in, makes their snapshots and finds them again.
-// It is the memory of calls: put it into [calls.Env].
+// SnapshotProcessor saves memories, makes their snapshots and searches them. It is the
+// memory of calls (see [calls.Env]). The program sets its fields and keeps it as long
+// as its store is open; it is safe for concurrent use.
 type SnapshotProcessor struct {
 	Store Store
-	// Generator writes the snapshots; nil takes sentences of the memories.
+	// Generator writes the snapshots; nil extracts sentences of the memories.
 	Generator *SnapshotGenerator
-	// Embeddings finds memories by what they mean, too; nil: by their words alone.
+	// Embeddings adds search by meaning; nil searches by words alone.
 	Embeddings *Embeddings
 	// Clock is the present; nil is the machine's.
 	Clock func() time.Time
-	// Log gets what goes wrong; nil: nobody does.
+	// Log gets failures; nil discards them.
 	Log *slog.Logger
-	// Memories, Idle and Snapshots say when a snapshot is due, see [Claim]; 0 are the
-	// usual values.
+	// Memories, Idle and Snapshots are when a snapshot is due, see [Claim]; 0 means the
+	// default.
 	Memories, Snapshots int
 	Idle                time.Duration
 }
@@ -44,7 +45,8 @@ const (
 	lease       = 5 * time.Minute
 	firstWait   = 30 * time.Second
 	longestWait = time.Hour
-	// maxAttempts is how often the model may fail before a job is done without it.
+	// maxAttempts is the number of failures of the model after which a job is done without
+	// it.
 	maxAttempts = 5
 )
 
@@ -62,8 +64,8 @@ func (p *SnapshotProcessor) log() *slog.Logger {
 	return p.Log
 }
 
-// ProcessMemory stores a memory and gives its id. It can be found at once; its
-// snapshot comes later, with [SnapshotProcessor.Run].
+// ProcessMemory saves a memory and returns its id. It can be found at once; its
+// snapshot is made later, by [SnapshotProcessor.Run].
 func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id string, err error) {
 	saved, err := p.Store.SaveMemories(ctx, []BaseMemory{m})
 	if err != nil {
@@ -75,7 +77,7 @@ func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id
 	return saved[0].ID, nil
 }
 
-// GetRelevantMemories finds the memories that matter for a query, best first.
+// GetRelevantMemories returns the memories that match a query, best first.
 func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (*Found, error) {
 	found, err := p.searchMemories(ctx, *q)
 	if err != nil {
@@ -98,7 +100,7 @@ func (p *SnapshotProcessor) searchMemories(ctx context.Context, q Query) (found 
 	return found, err
 }
 
-// Recent is the newest utterances of a scope, oldest first.
+// Recent returns the newest utterances of a scope, oldest first.
 func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit int) (turns []plugins.Turn, err error) {
 	if limit <= 0 {
 		return nil, nil
@@ -113,7 +115,7 @@ func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit
 	return turns, nil
 }
 
-// Retrieve is the memories of a scope that matter for query, best first.
+// Retrieve returns the memories of a scope that match a query, best first.
 func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, query string, limit int) ([]plugins.Recalled, error) {
 	if limit <= 0 {
 		return nil, nil
@@ -143,9 +145,9 @@ type Report struct {
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 }
 
-// Run makes the snapshots that are due, or with all of every session and category
-// with anything new, and the vectors that are missing, until none is left or ctx
-// ends. That a model fails is no error: the job waits.
+// Run makes the snapshots that are due, or with all those of every session and category
+// with anything new, and the missing vectors, until none is left or ctx ends. A failure
+// of the model is not an error: the job is postponed.
 func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Report, error) {
 	report := Report{Snapshots: []string{}, MetaSnapshots: []string{}}
 	if err := users.Check(); err != nil {
@@ -158,7 +160,7 @@ func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Rep
 	return report, cmp.Or(err, <-embedded)
 }
 
-// makeSnapshots makes snapshots.
+// makeSnapshots runs the jobs that are due.
 func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all bool, report *Report) error {
 	for ctx.Err() == nil {
 		job, err := p.Store.Claim(ctx, Claim{
@@ -206,7 +208,7 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
 }
 
-// generateSnapshot fills in the result of a job.
+// generateSnapshot sets the result of a job.
 func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job) error {
 	g := p.Generator
 	if g == nil || job.Attempts >= maxAttempts {
@@ -222,10 +224,11 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job) erro
 	return err
 }
 
-// maxCategories is how many categories a prompt names.
+// maxCategories bounds the categories in a prompt.
 const maxCategories = 30
 
-// knownCategories are some that the user has; an error is met again by what follows.
+// knownCategories returns some categories of the user. An error is met again by what
+// follows.
 func (p *SnapshotProcessor) knownCategories(ctx context.Context, user string) (list []string) {
 	seen := map[string]bool{CategoryKey(Uncategorized): true}
 	for x, err := range p.Store.MetaSnapshots(ctx, Selection{Users: User(user)}) {

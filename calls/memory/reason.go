@@ -20,11 +20,11 @@ var (
 	reasonSnapshot = calls.Text{En: "in snapshot %s", Zh: "见快照%s"}
 )
 
-// maxWords is how many words a reason names.
+// maxWords bounds the words in a reason.
 const maxWords = 4
 
-// explainHit says in the language of the query why a memory was found, in the days of who
-// asks.
+// explainHit returns why a memory was found, in the language of the query; dates are
+// those of the asker's time zone.
 func explainHit(a *rank.Analysis, c *candidate, snapshots []string, in *time.Location) string {
 	language, quote, and, end := "en", "“%s”", ", ", "; "
 	if a.Chinese {
@@ -60,8 +60,8 @@ func explainHit(a *rank.Analysis, c *candidate, snapshots []string, in *time.Loc
 	return strings.Join(parts, end)
 }
 
-// matchedWords are the words of the query that a memory has, as they were written, the
-// longest first. Of Chinese, pairs of characters that overlap become one word.
+// matchedWords returns the words of the query that a memory has, as they were written,
+// the longest first. Overlapping bigrams of Chinese are joined.
 func matchedWords(a *rank.Analysis, doc *rank.Document) (words []string) {
 	for _, t := range a.Terms {
 		_, has := slices.BinarySearchFunc(doc.Terms, t.Text, func(f rank.Frequency, term string) int { return strings.Compare(f.Term, term) })
@@ -85,7 +85,8 @@ func matchedWords(a *rank.Analysis, doc *rank.Document) (words []string) {
 	return longest[:min(len(longest), maxWords)]
 }
 
-// continuesBigram says that the next Chinese word begins with the last character of one.
+// continuesBigram reports whether the next Chinese word begins with the last character
+// of before.
 func continuesBigram(before, next string) bool {
 	last := lastRune(before)
 	return len(last) > 1 && len(next) > len(last) && strings.HasPrefix(next, last)

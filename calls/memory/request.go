@@ -9,11 +9,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Request asks for memories, as it is written in files and parameters.
+// Request is a search as it is written in files and parameters.
 type Request struct {
 	CurrentQuery string    `json:"current_query"`
 	History      []Message `json:"history"`
-	// Timestamp is the present; "" lets the caller decide.
+	// Timestamp is the present; with "" the caller decides.
 	Timestamp string `json:"timestamp,omitempty"`
 }
 
@@ -63,8 +63,8 @@ func (m *Message) DecodeValue(v value.Value) error {
 	return nil
 }
 
-// Query makes a query of a request: whose memories, in which session it is asked and
-// when, unless the request says.
+// Query returns the query for a request of these users in that session. now is the
+// present if the request has none.
 func (r *Request) Query(users Users, session string, now time.Time) (*Query, error) {
 	q := &Query{Users: users, Session: session, Text: r.CurrentQuery, Now: now}
 	if r.Timestamp != "" {
@@ -81,14 +81,14 @@ func (r *Request) Query(users Users, session string, now time.Time) (*Query, err
 	return q, nil
 }
 
-// Response answers a request.
+// Response is the answer to a request.
 type Response struct {
 	RelevantMemories []RelevantMemory `json:"relevant_memories" doc:"The memories that matter, best first."`
 	Notes            []string         `json:"notes,omitempty" doc:"What was not as it should be."`
 }
 
-// RelevantMemory is one of them. What stands below reason is there when it is asked
-// for.
+// RelevantMemory is a memory in a response. The members below reason are included on
+// request.
 type RelevantMemory struct {
 	MemoryID       string       `json:"memory_id"`
 	RelevanceScore float64      `json:"relevance_score" min:"0" max:"1"`
@@ -99,10 +99,11 @@ type RelevantMemory struct {
 	Context        *value.Value `json:"context,omitempty"`
 }
 
-// Included is what a response may have beside id, score and reason.
+// Included returns the members that a response can have besides id, score and reason.
 func Included() []string { return []string{"content", "timestamp", "snapshot_ids", "context"} }
 
-// Response shapes what was found; include lists what shall be there of [Included].
+// Response returns what was found in the form of a response. include selects members of
+// [Included].
 func (f *Found) Response(include ...string) *Response {
 	r := &Response{RelevantMemories: []RelevantMemory{}, Notes: f.Notes}
 	for i := range f.Memories {

@@ -12,26 +12,25 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// UserIndex is one user's memories as [SearchUser] wants to see them.
+// UserIndex is one user's memories as [SearchUser] needs them. A store implements it.
 type UserIndex interface {
 	rank.Source
-	// Index is not changed while Rank runs.
+	// Index must not change during a search.
 	Index() *rank.Index
-	// SessionNumber is the number that the index has for a session, or [rank.None].
+	// SessionNumber returns the index's number for a session, or [rank.None].
 	SessionNumber(name string) int32
-	// Vectors calls each with the packed vectors of a model, in any order; a slice is good
-	// for that call.
+	// Vectors calls each with the packed vectors of a model, in any order. The slice is
+	// valid during the call.
 	Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error
-	// Load gives the memories of these numbers, in their order.
+	// Load returns the memories of these numbers, in their order.
 	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
 }
 
-// extraCandidates is how many memories are looked at beyond those that are wanted, where
-// something else than their words may change the order.
+// extraCandidates is the number of memories beyond the limit that are examined, because
+// their order may still change.
 const extraCandidates = 20
 
-// SearchUser searches one user's memories. It is what the Search of a store does for each
-// user.
+// SearchUser searches one user's memories. Stores call it for each user of a query.
 func SearchUser(ctx context.Context, shelf UserIndex, q *Query) ([]Scored, error) {
 	ix := shelf.Index()
 	asked := shelf.SessionNumber(q.Session)
@@ -63,7 +62,7 @@ func SearchUser(ctx context.Context, shelf UserIndex, q *Query) ([]Scored, error
 	return q.scoreCandidates(ix, &result.Analysis, r, memories), nil
 }
 
-// dropUnwanted leaves out what cannot be wanted, whatever else but words and meaning says.
+// dropUnwanted drops the hits that cannot be among the result, whatever reorders them.
 func (q *Query) dropUnwanted(r *ranking) {
 	if !q.Other.IsNull() {
 		r.hits = r.hits[:min(len(r.hits), q.effectiveLimit()+extraCandidates)]
@@ -82,13 +81,12 @@ func (q *Query) effectiveLimit() int {
 	return q.Limit
 }
 
-// isBelowCut says whether a relevance is too low. 0 cuts nothing, not even what rounds to
-// it: who wants all of them wants their order.
+// isBelowCut reports whether a relevance is too low. With 0, nothing is.
 func (q *Query) isBelowCut(relevance float64) bool {
 	return q.MinRelevance > 0 && relevance <= q.MinRelevance
 }
 
-// entryFilter is the filter of what the query excludes; nil: nothing.
+// entryFilter returns the filter for what the query excludes; nil excludes nothing.
 func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	until, since := int64(math.MaxInt64), int64(math.MinInt64)
 	if !q.Before.IsZero() {
@@ -108,12 +106,13 @@ func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	}
 }
 
-// candidate is a hit with its text.
+// candidate is a hit with its memory.
 type candidate struct {
 	hit    rank.Hit
 	memory BaseMemory
 	doc    rank.Document
-	// byMeaning says that its meaning alone makes it worth showing, only that no word found it.
+	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
+	// whether no word found it.
 	byMeaning, onlyByMeaning bool
 }
 
@@ -138,26 +137,26 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, me
 	return out[:min(len(out), q.effectiveLimit())]
 }
 
-// roundRelevance keeps six digits: what looks the same is the same.
+// roundRelevance keeps six digits: what looks equal is equal.
 func roundRelevance(relevance float64) float64 { return math.Round(relevance*1e6) / 1e6 }
 
-// compare puts the better first, then the newer, then by id.
+// compare orders the better first, then the newer, then by id.
 func (s *Scored) compare(o *Scored) int {
 	return cmp.Or(cmp.Compare(o.Relevance, s.Relevance), o.Memory.Timestamp.Compare(s.Memory.Timestamp), cmp.Compare(s.Memory.ID, o.Memory.ID))
 }
 
-// Merge puts the results of several users into one order.
+// Merge merges the results of several users.
 func Merge(q *Query, lists ...[]Scored) []Scored {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Scored) int { return a.compare(&b) })
 	return all[:min(len(all), q.effectiveLimit())]
 }
 
-// boostShared is what a member that two other contexts share adds to the score.
+// boostShared is added to the score for each member that two other contexts share.
 const boostShared = 0.05
 
-// countSharedMembers counts the members that two other contexts have in common; equal texts are
-// one.
+// countSharedMembers counts the members that two other contexts have in common; equal
+// texts count as one.
 func countSharedMembers(a, b value.Value) (n int) {
 	if a.IsNull() || b.IsNull() {
 		return 0
@@ -185,8 +184,8 @@ const (
 	duplicateScore = 0.75
 )
 
-// preferNewest lets the newer of two near-duplicates have the better score: what was
-// said last is how things are.
+// preferNewest gives the newer of two near-duplicates the better score: what was said
+// last is how things are.
 func preferNewest(list []candidate) {
 	for i := range min(len(list), duplicateAmong) {
 		for j := i + 1; j < min(len(list), duplicateAmong); j++ {

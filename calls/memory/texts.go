@@ -5,5 +5,5 @@ import (
 	"github.com/callnode/scheduler/calls/ask"
 )
 
-// Texts are the prompts of a [SnapshotGenerator], for the calls that use one.
+// Texts returns the prompts of a [SnapshotGenerator], for the calls that use one.
 func Texts() calls.Texts { return ask.Texts("memory", prompts) }

@@ -30,17 +30,16 @@ type Report struct {
 	Memories      int `json:"memories"`
 	Snapshots     int `json:"snapshots"`
 	MetaSnapshots int `json:"meta_snapshots"`
-	// New counts the memories that were not there before, or said something else.
+	// New counts the memories that did not exist before, or differed.
 	New int `json:"new,omitempty"`
-	// Others counts the memories that were left out, as they are those of users who
-	// were not asked for.
+	// Others counts the memories of users who were not selected.
 	Others int `json:"others,omitempty"`
 	// Problems are what was damaged, by file.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Progress is told now and then how many files or lines are done; of is 0 where it
-// is not known how many there are.
+// Progress gets the number of finished files or lines now and then; of is 0 if the
+// total is unknown.
 type Progress func(done, of int)
 
 // folder is a kind of files.
@@ -59,10 +58,9 @@ const indexFile = "index.json"
 // maxFile bounds a file, in bytes: the index of some millions of memories.
 const maxFile = 1 << 30
 
-// Export writes the memories of users to a directory, which is made. Files of an
-// earlier export whose memories are gone are removed; the index is written last. A
-// directory that has memories of others than one user is refused: it is no place for
-// that user's alone.
+// Export writes the memories of users to a directory, and creates it. It removes files
+// of an earlier export whose memories are deleted, and writes the index last. For one
+// user, a directory with memories of others is refused, because they would be removed.
 func Export(ctx context.Context, store memory.Lister, users memory.Users, dir string, progress Progress) (r Report, err error) {
 	w, err := newWriter(ctx, dir, progress)
 	if err != nil {
@@ -80,7 +78,7 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 	return w.exportAll(store, users)
 }
 
-// exportAll writes everything. The caller has the lock of the directory.
+// exportAll writes everything. The caller holds the lock of the directory.
 func (w *writer) exportAll(store memory.Lister, users memory.Users) (r Report, err error) {
 	ctx, which := w.ctx, memory.Selection{Users: users}
 	for m, err := range store.Memories(ctx, which) {
@@ -115,7 +113,7 @@ func (w *writer) exportAll(store memory.Lister, users memory.Users) (r Report, e
 	return r, w.writeIndex()
 }
 
-// firstError is the error that led to the others, with its kind and hint.
+// firstError returns the error that led to the other, with its kind and hint.
 func firstError(first, second error) error {
 	if first != nil {
 		return first
@@ -147,8 +145,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 	return nil
 }
 
-// withOwner notes whose a snapshot is, where nothing that it refers to can tell: files is
-// what there is.
+// withOwner adds the user of a snapshot if nothing that it refers to is in files.
 func withOwner(user string, v value.Value, refs []string, files *value.Map) value.Value {
 	known := func(ref string) bool { _, ok := files.Get(ref); return ok }
 	if user == "" || slices.ContainsFunc(refs, known) {
@@ -163,7 +160,7 @@ type writer struct {
 	ctx      context.Context //nolint:containedctx // a writer lives as long as one export
 	root     *os.Root
 	progress Progress
-	// existing are the files to list in the index; nil writes all and lists them.
+	// existing are the files to list in the index; nil writes all files and lists them.
 	existing   map[string]bool
 	index      map[string]*value.Map
 	categories categories
@@ -179,7 +176,7 @@ type category struct {
 	ids   [2][]string
 }
 
-// addID notes an id: kind 0 is a snapshot, 1 a meta snapshot.
+// addID adds an id: kind 0 is a snapshot, 1 a meta snapshot.
 func (all categories) addID(name string, kind int, id string) {
 	key := memory.CategoryKey(name)
 	c := all[key]
@@ -190,7 +187,7 @@ func (all categories) addID(name string, kind int, id string) {
 	c.ids[kind] = append(c.ids[kind], id)
 }
 
-// encode is the member categories of the index.
+// encode returns the member categories of the index.
 func (all categories) encode() value.Value {
 	list := value.NewMap(len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -212,7 +209,7 @@ func newWriter(ctx context.Context, dir string, progress Progress) (*writer, err
 	return w, nil
 }
 
-// openDir opens a directory with its folders, or makes them.
+// openDir opens a directory with its folders, and creates what is missing.
 func openDir(dir string) (*os.Root, error) {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f.name), 0o700); err != nil {
@@ -226,7 +223,7 @@ func openDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// addFile writes a file of a folder and notes it for the index.
+// addFile writes a file and adds it to the index.
 func (w *writer) addFile(in int, id string, at time.Time, v value.Value) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -251,19 +248,19 @@ func (w *writer) addFile(in int, id string, at time.Time, v value.Value) error {
 	return writeFile(w.root, f.path(id), v, false)
 }
 
-// path is where something is.
+// path returns the path of a file.
 func (f *folder) path(id string) string { return f.name + "/" + id + ".json" }
 
-// indexEntry is what the index says of it.
+// indexEntry returns the entry of the index for a file.
 func (f *folder) indexEntry(id, timestamp string) value.Value {
 	return value.OfMap(value.Pairs("path", f.path(id), "timestamp", timestamp, "type", f.label))
 }
 
-// temporary is behind the name of a file until it is whole. One that is left over is of a
-// process that was killed.
+// temporary ends the name of a file until it is complete. A process that was killed may
+// leave one.
 const temporary = ".tmp"
 
-// writeFile puts a file into its place whole. What it says already is not written again.
+// writeFile writes a file atomically. Unchanged files are not written.
 func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error) {
 	data := append(v.AppendIndented(nil, "    "), '\n')
 	if old, err := calls.ReadFileIn(root, file, maxFile); err == nil && bytes.Equal(old, data) {
@@ -299,7 +296,8 @@ func (w *writer) writeIndex() error {
 	return w.removeOldFiles()
 }
 
-// removeOldFiles removes the files of an earlier export that are not in the index, or not whole.
+// removeOldFiles removes the files of an earlier export that are not in the index or
+// not complete.
 func (w *writer) removeOldFiles() error {
 	for _, f := range folders {
 		entries, err := fs.ReadDir(w.root.FS(), f.name)

@@ -302,8 +302,8 @@ func TestImportOfDamage(t *testing.T) {
 			archive.Report{Memories: 1, New: 1}},
 		"bad files": {map[string]string{"index.json": "{}", "memories/a.json": "{", "memories/b.json": `{"content": 1}`, "memories/c.json": good, "memories/d.json": `{"id": "` + id + `"}`,
 			"memories/" + id + ".json": good, "snapshots/a.json": "[]", "snapshots/b.json": `{"id": "x"}`, "meta_snapshots/a.json": "[]", "meta_snapshots/b.json": `{"id": "x"}`},
-			archive.Report{Memories: 1, New: 1, Problems: []string{"memories/a.json: ", "memories/b.json: content: want a string", "memories/c.json: the id", "memories/d.json: a memory without content",
-				"snapshots/a.json: ", "snapshots/b.json: the id", "meta_snapshots/a.json: ", "meta_snapshots/b.json: the id"}}},
+			archive.Report{Memories: 1, New: 1, Problems: []string{"memories/a.json: ", "memories/b.json: content: want a string", "memories/c.json: invalid id", "memories/d.json: the content of a memory is empty",
+				"snapshots/a.json: ", "snapshots/b.json: invalid id", "meta_snapshots/a.json: ", "meta_snapshots/b.json: invalid id"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -427,9 +427,9 @@ func TestWrongLines(t *testing.T) {
 		good + `{"content": "x", "is_user": 1}`: "x.jsonl:2: is_user: want a boolean",
 		good + `{"content": "x", "role": 1}`:    "x.jsonl:2: role: want a string",
 		good + "\n[]":                           "x.jsonl:3: want an object",
-		good + `{"content": ""}`:                "x.jsonl:2: a memory without content",
+		good + `{"content": ""}`:                "x.jsonl:2: the content of a memory is empty",
 		good + `{"content": "` + strings.Repeat("x", memory.MaxContent+1) + `"}`:                              "x.jsonl:2: the content of a memory has 1048577 bytes",
-		`{"content": "x", "id": "1"}`:                                                                         "x.jsonl:1: the id",
+		`{"content": "x", "id": "1"}`:                                                                         "x.jsonl:1: invalid id",
 		good + `{"content": "x", "timestamp": "soon"}`:                                                        "x.jsonl:2: timestamp: ",
 		good + `{"content": "x", "user_id": "eve"}`:                                                           "x.jsonl:2: user_id stands beside the context, not in it",
 		good + `{"content": "x", "session_id": "s"}`:                                                          "x.jsonl:2: session_id stands beside the context, not in it",

@@ -42,8 +42,8 @@ type Destination interface {
 	memory.Lister
 }
 
-// Import stores what a directory has. The files count, not the index: it may be
-// missing, or name files that are not there. What cannot be read is reported.
+// Import saves the content of a directory. The files count, not the index, which may be
+// missing or wrong. What cannot be read is reported.
 func Import(ctx context.Context, store Destination, dir string, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
@@ -84,8 +84,8 @@ func (in *importer) addProblem(file, format string, args ...any) {
 	in.Problems = append(in.Problems, file+": "+fmt.Sprintf(format, args...))
 }
 
-// listFiles finds the files: those that the index names, in its order, then the others in
-// the folders.
+// listFiles finds the files: those in the index, in its order, then the others in the
+// folders.
 func (in *importer) listFiles() error {
 	index := in.readIndex()
 	for i, f := range folders {
@@ -214,8 +214,8 @@ func (in *importer) importMemories() error {
 	return flush()
 }
 
-// saveBatch stores a batch; when the store refuses it, one memory after the other, so
-// that only the culprit stays out.
+// saveBatch saves a batch; if the store refuses it, one memory at a time, so that only
+// the invalid one is left out.
 func (in *importer) saveBatch(batch []memory.BaseMemory, from []string) error {
 	if len(batch) == 0 {
 		return nil
@@ -275,8 +275,8 @@ func (in *importer) importMetas() error {
 	})
 }
 
-// readSnapshot reads a snapshot of either kind, and says whose it is; refs are what it refers
-// to. mine is false for what is wrong, which is noted, or not wanted.
+// readSnapshot reads a snapshot of either kind and determines its owner. mine is false
+// for one that is invalid, which is reported, or not selected. refs are its references.
 func (in *importer) readSnapshot(file string, v value.Value, s snapshot, refs *[]string) (owner string, mine bool) {
 	v, owner, owned := takeOwner(v)
 	err := s.DecodeValue(v)
@@ -297,7 +297,7 @@ type snapshot interface {
 	Normalize(now time.Time) error
 }
 
-// countOrReport counts what was stored; what the store refuses is a problem of the file.
+// countOrReport counts a saved snapshot. What the store refuses is reported.
 func (in *importer) countOrReport(file string, err error, n *int) error {
 	if err == nil {
 		*n++
@@ -310,7 +310,7 @@ func (in *importer) countOrReport(file string, err error, n *int) error {
 	return nil
 }
 
-// takeOwner reads what owned wrote.
+// takeOwner removes what withOwner has added.
 func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
 	user, ok := v.Get("user_id")
 	if !ok {
@@ -322,8 +322,8 @@ func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
 	return value.OfMap(m), owner, owned
 }
 
-// findOwner is whose a snapshot is: what it refers to says so, here or in the store.
-// Dangling references are reported.
+// findOwner returns the user of a snapshot, according to the file or to what it refers
+// to. Dangling references are reported.
 func (in *importer) findOwner(file string, refs []string, said string, isSaid bool) (owner string, ok bool) {
 	owner, ok = said, isSaid
 	for _, ref := range refs {

@@ -20,11 +20,11 @@ import (
 // maxLine bounds a line of JSON Lines.
 const maxLine = 16 << 20
 
-// ImportLines stores the memories of a file of JSON Lines, one memory in each line,
-// or one utterance: {is_user, content, timestamp} or {role, content}. It reads the
-// file twice: a wrong line is an error that names it, and then nothing is stored. A
-// line without a user or a session takes those of the options; the memories of other
-// users than those of the options are left out, and counted.
+// ImportLines saves the memories of a file of JSON Lines. Each line is a memory or an
+// utterance: {is_user, content, timestamp} or {role, content}. The file is read twice:
+// if a line is invalid, the error names it and nothing is saved. Lines without a user
+// or a session get those of the options; memories of users who are not selected are
+// counted and left out.
 func ImportLines(ctx context.Context, store Destination, name string, file io.ReadSeeker, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
@@ -81,7 +81,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 	return r, flush()
 }
 
-// memoryExists says whether there is a memory of an id.
+// memoryExists reports whether there is a memory with that id.
 func memoryExists(ctx context.Context, store Destination, id string) (bool, error) {
 	if id == "" {
 		return false, nil
@@ -90,7 +90,8 @@ func memoryExists(ctx context.Context, store Destination, id string) (bool, erro
 	return old != nil, err
 }
 
-// checkLines reads all lines; n counts those to store, others those of other users.
+// checkLines validates all lines; n counts the memories to save, others those of users
+// who are not selected.
 func checkLines(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
 	err = readLines(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
@@ -129,7 +130,7 @@ func wrapLine(name string, line int, err error) error {
 	return &calls.Error{Kind: calls.Invalid, Hint: calls.HintOf(err), Err: fmt.Errorf("%s:%d: %w", name, line, err)}
 }
 
-// readLines reads the memories of the lines; empty ones are skipped.
+// readLines reads the memories of the lines; empty lines are skipped.
 func readLines(ctx context.Context, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -161,8 +162,8 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 	return nil
 }
 
-// checkUTF8 refuses other encodings: their letters would be lost, and with them what
-// tells the names of users apart.
+// checkUTF8 refuses other encodings: their letters would be lost, and with them the
+// difference between names of users.
 func checkUTF8(text []byte) error {
 	if utf8.Valid(text) {
 		return nil
@@ -179,13 +180,13 @@ func checkUTF8(text []byte) error {
 		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
 }
 
-// ErrJSON says where the JSON of one line is wrong; err is that of its parser, which
+// ErrJSON returns the error for invalid JSON in a line; err is the parser's, which
 // counts lines too.
 func ErrJSON(err error) error {
 	return errors.New("column " + strings.TrimPrefix(err.Error(), "1:"))
 }
 
-// parseLine reads a line.
+// parseLine parses a line.
 func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 	if err := checkUTF8(text); err != nil {
 		return m, err
@@ -219,7 +220,7 @@ func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 	return m, setRole(&m)
 }
 
-// setRole moves the role of an utterance to where a memory has it.
+// setRole moves the role of an utterance to the other context.
 func setRole(m *memory.BaseMemory) error {
 	role := ""
 	if v, ok := m.Extra.Get("is_user"); ok {
@@ -249,8 +250,8 @@ func setRole(m *memory.BaseMemory) error {
 	return nil
 }
 
-// Spool copies what can be read once, such as standard input, to a temporary file
-// that can be read again; close removes it.
+// Spool copies a stream that can be read once, such as standard input, to a temporary
+// file. closeFile removes it.
 func Spool(r io.Reader) (file io.ReadSeeker, closeFile func() error, err error) {
 	f, err := os.CreateTemp("", "memories-*.jsonl")
 	if err != nil {

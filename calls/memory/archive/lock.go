@@ -16,7 +16,7 @@ import (
 // lockPause is how long to wait before a lock is tried again.
 const lockPause = 5 * time.Millisecond
 
-// lockDir waits until no other process writes to the directory; unlock lets others.
+// lockDir waits until no other process writes to the directory.
 func lockDir(ctx context.Context, root *os.Root) (unlock func() error, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -37,7 +37,7 @@ func lockDir(ctx context.Context, root *os.Root) (unlock func() error, err error
 // killed. Who makes or reads marks has the lock of the directory.
 const markPrefix = ".behind-"
 
-// createMark makes the mark of this process.
+// createMark creates the mark of this process.
 func createMark(root *os.Root) (*os.File, error) {
 	name := markPrefix + strings.TrimPrefix(memory.NewID(memory.MetaID, time.Now()), string(memory.MetaID)+"_")
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -48,7 +48,7 @@ func createMark(root *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// removeMark takes the mark away.
+// removeMark removes the mark of this process.
 func removeMark(root *os.Root, f *os.File) error {
 	if f == nil {
 		return nil
@@ -56,7 +56,7 @@ func removeMark(root *os.Root, f *os.File) error {
 	return errors.Join(removeMarks(root, filepath.Base(f.Name())), f.Close())
 }
 
-// removeMarks removes marks.
+// removeMarks removes marks by name.
 func removeMarks(root *os.Root, names ...string) error {
 	for _, name := range names {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func removeMarks(root *os.Root, names ...string) error {
 	return nil
 }
 
-// leftMarks are the names of marks whose processes are gone.
+// leftMarks returns the names of marks whose processes have ended.
 func leftMarks(root *os.Root) (names []string) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {

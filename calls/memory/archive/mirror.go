@@ -44,8 +44,8 @@ const (
 	indexShare = 20
 )
 
-// NewMirror keeps a directory beside a store. One without an index is filled at once,
-// as is one in which a process that was killed has left something undone.
+// NewMirror returns a store that also keeps a directory. A directory without an index
+// is filled at once, as is one that a killed process has left behind the store.
 func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Logger) (*Mirror, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *Mirror) withLock(ctx context.Context, f func() error) error {
 	return firstError(f(), unlock())
 }
 
-// markBehind notes, before the store is changed, that the files may be behind it.
+// markBehind notes, before the store changes, that the files may be behind it.
 func (m *Mirror) markBehind(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *Mirror) markBehind(ctx context.Context) {
 	}
 }
 
-// SaveMemories stores the memories, then writes their files.
+// SaveMemories saves the memories, then writes their files.
 func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory) ([]memory.Saved, error) {
 	m.markBehind(ctx)
 	saved, err := m.Store.SaveMemories(ctx, memories)
@@ -120,7 +120,8 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 // maxAtOnce is how many files wait for the disk together.
 const maxAtOnce = 16
 
-// forEachConcurrently calls f for all ids, several at once, and gives an error of one of them.
+// forEachConcurrently calls f for all ids, several at once, and returns one of the
+// errors.
 func forEachConcurrently(ids map[string]bool, f func(id string) error) error {
 	next := make(chan string)
 	errs := make(chan error, maxAtOnce)
@@ -147,7 +148,7 @@ func forEachConcurrently(ids map[string]bool, f func(id string) error) error {
 	return err
 }
 
-// SaveSnapshot stores the snapshot, then writes its file.
+// SaveSnapshot saves the snapshot, then writes its file.
 func (m *Mirror) SaveSnapshot(ctx context.Context, user string, s memory.MemorySnapshot) error {
 	m.markBehind(ctx)
 	if err := m.Store.SaveSnapshot(ctx, user, s); err != nil {
@@ -157,7 +158,7 @@ func (m *Mirror) SaveSnapshot(ctx context.Context, user string, s memory.MemoryS
 	return nil
 }
 
-// SaveMetaSnapshot stores the meta snapshot, then writes its file.
+// SaveMetaSnapshot saves the meta snapshot, then writes its file.
 func (m *Mirror) SaveMetaSnapshot(ctx context.Context, user string, s memory.MetaSnapshot) error {
 	m.markBehind(ctx)
 	if err := m.Store.SaveMetaSnapshot(ctx, user, s); err != nil {
@@ -167,7 +168,7 @@ func (m *Mirror) SaveMetaSnapshot(ctx context.Context, user string, s memory.Met
 	return nil
 }
 
-// Complete settles the job, then writes the file of what it has made.
+// Complete ends the job, then writes the file of its result.
 func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
 	m.markBehind(ctx)
 	if err := m.Store.Complete(ctx, job); err != nil {
@@ -182,7 +183,7 @@ func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
 	return nil
 }
 
-// Delete deletes, then writes all anew: of what is deleted, no file stays.
+// Delete deletes, then rewrites everything, so that no file of what is deleted stays.
 func (m *Mirror) Delete(ctx context.Context, which memory.Selection) (memory.Deleted, error) {
 	if which.DryRun {
 		return m.Store.Delete(ctx, which)
@@ -226,7 +227,7 @@ func (m *Mirror) Close() error {
 	return errors.Join(err, m.root.Close(), m.Store.Close())
 }
 
-// updateFiles makes the files follow a change of the store.
+// updateFiles calls write to make the files follow a change of the store.
 func (m *Mirror) updateFiles(write func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -275,7 +276,7 @@ func (m *Mirror) putMeta(ctx context.Context, user, id string) error {
 	return m.writeFile(folders[2], id, withOwner(user, value.Must(*s), s.SnapshotRefs, m.existingFiles(folders[1], s.SnapshotRefs)))
 }
 
-// existingFiles are those of the ids that have a file.
+// existingFiles returns the ids that have a file.
 func (m *Mirror) existingFiles(f folder, ids []string) *value.Map {
 	found := value.NewMap(len(ids))
 	for _, id := range ids {
@@ -289,7 +290,8 @@ func (m *Mirror) existingFiles(f folder, ids []string) *value.Map {
 	return found
 }
 
-// flushLocked brings the index up to date, or everything. The caller has both locks.
+// flushLocked brings the index up to date, or everything. The caller holds mu and the
+// lock of the directory.
 func (m *Mirror) flushLocked(ctx context.Context) (err error) {
 	started := time.Now()
 	m.timer = nil
@@ -304,7 +306,7 @@ func (m *Mirror) flushLocked(ctx context.Context) (err error) {
 	return err
 }
 
-// exportAll writes everything anew, or only an index that lists these files.
+// exportAll rewrites everything, or only an index of existing files.
 func (m *Mirror) exportAll(ctx context.Context, there map[string]bool) error {
 	w, err := newWriter(ctx, m.dir, nil)
 	if err != nil {
@@ -315,7 +317,7 @@ func (m *Mirror) exportAll(ctx context.Context, there map[string]bool) error {
 	return firstError(err, w.root.Close())
 }
 
-// writeIndex writes the index of the files that are there.
+// writeIndex writes the index of the existing files.
 func (m *Mirror) writeIndex(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, f := range folders {

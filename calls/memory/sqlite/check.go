@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// Check looks for damage: of the file, and memories that their words would not find.
-// It reads the whole file.
+// Check looks for damage of the file, and for memories that a search would not find. It
+// reads the whole file.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		if err := sqlitefile.CheckIntegrity(c); err != nil {
@@ -33,7 +33,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.db.Explain("checking", err)
 }
 
-// checkIndex looks for memories of a user without an entry or without words in the index.
+// checkIndex looks for memories of a user without an entry or without words in the
+// index.
 func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err

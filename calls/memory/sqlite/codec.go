@@ -40,7 +40,7 @@ func appendEntry(b []byte, e rank.Entry) []byte {
 	return append(b, flags)
 }
 
-// readEntry reads the first entry of b, which is long enough.
+// readEntry reads the first entry of b, which must be long enough.
 func readEntry(b []byte) rank.Entry {
 	flags := b[20]
 	return rank.Entry{
@@ -51,7 +51,7 @@ func readEntry(b []byte) rank.Entry {
 	}
 }
 
-// appendPosting appends the two bytes of a posting; its chunk says the rest.
+// appendPosting appends the two bytes of a posting; its chunk has the rest.
 func appendPosting(b []byte, p rank.Posting) []byte {
 	return binary.LittleEndian.AppendUint16(b, uint16(p))
 }

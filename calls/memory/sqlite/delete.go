@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// errDry takes back what a dry run has done.
+// errDry undoes what a dry run has done.
 var errDry = errors.New("a dry run")
 
 // One change deletes of so many users at most, and of none more once it has that many
@@ -24,9 +24,8 @@ const (
 	goneTogether  = 10_000
 )
 
-// Delete removes memories and what snapshots say of them: those of one user all or
-// none, those of several some users at a time. Counted is what is gone, also where an
-// error or ctx ends it.
+// Delete deletes memories and what snapshots say of them: of one user all or none, of
+// several users some at a time.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
 	names, err := s.userNames(ctx, which.Users)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	return d, nil
 }
 
-// deleteSome deletes what is selected of the first n users.
+// deleteSome deletes the selected memories of the first n users.
 func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
 	var found [][]int64
 	total := 0
@@ -97,7 +96,7 @@ func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, r
 	return x.Deleted, nil
 }
 
-// writeDeletion is a change that deletes; a dry one is taken back.
+// writeDeletion is a write that deletes. A dry run is undone.
 func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile.Conn) error) error {
 	err := s.write(ctx, func(c *sqlitefile.Conn) error {
 		if err := do(c); err != nil || !dry {
@@ -117,14 +116,14 @@ func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile
 	return err
 }
 
-// dropIndex forgets what is known of a user.
+// dropIndex drops the index of a user.
 func (s *Store) dropIndex(u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.indexes, u.id)
 }
 
-// findSelected gives the rowids of the selected memories.
+// findSelected returns the rowids of the selected memories.
 func (s *Store) findSelected(ctx context.Context, name string, which memory.Selection) (rids []int64, err error) {
 	err = s.withUser(ctx, name, func(v *view) error {
 		u := user{id: v.user}
@@ -152,14 +151,15 @@ func (s *Store) findSelected(ctx context.Context, name string, which memory.Sele
 	return rids, err
 }
 
-// deletion is the memories that one change deletes.
+// deletion deletes memories of one user in one change.
 type deletion struct {
 	memory.Deleted
 	conn *sqlitefile.Conn
 	user *user
 	keep bool
-	// gone are the ids of the memories, snapshots the keys of those that referred to
-	// them, lost the ids of snapshots that were made anew (false) or deleted (true).
+	// gone are the ids of the deleted memories, snapshots the keys of the snapshots that
+	// referred to them, and lost the ids of the snapshots that were rewritten (false) or
+	// deleted (true).
 	gone      map[string]bool
 	snapshots map[int64]bool
 	lost      map[string]bool
@@ -196,14 +196,15 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 	return x.user.save(x.conn)
 }
 
-// deleteSession removes a session of which nothing is left: its name may tell something.
+// deleteSession deletes a session without memories, because its name may be
+// confidential.
 func (x *deletion) deleteSession(name string) error {
 	return x.conn.Exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
 		AND NOT EXISTS (SELECT 1 FROM memory WHERE rid BETWEEN ?1 << 32 AND ?1 << 32 | ?3 AND memory.session = session.number)`,
 		x.user.id, name, math.MaxUint32)
 }
 
-// deleteMemories removes some memories: their rows, old versions, words and references.
+// deleteMemories deletes memories with their old versions, words and references.
 func (x *deletion) deleteMemories(rids []int64) error {
 	postings := map[place]map[uint16]bool{}
 	entries := map[int64]rank.Entry{}
@@ -232,7 +233,7 @@ func (x *deletion) deleteMemories(rids []int64) error {
 	return ix.setEntries(entries)
 }
 
-// deleteRows removes what the tables say of a memory.
+// deleteRows deletes the rows of a memory in all tables.
 func (x *deletion) deleteRows(rid int64) error {
 	waits := true
 	err := x.conn.QueryRows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
@@ -262,7 +263,7 @@ func (x *deletion) deleteRows(rid int64) error {
 	return nil
 }
 
-// scrubSnapshot makes a snapshot anew without what is gone, or deletes it.
+// scrubSnapshot rewrites a snapshot without the deleted memories, or deletes it.
 func (x *deletion) scrubSnapshot(key int64) error {
 	var s memory.MemorySnapshot
 	if err := x.readBody("snapshot", key, s.DecodeValue); err != nil {
@@ -294,7 +295,7 @@ func (x *deletion) scrubSnapshot(key int64) error {
 	return err
 }
 
-// scrubMetas makes the meta snapshots anew whose snapshots changed, or deletes them.
+// scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
 func (x *deletion) scrubMetas() error {
 	keys := map[int64]bool{}
 	for key := range x.snapshots {
@@ -316,6 +317,7 @@ func (x *deletion) scrubMetas() error {
 	return nil
 }
 
+// scrubMeta rewrites a meta snapshot, or deletes it.
 func (x *deletion) scrubMeta(meta int64) error {
 	var m memory.MetaSnapshot
 	if err := x.readBody("meta", meta, m.DecodeValue); err != nil {

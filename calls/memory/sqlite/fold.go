@@ -30,6 +30,8 @@ const (
 // foldedAtOnce is how many memories have their words in memory while they are folded, and
 // wordsAtOnce how many words there may be, but for those of the last memory.
 const (
+	// foldedAtOnce bounds the memories whose words are in the heap during a fold, and
+	// wordsAtOnce their words, apart from those of the last memory.
 	foldedAtOnce = 4096
 	wordsAtOnce  = 1 << 17
 )
@@ -51,7 +53,7 @@ func (ix indexer) fold(until int64) error {
 	return nil
 }
 
-// appendDocuments puts documents behind those that are in the postings.
+// appendDocuments appends documents to the postings.
 func (ix indexer) appendDocuments(docs []document) error {
 	u := ix.user
 	lists := map[place][]byte{}
@@ -86,7 +88,7 @@ type document struct {
 	terms []rank.Frequency
 }
 
-// documentOf is a memory as a document, but for the numbers of its session and its
+// documentOf returns a memory as a document, without the numbers of its session and
 // speaker.
 func documentOf(m *memory.BaseMemory) (d document, speaker string) {
 	doc := rank.Analyze(m.Content, m.Speaker())
@@ -97,9 +99,10 @@ func documentOf(m *memory.BaseMemory) (d document, speaker string) {
 	}, doc.Speaker
 }
 
-// readDocuments are the n memories from a rowid on, or the first of them where all have too
-// many words. Numbers of memories that were deleted stay. speaker gives the number of a name; names are asked for in the order of the
-// memories, so that all who read them number new ones alike.
+// readDocuments reads the n memories from a rowid on, or the first of them if together
+// they have too many words. Deleted memories keep their numbers. speaker returns the
+// number of a name; it is called in the order of the memories, so that all readers
+// number new names alike.
 func readDocuments(c *sqlitefile.Conn, first, n int64, speaker func(name string) (int32, error)) ([]document, error) {
 	docs := make([]document, n)
 	for i := range docs {

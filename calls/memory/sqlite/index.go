@@ -11,13 +11,14 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// indexer changes the index of one user. The user's row is stored by the caller.
+// indexer changes the index of one user inside a change. The caller saves the user's
+// row.
 type indexer struct {
 	conn *sqlitefile.Conn
 	user *user
 }
 
-// place of a posting: a row of table posting.
+// place is a row of table posting.
 type place struct {
 	term  string
 	chunk int64
@@ -47,7 +48,7 @@ func sortedPlaces[V any](lists map[place]V) []place {
 	})
 }
 
-// removePostings takes the postings of some numbers out of the lists.
+// removePostings removes the postings of some memories.
 func (ix indexer) removePostings(gone map[place]map[uint16]bool) error {
 	for _, at := range sortedPlaces(gone) {
 		var data []byte
@@ -76,7 +77,7 @@ func (ix indexer) removePostings(gone map[place]map[uint16]bool) error {
 	return nil
 }
 
-// placesOf is where the postings of a memory are.
+// placesOf adds the places of a memory's postings to to.
 func placesOf(seq int64, terms []rank.Frequency, to map[place]map[uint16]bool) {
 	for _, f := range terms {
 		at := place{f.Term, seq >> postingBits}
@@ -87,8 +88,8 @@ func placesOf(seq int64, terms []rank.Frequency, to map[place]map[uint16]bool) {
 	}
 }
 
-// replaceDocument puts another document at a number. What has not been folded needs nothing:
-// its words are not in the index.
+// replaceDocument replaces the words of a memory. One that has not been folded has none
+// in the index.
 func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, session int32) error {
 	u := ix.user
 	if seq >= u.folded {
@@ -117,7 +118,7 @@ func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, s
 	return ix.setEntries(map[int64]rank.Entry{seq: doc.entry})
 }
 
-// setEntries writes entries that were there over.
+// setEntries overwrites existing entries.
 func (ix indexer) setEntries(entries map[int64]rank.Entry) error {
 	byChunk := map[int64][]int64{}
 	for seq := range entries {

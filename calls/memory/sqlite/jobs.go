@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// token names a reserved job: what it is about and until when it is reserved.
+// token identifies a reserved job: its subject and the end of the reservation.
 type token struct {
 	user, number int64 // of a session
 	category     string
@@ -30,7 +30,7 @@ func parseToken(s string) (t token, err error) {
 // noSession is the number in the token of a category.
 const noSession = math.MinInt32
 
-// Claim gives a job that is due and reserves it.
+// Claim returns a job that is due and reserves it.
 func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job, err error) {
 	if err := claim.Users.Check(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 	return job, err
 }
 
-// dueCondition is the condition of a row that is due, and its arguments.
+// dueCondition returns the SQL condition of a row that is due, and its arguments.
 func dueCondition(c *memory.Claim, enough int, idle time.Duration) (condition string, args []any) {
 	condition, args = "fresh > 0 AND not_before <= ?", []any{c.Now.UnixMilli()}
 	if !c.All {
@@ -133,8 +133,8 @@ func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error)
 	return job, c.Exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.until, t.user, t.category)
 }
 
-// Complete saves what a job has made. When its time was over, or some of what it was
-// made of is gone, the result is dropped and the job is done again.
+// Complete saves the result of a job. If the reservation has ended, or some of the
+// job's subject is deleted, the result is dropped and the job is due again.
 func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	now := s.clock()
 	if err := job.Check(now); err != nil {
@@ -174,7 +174,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	})
 }
 
-// allExist says that nothing that a job was made of has been deleted since.
+// allExist reports whether everything that a job was made of still exists.
 func allExist(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
 	there := func(table string, kind memory.Kind, id string) (bool, error) {
 		u, err := memory.UUIDOf(kind, id)
@@ -196,7 +196,7 @@ func allExist(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
 	return true, nil
 }
 
-// Postpone gives a job back, to be tried later.
+// Postpone returns a job, to be tried later.
 func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) error {
 	t, err := parseToken(job.Token)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) 
 	})
 }
 
-// release ends the reservation; mine is false when it was over.
+// release ends the reservation; mine is false if it had ended.
 func (t token) release(c *sqlitefile.Conn, notBefore int64, attempts int) (mine bool, err error) {
 	var n int64
 	if t.number == noSession {

@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// LoadMemory gives nil where there is none.
+// LoadMemory returns a memory, or nil.
 func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory, err error) {
 	u, err := memory.UUIDOf(memory.MemoryID, id)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory
 	return m, err
 }
 
-// History gives the old versions of a memory.
+// History returns the old versions of a memory.
 func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemory, err error) {
 	u, err := memory.UUIDOf(memory.MemoryID, id)
 	if err != nil {
@@ -50,13 +50,13 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	return list, err
 }
 
-// pageSize is how many memories are read in one transaction.
+// pageSize is the number of rows that are read in one transaction.
 const pageSize = 500
 
-// errStop ends a listing that nobody wants to read on.
+// errStop ends a listing whose reader has left.
 var errStop = errors.New("stopped")
 
-// Memories gives memories by user, in order of their time.
+// Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
 		if err := s.listMemories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
@@ -88,8 +88,8 @@ func (s *Store) listMemories(ctx context.Context, which memory.Selection, yield 
 	return nil
 }
 
-// listMemoriesOf reads the memories of one user, some at a time, so that who reads
-// slowly does not hold the file.
+// listMemoriesOf reads the memories of one user, some at a time, so that a slow reader
+// does not hold the file.
 func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
 	var id int64
 	var seqs []uint32
@@ -128,7 +128,8 @@ func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Se
 	return nil
 }
 
-// selectNumbers is the numbers of the selected memories, in order of their time.
+// selectNumbers returns the numbers of the selected memories, in the order of their
+// time.
 func (v *view) selectNumbers(which memory.Selection) (seqs []uint32) {
 	since, before := int64(math.MinInt64), int64(math.MaxInt64)
 	if !which.Since.IsZero() {
@@ -165,7 +166,7 @@ func (v *view) selectNumbers(which memory.Selection) (seqs []uint32) {
 	return slices.Clone(seqs)
 }
 
-// ceilMillis is a bound in ms: stored times are whole milliseconds.
+// ceilMillis returns a bound in ms, rounded up: stored times are whole milliseconds.
 func ceilMillis(t time.Time) int64 {
 	ms := t.UnixMilli()
 	if time.UnixMilli(ms).Before(t) {

@@ -10,12 +10,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// tellEvery is after how many memories the log hears of it.
+// tellEvery is the number of memories between two messages of the log.
 const tellEvery = 10 * foldedAtOnce
 
-// reindex makes the words of memories anew that an older version of the analysis has
-// made. Each user is one transaction: who is interrupted goes on with the next user
-// another time, and until then everybody finds the old words.
+// reindex rebuilds the indexes that an older version of the analysis has made. Each
+// user is one transaction: an interrupted reindex continues with the next user later,
+// and until then searches use the old index.
 func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	var old []string
 	var memories int
@@ -64,7 +64,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// reindexing makes the index of one user anew.
+// reindexing rebuilds the index of one user.
 type reindexing struct {
 	indexer
 	tell func(n int)
@@ -101,7 +101,7 @@ func (r *reindexing) run(ctx context.Context) error {
 	return c.Exec("UPDATE user SET analysis = ? WHERE id = ?", rank.AnalysisVersion, u.id)
 }
 
-// addExtras puts the words of snapshots back into the index.
+// addExtras puts the words of snapshots into the index.
 func (r *reindexing) addExtras(table string, kind memory.Kind) error {
 	lists := map[place][]byte{}
 	err := r.conn.QueryRows("SELECT number, body FROM "+table+" WHERE user = ? ORDER BY number", []any{r.user.id}, func(scan func(...any) error) error {
@@ -120,7 +120,7 @@ func (r *reindexing) addExtras(table string, kind memory.Kind) error {
 	return r.addPostings(lists)
 }
 
-// addExtra puts the words of a snapshot into lists.
+// addExtra adds the words of a snapshot to lists.
 func addExtra(lists map[place][]byte, number int64, text string) {
 	for _, f := range rank.Analyze(text, "").Terms {
 		at := place{f.Term, -1 - number>>postingBits}

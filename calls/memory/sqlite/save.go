@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// prepared is a memory with all that can be computed before the transaction.
+// prepared is a memory with everything that can be computed before the transaction.
 type prepared struct {
 	memory.BaseMemory
 	given, dated bool // it came with its id, its time
@@ -25,7 +25,7 @@ type prepared struct {
 	hash         int64
 }
 
-// SaveMemories stores all or none.
+// SaveMemories saves all or none.
 func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]memory.Saved, error) {
 	now := s.clock()
 	ready := make([]prepared, len(list))
@@ -77,7 +77,7 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 	return nil
 }
 
-// hashOf is equal for what [memory.IsDuplicate] says is one.
+// hashOf returns the same for memories that [memory.IsDuplicate] reports as equal.
 func hashOf(m *memory.BaseMemory) int64 {
 	h := fnv.New64a()
 	for _, part := range []string{m.Context.UserID, m.Context.SessionID, memory.ContentKey(m.Content)} {
@@ -157,7 +157,7 @@ func (b *batch) saveOne(p *prepared) (memory.Saved, error) {
 	return saved, nil
 }
 
-// findDuplicate is the id of a memory that is the same; "" where there is none.
+// findDuplicate returns the id of an equal memory, or "".
 func (b *batch) findDuplicate(p *prepared) (id string, err error) {
 	var rids []int64
 	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.hash}, func(scan func(...any) error) error {
@@ -178,7 +178,7 @@ func (b *batch) findDuplicate(p *prepared) (id string, err error) {
 	return "", err
 }
 
-// findOrCreateSession gives what the batch knows of a session.
+// findOrCreateSession returns a session as the batch knows it.
 func (b *batch) findOrCreateSession(u *user, name string) (in *session, err error) {
 	if in = u.sessions[name]; in == nil {
 		if in, err = findOrCreateSession(b.conn, u, name); err == nil {
@@ -188,7 +188,7 @@ func (b *batch) findOrCreateSession(u *user, name string) (in *session, err erro
 	return in, err
 }
 
-// replaceMemory makes a new version of a memory.
+// replaceMemory saves a new version of a memory.
 func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState, error) {
 	if rid>>32 != u.id {
 		return "", memory.NewForeignIDError(p.ID)
@@ -228,7 +228,8 @@ func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState
 	return memory.Updated, err
 }
 
-// moveToSession lets another session wait for a snapshot of a memory, if none has it yet.
+// moveToSession makes another session wait for a snapshot of a memory, if there is none
+// yet.
 func (b *batch) moveToSession(u *user, rid int64, old *memory.BaseMemory, to *session) error {
 	from, err := b.findOrCreateSession(u, old.Context.SessionID)
 	if err != nil || from == to {
@@ -269,7 +270,7 @@ func (b *batch) finish() error {
 	return nil
 }
 
-// loadMemory gives nil where there is none.
+// loadMemory returns a memory by its rowid, or nil.
 func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 	var m memory.BaseMemory
 	found, err := c.QueryRow(selectMemory+" WHERE rid = ?", []any{rid}, memoryColumns(&m)...)
@@ -282,7 +283,7 @@ func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 const selectMemory = `SELECT m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
 	JOIN user u ON u.id = m.rid >> 32 JOIN session s ON s.user = m.rid >> 32 AND s.number = m.session`
 
-// memoryColumns are where the columns of selectMemory go.
+// memoryColumns are the targets for the columns of selectMemory.
 func memoryColumns(m *memory.BaseMemory) []any {
 	return []any{scanID{memory.MemoryID, &m.ID}, &m.Context.UserID, &m.Context.SessionID, scanTime{&m.Timestamp}, &m.Content,
 		scanJSON{func(v value.Value) { m.Context.Other = v }},

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// scanID reads the UUID of an id.
+// scanID scans the UUID of an id.
 type scanID struct {
 	kind memory.Kind
 	to   *string
@@ -23,7 +23,7 @@ func (s scanID) Scan(src any) error {
 	return err
 }
 
-// scanTime reads ms since 1970.
+// scanTime scans ms since 1970.
 type scanTime struct{ to *time.Time }
 
 func (s scanTime) Scan(src any) error {
@@ -35,7 +35,7 @@ func (s scanTime) Scan(src any) error {
 	return nil
 }
 
-// scanJSON reads JSON; of NULL it does nothing.
+// scanJSON scans JSON; it ignores NULL.
 type scanJSON struct{ use func(value.Value) }
 
 func (s scanJSON) Scan(src any) error {

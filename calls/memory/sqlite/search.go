@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// view is a userIndex during one read.
+// view is a user's index during one read.
 type view struct {
 	*userIndex
 	conn *sqlitefile.Conn
@@ -23,7 +23,7 @@ var _ memory.UserIndex = (*view)(nil)
 // Index is part of [memory.UserIndex], as are the methods below.
 func (v *view) Index() *rank.Index { return v.index }
 
-// SessionNumber is the number of a session; an error is met again by what follows.
+// SessionNumber returns the number of a session. An error is met again by what follows.
 func (v *view) SessionNumber(name string) int32 {
 	number := int32(rank.None)
 	if name != "" {
@@ -77,7 +77,7 @@ func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, erro
 	return list, nil
 }
 
-// Search finds the memories that matter for a query.
+// Search returns the memories that match a query.
 func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, error) {
 	names, err := s.userNames(ctx, q.Users)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, err
 	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
 }
 
-// userNames are the users who are meant, sorted.
+// userNames returns the selected users, sorted.
 func (s *Store) userNames(ctx context.Context, users memory.Users) (names []string, err error) {
 	if err := users.Check(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// SaveSnapshot stores a snapshot of a user's memories.
+// SaveSnapshot saves a snapshot of a user's memories.
 func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
 	now := s.clock()
 	if err := x.Normalize(now); err != nil {
@@ -30,7 +30,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySn
 	})
 }
 
-// SaveMetaSnapshot stores a meta snapshot of a user's snapshots.
+// SaveMetaSnapshot saves a meta snapshot of a user's snapshots.
 func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
 	if err := x.Normalize(s.clock()); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.Meta
 	})
 }
 
-// extra is a snapshot or a meta snapshot as it lies in its table.
+// extra is a row of table snapshot or meta.
 type extra struct {
 	table          string
 	kind           memory.Kind
@@ -56,8 +56,8 @@ type extra struct {
 	text           string
 }
 
-// save stores the row and the words of an extra, in place of an old one. Its
-// references are gone then.
+// save saves the row and the words of an extra in place of the old one, whose
+// references are removed.
 func (x *extra) save(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
@@ -85,8 +85,8 @@ func (x *extra) save(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	return key, indexer{c, u}.addPostings(lists)
 }
 
-// remove takes the extra of that id away, and gives the key that it had; 0 where
-// there is none. Another user's is refused.
+// remove removes the extra with that id and returns its key, 0 if there was none.
+// Another user's is refused.
 func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
@@ -158,8 +158,8 @@ func saveSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int6
 	return countCategories(c, u)
 }
 
-// linkMemory refers a snapshot to a memory, if that is there and the same user's; a memory
-// without a snapshot waits for one no longer.
+// linkMemory links a snapshot to a memory of the same user. The memory then no longer
+// waits for a snapshot.
 func linkMemory(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 	var rid int64
 	var waiting bool
@@ -176,7 +176,7 @@ func linkMemory(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 	return c.Exec("INSERT OR IGNORE INTO snapshot_ref(snapshot, rid) VALUES (?, ?)", key, rid)
 }
 
-// unlinkMemories takes the references of a snapshot away; memories without another one wait
+// unlinkMemories removes the links of a snapshot. Memories without another one wait
 // again.
 func unlinkMemories(c *sqlitefile.Conn, u *user, key int64) error {
 	var rids []int64
@@ -221,7 +221,7 @@ func saveMeta(c *sqlitefile.Conn, u *user, m memory.MetaSnapshot) error {
 	return countCategories(c, u)
 }
 
-// countCategories counts anew which snapshots wait for a meta snapshot.
+// countCategories counts the snapshots that wait for a meta snapshot.
 func countCategories(c *sqlitefile.Conn, u *user) error {
 	err := c.Exec(`UPDATE category SET fresh = (SELECT count(*) FROM snapshot s WHERE s.user = category.user AND s.category = category.name
 		AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE meta_ref.snapshot = s.key)) WHERE user = ?`, u.id)
@@ -231,7 +231,7 @@ func countCategories(c *sqlitefile.Conn, u *user) error {
 	return c.Exec("DELETE FROM category WHERE user = ? AND fresh = 0", u.id)
 }
 
-// LoadSnapshot gives nil where there is none.
+// LoadSnapshot returns a snapshot, or nil.
 func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
 	var x memory.MemorySnapshot
 	found, err := s.loadExtra(ctx, "snapshot", memory.SnapshotID, id, x.DecodeValue)
@@ -241,7 +241,7 @@ func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnap
 	return &x, err
 }
 
-// LoadMetaSnapshot gives nil where there is none.
+// LoadMetaSnapshot returns a meta snapshot, or nil.
 func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
 	var x memory.MetaSnapshot
 	found, err := s.loadExtra(ctx, "meta", memory.MetaID, id, x.DecodeValue)
@@ -264,7 +264,7 @@ func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, i
 	return found, err
 }
 
-// Snapshots gives snapshots in order of their ids.
+// Snapshots lists snapshots in the order of their ids.
 func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
 	return listExtras(ctx, s, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
 		err = x.DecodeValue(v)
@@ -272,7 +272,7 @@ func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2
 	})
 }
 
-// MetaSnapshots gives meta snapshots in order of their ids.
+// MetaSnapshots lists meta snapshots in the order of their ids.
 func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
 	return listExtras(ctx, s, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
 		err = x.DecodeValue(v)
@@ -280,7 +280,7 @@ func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.
 	})
 }
 
-// listExtras reads the rows of a table some at a time.
+// listExtras reads the rows of a table, some at a time.
 func listExtras[T any](ctx context.Context, s *Store, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
 	return func(yield func(memory.Owned[T], error) bool) {
 		if err := which.Users.Check(); err != nil {
@@ -322,7 +322,7 @@ func listExtras[T any](ctx context.Context, s *Store, table string, which memory
 	}
 }
 
-// whereExtras is the condition of a selection, as far as it counts for snapshots.
+// whereExtras returns the condition of a selection, as far as it applies to snapshots.
 func whereExtras(table string, which memory.Selection) (where string, args []any, err error) {
 	if which.ID != "" {
 		id, err := memory.UUIDOf(memory.Kind(table), which.ID)

@@ -7,26 +7,26 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// user is a row of table user while it is changed.
+// user is a row of table user during a change.
 type user struct {
 	id   int64
 	name string
-	// n is the number that the next memory gets. It is not in the row, so that saving need
-	// not write that: memories beyond folded are never deleted, so their rowids tell it.
+	// n is the number of the next memory. It is not in the row, so that a save need not
+	// write that: memories beyond folded are never deleted, so the rowids determine it.
 	n                          int64
 	folded, extras, generation int64
 	analysis                   int // the version that made its words
-	// embeds says that there is a model in use, for whose vectors memories wait.
+	// embeds reports whether there is a current model, for whose vectors memories wait.
 	embeds, changed bool
 	sessions        map[string]*session
 	speakers        map[string]int32
-	// fresh is how many memories a batch has brought, bytes how much text, long that a long
-	// one is among them.
+	// fresh counts the memories of a batch, bytes their text; long reports whether one of
+	// them is long.
 	fresh, bytes int
 	long         bool
 }
 
-// session is what a batch brings to a session.
+// session is what a batch adds to a session.
 type session struct {
 	number int32
 	fresh  int
@@ -35,7 +35,7 @@ type session struct {
 
 func (u *user) rid(seq int64) int64 { return u.id<<32 | seq }
 
-// findUser gives a user; nil where there is none.
+// findUser returns a user, or nil.
 func findUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u, err := readUser(c, name)
 	if u == nil || err != nil {
@@ -44,7 +44,7 @@ func findUser(c *sqlitefile.Conn, name string) (*user, error) {
 	return u, checkAnalysis(u.analysis)
 }
 
-// readUser is findUser whatever version made the user's words.
+// readUser is findUser for an index of any version.
 func readUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u := &user{name: name, sessions: map[string]*session{}, speakers: map[string]int32{}}
 	found, err := c.QueryRow("SELECT id, "+nextNumber+", folded, extras, generation, analysis, EXISTS (SELECT 1 FROM model) FROM user WHERE name = ?", []any{name},
@@ -55,10 +55,10 @@ func readUser(c *sqlitefile.Conn, name string) (*user, error) {
 	return u, nil
 }
 
-// nextNumber is the column n of a user.
+// nextNumber is the SQL expression for user.n.
 const nextNumber = "max(folded, coalesce((SELECT max(rid) FROM memory WHERE rid BETWEEN user.id << 32 AND user.id << 32 | 4294967295) - (user.id << 32) + 1, 0))"
 
-// findOrCreateUser gives a user, a new one where there is none.
+// findOrCreateUser returns a user.
 func findOrCreateUser(c *sqlitefile.Conn, name string) (*user, error) {
 	u, err := findUser(c, name)
 	if u != nil || err != nil {
@@ -77,7 +77,7 @@ func (u *user) save(c *sqlitefile.Conn) error {
 	return c.Exec("UPDATE user SET folded = ?, extras = ?, generation = ? WHERE id = ?", u.folded, u.extras, u.generation, u.id)
 }
 
-// findOrCreateSession gives a session, a new one where there is none.
+// findOrCreateSession returns a session of a user.
 func findOrCreateSession(c *sqlitefile.Conn, u *user, name string) (*session, error) {
 	s := &session{number: rank.None}
 	found, err := c.QueryRow("SELECT number, waits FROM session WHERE user = ? AND name = ?", []any{u.id, name}, &s.number, &s.waits)
@@ -113,7 +113,7 @@ func (u *user) speakerNumber(c *sqlitefile.Conn, name string) (number int32, err
 	return number, c.Exec("INSERT INTO speaker(user, number, name) VALUES (?, ?, ?)", u.id, number, name)
 }
 
-// save writes what a batch has brought to a session.
+// save writes what a batch has added to a session.
 func (s *session) save(c *sqlitefile.Conn, u *user, now time.Time) error {
 	set := ""
 	if !s.waits {

@@ -14,18 +14,18 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxIndexed is how much of all users stays in the heap, in bytes: a million memories
-// and more.
+// maxIndexed bounds the indexes in the heap, in bytes: a million memories and more.
 const maxIndexed = 100 << 20
 
 // What an entry and a word of the tail take of that, about.
 const (
+	// entryCost and wordCost are about what an entry and a word of the tail take of that.
 	entryCost = 56
 	wordCost  = 16
 )
 
-// userIndex is what this process knows of one user's memories apart from their words,
-// and the words of the tail. It is kept up to date with what is read.
+// userIndex is what this process knows of one user's memories: everything but their
+// words, and the words of the tail. Reads bring it up to date. It is guarded by its mu.
 type userIndex struct {
 	user int64
 
@@ -35,8 +35,8 @@ type userIndex struct {
 	tail  []tailWord
 }
 
-// tailWord says that a word stands in a memory of the tail. Most users have one, so it
-// is small: of the word it has a hash so long that no two words meet.
+// tailWord is a word of a memory in the tail. Most users have a tail, so it is small:
+// of the word it has a hash long enough that no two words collide.
 type tailWord struct {
 	word    uint64
 	posting rank.Posting
@@ -44,17 +44,17 @@ type tailWord struct {
 
 var wordSeed = maphash.MakeSeed()
 
-// heapSize is what a userIndex takes of maxIndexed.
+// heapSize returns what the index takes of maxIndexed.
 func (sh *userIndex) heapSize() int64 { return sh.n*entryCost + int64(cap(sh.tail))*wordCost }
 
-// roomToGrow is for how many entries more there is room at most: the next memory should
-// not copy them all.
+// roomToGrow bounds the spare entries, so that the next memory does not copy all.
 const roomToGrow = 1024
 
-// indexState is how much of a user's memories is known.
+// indexState is how much of a user's memories an index has.
 type indexState struct{ n, folded, extras, generation int64 }
 
-// isOlderThan says that s is older than o. Within a generation everything only grows.
+// isOlderThan reports whether s is older than o. Within a generation everything only
+// grows.
 func (s indexState) isOlderThan(o indexState) bool {
 	if s.generation != o.generation {
 		return s.generation < o.generation
@@ -62,7 +62,7 @@ func (s indexState) isOlderThan(o indexState) bool {
 	return s.n < o.n || s.folded < o.folded || s.extras < o.extras
 }
 
-// withUser calls f with the memories of a user; not at all when there is no such user.
+// withUser calls f with the memories of a user, unless there is no such user.
 func (s *Store) withUser(ctx context.Context, name string, f func(*view) error) error {
 	for again := true; again; {
 		again = false
@@ -89,8 +89,8 @@ func (s *Store) withUser(ctx context.Context, name string, f func(*view) error) 
 	return nil
 }
 
-// findIndex gives the userIndex of a user and how the file says they stand; nil where there
-// is no such user.
+// findIndex returns the index of a user and the state of the file; nil if there is no
+// such user.
 func (s *Store) findIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen indexState, err error) {
 	var id int64
 	var analysis int
@@ -112,8 +112,8 @@ func (s *Store) findIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen 
 	return sh, seen, nil
 }
 
-// evictIndexes drops shelves until there is room for so many bytes, but none that is being
-// read.
+// evictIndexes drops indexes until there is room for so many bytes, but none that is in
+// use.
 func (s *Store) evictIndexes(room int64) {
 	for id, sh := range s.indexes {
 		if !sh.mu.TryRLock() {
@@ -128,7 +128,7 @@ func (s *Store) evictIndexes(room int64) {
 	}
 }
 
-// catchUp brings the userIndex to the state of the file, unless it is ahead of it.
+// catchUp brings the index to the state of the file, unless it is newer.
 func (sh *userIndex) catchUp(ctx context.Context, c *sqlitefile.Conn, seen indexState) error {
 	sh.mu.RLock()
 	known := sh.indexState == seen || seen.isOlderThan(sh.indexState)
@@ -166,7 +166,7 @@ func (sh *userIndex) readChanges(ctx context.Context, c *sqlitefile.Conn, seen i
 	return sh.readExtras(c, sh.extras)
 }
 
-// readNew reads the memories that were saved since the last look.
+// readNew reads the memories that were saved since the last read.
 func (sh *userIndex) readNew(c *sqlitefile.Conn, seen indexState) error {
 	if sh.n == seen.n {
 		return nil
@@ -187,7 +187,7 @@ func (sh *userIndex) readNew(c *sqlitefile.Conn, seen indexState) error {
 	return sh.readTail(c, sh.n, seen.n)
 }
 
-// dropTail forgets the words of memories below a number: they are in the postings.
+// dropTail drops the words of memories below a number: they are in the postings.
 func (sh *userIndex) dropTail(folded int64) {
 	sh.tail = slices.DeleteFunc(sh.tail, func(w tailWord) bool { return int64(w.posting.Seq()) < folded })
 	if len(sh.tail) == 0 {
@@ -195,7 +195,7 @@ func (sh *userIndex) dropTail(folded int64) {
 	}
 }
 
-// reload reads everything anew.
+// reload reads everything.
 func (sh *userIndex) reload(ctx context.Context, c *sqlitefile.Conn, seen indexState) error {
 	entries, err := readEntries(c, sh.user, 0, seen.folded)
 	if err != nil {
@@ -217,8 +217,7 @@ func (sh *userIndex) reload(ctx context.Context, c *sqlitefile.Conn, seen indexS
 	return sh.readExtras(c, 0)
 }
 
-// readEntries reads the entries of the postings, from a number on. until is how many
-// there are.
+// readEntries reads the entries from a number on. until is how many there are.
 func readEntries(c *sqlitefile.Conn, user, from, until int64) (entries []rank.Entry, err error) {
 	first := from >> entryBits
 	n := max(until-first<<entryBits, 0)
@@ -272,7 +271,8 @@ func (sh *userIndex) readTail(c *sqlitefile.Conn, from, until int64) error {
 	return nil
 }
 
-// speakerNumber is the number of a speaker: of a new one, that which folding will give it.
+// speakerNumber returns the number of a speaker; of a new one, the number that folding
+// will give it.
 func (sh *userIndex) speakerNumber(name string) (int32, error) {
 	number := slices.Index(sh.index.Speakers, name)
 	if number < 0 {

@@ -87,7 +87,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 	return list, err
 }
 
-// missingMemoryError is the error of a memory that must be there.
+// missingMemoryError returns the error for a memory that must exist.
 func missingMemoryError(err error) error {
 	if err == nil {
 		return errIndex
@@ -129,7 +129,7 @@ func (s *Store) PostponeEmbeddings(ctx context.Context, list []memory.Embedding,
 	})
 }
 
-// eachWaiting calls each with those memories of a list that are there and still wait.
+// eachWaiting calls each with the memories of a list that exist and still wait.
 func eachWaiting(c *sqlitefile.Conn, list []memory.Embedding, each func(i int, rid int64, m *memory.BaseMemory) error) error {
 	for i := range list {
 		id, err := memory.UUIDOf(memory.MemoryID, list[i].ID)

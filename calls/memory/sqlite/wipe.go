@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
-// wipeSome removes all that there is of the first n users.
+// wipeSome removes everything of the first n users.
 func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
 	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
@@ -24,7 +24,7 @@ func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selec
 	return n, d, err
 }
 
-// wipeUser removes all that there is of a user, names included.
+// wipeUser returns a change that removes everything of a user, names included.
 func (s *Store) wipeUser(name string, d *memory.Deleted) func(*sqlitefile.Conn) error {
 	return func(c *sqlitefile.Conn) error {
 		u, err := readUser(c, name)
@@ -70,9 +70,9 @@ const (
 	wipeAgain = 2 * time.Second
 )
 
-// wipeLog empties the log, in which what was deleted still stands. As long as somebody
-// reads, it cannot be emptied, and nobody can write who waits for that: it is tried
-// again later.
+// wipeLog empties the write-ahead log, which still contains what was deleted. As long
+// as another process reads, it cannot be emptied, and waiting would block all writers:
+// it is tried again later.
 func (s *Store) wipeLog(c *sqlitefile.Conn) error {
 	if err := c.SetBusyTimeout(wipeWait); err != nil {
 		return err

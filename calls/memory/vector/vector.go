@@ -17,8 +17,8 @@ const MaxDimensions = 1 << 14
 // prefix is the bytes before the numbers: the length of the packed vector.
 const prefix = 4
 
-// Check says what is wrong with a vector: nothing in it, too much, no direction, or
-// something that is no number.
+// Check returns an error for a vector that is empty, too long, without a direction, or
+// has something that is not a number.
 func Check(v []float32) error {
 	if len(v) == 0 || len(v) > MaxDimensions {
 		return fmt.Errorf("a vector has %d numbers, want 1 to %d", len(v), MaxDimensions)
