@@ -1,3 +1,7 @@
+// Package explain finds where every piece of a prompt comes from. [Explain] reads a flow
+// and the record of a run, and returns the prompts of a step piece by piece: the line of
+// the flow, the input, the file, the memory or the model answer that each was taken from,
+// and what was left out.
 package explain
 
 import (
@@ -75,16 +79,16 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 		return nil, notRun(flow, record, step)
 	}
 	x := &explainer{ctx: ctx, record: record, counter: counter, seen: map[string]bool{}}
-	at, s := x.locate(flow, step)
+	at, s := x.findStep(flow, step)
 	var all []*Explanation
 	inside := record.StepsInside(got)
 	for _, in := range inside {
-		all = append(all, x.sent(at, s, in)...)
+		all = append(all, x.explainSent(at, s, in)...)
 	}
-	if input, ok := x.built(at, s, got, inside); ok {
+	if input, ok := x.explainBuilt(at, s, got, inside); ok {
 		all = append(all, input)
 	}
-	all = append(all, x.sent(at, s, got)...)
+	all = append(all, x.explainSent(at, s, got)...)
 	for i, e := range all {
 		if i == 0 || e.Shared > len(all[i-1].Messages) {
 			e.Shared = 0
@@ -106,7 +110,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	return nil, err
 }
 
-// notRun says why nothing is known of a step.
+// notRun returns why nothing is known of a step.
 func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	_, exists := flow.FindStep(id)
 	ids := make([]string, 0, len(flow.Steps)+len(record.Steps))
@@ -134,7 +138,7 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	return err
 }
 
-// LastPrompt is the step whose prompt people want to see when they name none: the
+// LastPrompt returns the step whose prompt people want to see when they name none: the
 // last one that asked the model, in the order of the flow and of the flows in it,
 // else the last that put a prompt out; "" where there is none.
 func LastPrompt(flow *flow.Flow, record *journal.RunState) string {

@@ -35,14 +35,14 @@ func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 	asks := s != nil && s.Def.Info.UsesLLM
 	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
 		if _, builds := got.Output.Get("messages"); asks || !builds {
-			return messages(list, ofInput)
+			return promptMessages(list, ofInput)
 		}
 	}
 	if asks || len(got.Prompts) > 0 {
 		return nil // what it gave are the model's words
 	}
 	if list, ok := got.Output.Get("messages"); ok {
-		return messages(list, ofOutput)
+		return promptMessages(list, ofOutput)
 	}
 	for _, name := range []string{"prompt", "system", "text"} {
 		v, _ := got.Output.Get(name)
@@ -53,14 +53,14 @@ func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 	return nil
 }
 
-// mark stands for a part of a message that is no text.
-func mark(part value.Value) string {
+// mediaMark stands for a part of a message that is no text.
+func mediaMark(part value.Value) string {
 	kind, _ := part.Get("type")
 	name, _ := kind.Str()
 	return "[" + name + "]"
 }
 
-func messages(list value.Value, of side) []promptMessage {
+func promptMessages(list value.Value, of side) []promptMessage {
 	out := make([]promptMessage, 0, len(list.List()))
 	for i, m := range list.List() {
 		roleValue, _ := m.Get("role")
@@ -77,7 +77,7 @@ func messages(list value.Value, of side) []promptMessage {
 				message.texts = append(message.texts, located{text: text, pointer: fmt.Sprintf("%s/%d/text", at, j), of: of})
 				continue
 			}
-			message.texts = append(message.texts, located{mark(part), fmt.Sprintf("%s/%d", at, j), of, part})
+			message.texts = append(message.texts, located{mediaMark(part), fmt.Sprintf("%s/%d", at, j), of, part})
 		}
 		if calls, ok := m.Get("tool_calls"); ok {
 			message.texts = append(message.texts, located{text: calls.JSON(), pointer: fmt.Sprintf("/messages/%d/tool_calls", i), of: of})

@@ -12,7 +12,7 @@ func findParam(with *flow.Param, params value.Value, text, pointer string) (p *f
 		return nil, "", false
 	}
 	if v, has := params.At(pointer); pointer != "" && has {
-		if s, isString := v.Str(); isString && s == text || v.Kind() == value.Object && mark(v) == text {
+		if s, isString := v.Str(); isString && s == text || v.Kind() == value.Object && mediaMark(v) == text {
 			p, at = flow.Descend(with, pointer)
 			return p, at, true
 		}

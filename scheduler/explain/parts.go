@@ -11,20 +11,20 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// collect lists what a step left out, once.
-func (x *explainer) collect(got *journal.StepState) {
+// collectLeftOut lists what a step left out, once.
+func (x *explainer) collectLeftOut(got *journal.StepState) {
 	if x.seen[got.ID] {
 		return
 	}
 	x.seen[got.ID] = true
-	for _, part := range provenance(got.Output) {
+	for _, part := range partsOfOutput(got.Output) {
 		if !part.Included {
 			x.leftOut = append(x.leftOut, LeftOut{Step: got.ID, Part: part})
 		}
 	}
 }
 
-func provenance(output value.Value) []calls.Part {
+func partsOfOutput(output value.Value) []calls.Part {
 	for _, name := range []string{"parts", "trace"} {
 		list, ok := output.Get(name)
 		if !ok {
@@ -38,9 +38,9 @@ func provenance(output value.Value) []calls.Part {
 	return nil
 }
 
-// parts explains a text by the provenance that the step put out with it. nil
+// explainParts explains a text by the provenance that the step put out with it. nil
 // means that there is none for this text.
-func (x *explainer) parts(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, hops int) []Piece {
+func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, hops int) []Piece {
 	index := -1
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	switch {
@@ -54,27 +54,27 @@ func (x *explainer) parts(at *frame, s *flow.Step, got *journal.StepState, text,
 	}
 	var pieces []Piece
 	end := 0
-	for _, part := range provenance(got.Output) {
+	for _, part := range partsOfOutput(got.Output) {
 		mine := part.Message == nil && index < 0 || part.Message != nil && *part.Message == index
 		if !part.Included || !mine || part.Start < end || part.End > len(text) || part.Start == part.End {
 			continue
 		}
 		if part.Start > end {
-			pieces = append(pieces, one(text[end:part.Start], made(got))...)
+			pieces = append(pieces, singlePiece(text[end:part.Start], stepLabel(got))...)
 		}
-		pieces = append(pieces, x.part(at, s, got, part, text[part.Start:part.End], hops)...)
+		pieces = append(pieces, x.explainPart(at, s, got, part, text[part.Start:part.End], hops)...)
 		end = part.End
 	}
 	if pieces == nil {
 		return nil
 	}
 	if end < len(text) {
-		pieces = append(pieces, one(text[end:], made(got))...)
+		pieces = append(pieces, singlePiece(text[end:], stepLabel(got))...)
 	}
 	return pieces
 }
 
-// imagePart is the part that tells of the image at a pointer into an output, in the
+// imagePart returns the part that tells of the image at a pointer into an output, in the
 // message of that index: the images of a message are told in their order.
 func imagePart(output value.Value, pointer string, message int) (image calls.Part, ok bool) {
 	slash := strings.LastIndexByte(pointer, '/')
@@ -90,7 +90,7 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 			before++
 		}
 	}
-	for _, part := range provenance(output) {
+	for _, part := range partsOfOutput(output) {
 		if part.Kind != "image" || !part.Included || part.Message == nil || *part.Message != message {
 			continue
 		}
@@ -101,34 +101,34 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 	return image, false
 }
 
-// part explains one part: by the parameters that it was taken from, where there
+// explainPart explains one part: by the parameters that it was taken from, where there
 // are some, and by its own word.
-func (x *explainer) part(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string, hops int) []Piece {
+func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string, hops int) []Piece {
 	label := at.prefix + s.ID + ": " + part.Kind
 	if part.Name != "" && part.Name != part.Kind {
 		label += " " + part.Name
 	}
 	if p, rest, ok := findParam(s.With, got.Params, text, ""); ok && len(text) > 1 {
-		return tagged(x.param(at, s, p, rest, text, hops), label)
+		return withSource(x.explainParam(at, s, p, rest, text, hops), label)
 	}
-	return tagged(x.quotes(at, s, got, text, hops), label)
+	return withSource(x.explainByQuotes(at, s, got, text, hops), label)
 }
 
-// quotable says whether a parameter's text can be told from chance when it stands
+// isQuotable reports whether a parameter's text can be told from chance when it stands
 // inside a longer text: words, not a name or a path.
-func quotable(text string) bool {
+func isQuotable(text string) bool {
 	const shortest = 8 // bytes
 	prose := func(r rune) bool { return r == ' ' || r == '\n' || r > unicode.MaxASCII }
 	return len(text) >= shortest && strings.ContainsFunc(text, prose)
 }
 
-// quotes splits a text that a call put together at the places where it holds the
+// explainByQuotes splits a text that a call put together at the places where it holds the
 // text of a parameter word for word. The pieces between have no source of their
 // own.
-func (x *explainer) quotes(at *frame, s *flow.Step, got *journal.StepState, text string, hops int) []Piece {
+func (x *explainer) explainByQuotes(at *frame, s *flow.Step, got *journal.StepState, text string, hops int) []Piece {
 	var longest, place string
 	eachText(got.Params, "", func(at, quote string) {
-		if quotable(quote) && len(quote) > len(longest) && strings.Contains(text, quote) {
+		if isQuotable(quote) && len(quote) > len(longest) && strings.Contains(text, quote) {
 			longest, place = quote, at
 		}
 	})
@@ -138,12 +138,12 @@ func (x *explainer) quotes(at *frame, s *flow.Step, got *journal.StepState, text
 	before, after, _ := strings.Cut(text, longest)
 	var pieces []Piece
 	if before != "" {
-		pieces = x.quotes(at, s, got, before, hops)
+		pieces = x.explainByQuotes(at, s, got, before, hops)
 	}
 	p, rest := flow.Descend(s.With, place)
-	pieces = append(pieces, x.param(at, s, p, rest, longest, hops)...)
+	pieces = append(pieces, x.explainParam(at, s, p, rest, longest, hops)...)
 	if after != "" {
-		pieces = append(pieces, x.quotes(at, s, got, after, hops)...)
+		pieces = append(pieces, x.explainByQuotes(at, s, got, after, hops)...)
 	}
 	return pieces
 }

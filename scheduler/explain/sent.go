@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// built explains the prompt that a step has in its input or output. ok is false where
+// explainBuilt explains the prompt that a step has in its input or output. ok is false where
 // it has none, or where what it ran inside itself, or it later sent, goes on from it.
-func (x *explainer) built(at *frame, s *flow.Step, got *journal.StepState, inside []*journal.StepState) (e *Explanation, ok bool) {
+func (x *explainer) explainBuilt(at *frame, s *flow.Step, got *journal.StepState, inside []*journal.StepState) (e *Explanation, ok bool) {
 	if journal.IsPseudoStep(got.ID) && len(got.Prompts) > 0 {
 		return nil, false
 	}
@@ -30,30 +30,30 @@ func (x *explainer) built(at *frame, s *flow.Step, got *journal.StepState, insid
 	}
 	e = &Explanation{Step: got.ID, Call: got.Call}
 	for _, m := range prompt {
-		x.add(e, m.role, func(text located) []Piece { return x.text(at, s, got, text.text, text.pointer, text.of, 0) }, m.texts)
+		x.addMessage(e, m.role, func(text located) []Piece { return x.explainText(at, s, got, text.text, text.pointer, text.of, 0) }, m.texts)
 	}
 	return e, true
 }
 
-// sent explains the conversations that a step, or what it ran inside itself, has sent.
-func (x *explainer) sent(at *frame, s *flow.Step, got *journal.StepState) (all []*Explanation) {
+// explainSent explains the conversations that a step, or what it ran inside itself, has sent.
+func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState) (all []*Explanation) {
 	host := x.record.HostOf(got)
 	input, _ := host.Input.Get("messages")
 	for _, p := range got.Prompts {
 		e := &Explanation{Step: got.ID, Call: got.Call, Shared: p.Shared}
-		for i, m := range messages(value.OfList(p.Messages...), ofInput) {
+		for i, m := range promptMessages(value.OfList(p.Messages...), ofInput) {
 			given := i < len(input.List()) && value.Equal(p.Messages[i], input.List()[i])
-			x.add(e, m.role, func(text located) []Piece {
+			x.addMessage(e, m.role, func(text located) []Piece {
 				switch {
 				case given:
-					return x.text(at, s, host, text.text, text.pointer, ofInput, 0)
+					return x.explainText(at, s, host, text.text, text.pointer, ofInput, 0)
 				case m.role == "assistant":
-					return one(text.text, "the model's answer", made(got))
+					return singlePiece(text.text, "the model's answer", stepLabel(got))
 				case m.role == "tool":
 					name, _ := p.Messages[i].Get("name")
-					return one(text.text, "the tool "+strings.Trim(name.JSON(), `"`), made(got))
+					return singlePiece(text.text, "the tool "+strings.Trim(name.JSON(), `"`), stepLabel(got))
 				}
-				return x.pieces(at, s, got, text.text, partsOf(p.Parts, i))
+				return x.piecesOf(at, s, got, text.text, partsOf(p.Parts, i))
 			}, m.texts)
 		}
 		all = append(all, e)
@@ -61,8 +61,8 @@ func (x *explainer) sent(at *frame, s *flow.Step, got *journal.StepState) (all [
 	return all
 }
 
-// add adds a message whose texts are explained by pieces.
-func (x *explainer) add(e *Explanation, role string, pieces func(located) []Piece, texts []located) {
+// addMessage adds a message whose texts are explained by pieces.
+func (x *explainer) addMessage(e *Explanation, role string, pieces func(located) []Piece, texts []located) {
 	m := ExplainedMessage{Role: role}
 	for _, text := range texts {
 		for _, p := range pieces(text) {
@@ -81,13 +81,13 @@ func (x *explainer) add(e *Explanation, role string, pieces func(located) []Piec
 	e.Messages = append(e.Messages, m)
 }
 
-// mediaTokens is what an image, or the like, costs in a message.
+// mediaTokens returns what an image, or the like, costs in a message.
 func (x *explainer) mediaTokens(media value.Value) int {
 	message := value.OfMap(value.Pairs("content", value.OfList(media)))
 	return llm.MessageTokens(x.counter, message.AppendJSON(nil)) - llm.MessageOverhead
 }
 
-// partsOf are the parts of one message.
+// partsOf returns the parts of one message.
 func partsOf(parts []calls.Part, message int) (mine []calls.Part) {
 	for _, p := range parts {
 		if p.Message != nil && *p.Message == message {
@@ -97,84 +97,84 @@ func partsOf(parts []calls.Part, message int) (mine []calls.Part) {
 	return mine
 }
 
-// pieces explains a text by what the call says of it; without that, by the texts of the
+// piecesOf explains a text by what the call says of it; without that, by the texts of the
 // parameters that it quotes.
-func (x *explainer) pieces(at *frame, s *flow.Step, got *journal.StepState, text string, parts []calls.Part) (pieces []Piece) {
+func (x *explainer) piecesOf(at *frame, s *flow.Step, got *journal.StepState, text string, parts []calls.Part) (pieces []Piece) {
 	end := 0
 	for _, part := range parts {
 		if part.Start < end || part.End > len(text) || part.Start >= part.End {
 			continue
 		}
 		if part.Start > end {
-			pieces = append(pieces, x.unsaid(at, s, got, text[end:part.Start])...)
+			pieces = append(pieces, x.explainUntold(at, s, got, text[end:part.Start])...)
 		}
-		pieces = append(pieces, x.origin(at, s, got, part, text[part.Start:part.End])...)
+		pieces = append(pieces, x.explainOrigin(at, s, got, part, text[part.Start:part.End])...)
 		end = part.End
 	}
 	if end < len(text) {
-		pieces = append(pieces, x.unsaid(at, s, got, text[end:])...)
+		pieces = append(pieces, x.explainUntold(at, s, got, text[end:])...)
 	}
 	return pieces
 }
 
-// unsaid explains a text of which the call says nothing.
-func (x *explainer) unsaid(at *frame, s *flow.Step, got *journal.StepState, text string) []Piece {
-	host := x.given(got)
+// explainUntold explains a text of which the call says nothing.
+func (x *explainer) explainUntold(at *frame, s *flow.Step, got *journal.StepState, text string) []Piece {
+	host := x.declaringStep(got)
 	if s == nil {
-		return one(text, made(got))
+		return singlePiece(text, stepLabel(got))
 	}
 	if p, rest, ok := findParam(s.With, host.Params, text, ""); ok {
-		return tagged(x.param(at, s, p, rest, text, 0), made(got))
+		return withSource(x.explainParam(at, s, p, rest, text, 0), stepLabel(got))
 	}
-	return tagged(x.quotes(at, s, host, text, 0), made(got))
+	return withSource(x.explainByQuotes(at, s, host, text, 0), stepLabel(got))
 }
 
-// given is the step whose parameters stand in the flow: that around a pseudo-step.
-func (x *explainer) given(got *journal.StepState) *journal.StepState {
+// declaringStep returns the step whose parameters stand in the flow: that around a pseudo-step.
+func (x *explainer) declaringStep(got *journal.StepState) *journal.StepState {
 	if host := x.record.HostOf(got); !host.Params.IsNull() {
 		return host
 	}
 	return got
 }
 
-// origin explains a part of a prompt by its kind: the words of the call itself, what a
+// explainOrigin explains a part of a prompt by its kind: the words of the call itself, what a
 // step sees by name, a parameter.
-func (x *explainer) origin(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string) []Piece {
+func (x *explainer) explainOrigin(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string) []Piece {
 	if part.Kind == "text" {
-		return one(text, "the text "+part.Name, made(got))
+		return singlePiece(text, "the text "+part.Name, stepLabel(got))
 	}
-	label := made(got) + ": " + part.Kind
+	label := stepLabel(got) + ": " + part.Kind
 	if s == nil {
-		return one(text, label)
+		return singlePiece(text, label)
 	}
 	switch part.Kind {
 	case "question":
-		return tagged(x.reference(at, nil, []string{"question"}, text, s.Pos.String(), 0), label)
+		return withSource(x.explainReference(at, nil, []string{"question"}, text, s.Pos.String(), 0), label)
 	case "now":
-		return one(text, "the clock of the run", label)
+		return singlePiece(text, "the clock of the run", label)
 	case "tool":
-		return one(text, s.Pos.String(), label)
+		return singlePiece(text, s.Pos.String(), label)
 	case "schema", "optional", "known", "purpose":
-		if p, ok := x.fills(s, got, part.Kind); ok {
-			return tagged(x.param(at, s, p, "", text, 0), label)
+		if p, ok := x.filledParam(s, got, part.Kind); ok {
+			return withSource(x.explainParam(at, s, p, "", text, 0), label)
 		}
 		if part.Kind != "known" {
-			return one(text, "the parameters of "+s.Call+" ("+s.Pos.String()+")", label)
+			return singlePiece(text, "the parameters of "+s.Call+" ("+s.Pos.String()+")", label)
 		}
 	}
-	if upstream := x.upstream(at, s, text); upstream != nil {
-		return one(text, made(upstream), label)
+	if upstream := x.upstreamWith(at, s, text); upstream != nil {
+		return singlePiece(text, stepLabel(upstream), label)
 	}
-	pieces := x.unsaid(at, s, got, text)
+	pieces := x.explainUntold(at, s, got, text)
 	for i := range pieces {
 		pieces[i].Source[len(pieces[i].Source)-1] = label
 	}
 	return pieces
 }
 
-// fills is the parameter that says what slot fills; there is none where slot fills the
+// filledParam returns the parameter that says what slot fills; there is none where slot fills the
 // parameters of another call.
-func (x *explainer) fills(s *flow.Step, got *journal.StepState, kind string) (*flow.Param, bool) {
+func (x *explainer) filledParam(s *flow.Step, got *journal.StepState, kind string) (*flow.Param, bool) {
 	if slot := x.record.Step(journal.OuterPath(got.ID)); got.Call != flow.CallSlot && slot != nil {
 		got = slot // it has asked in a piece of its work
 	}
@@ -192,8 +192,8 @@ func (x *explainer) fills(s *flow.Step, got *journal.StepState, kind string) (*f
 	return p, rest == ""
 }
 
-// upstream is the newest step before s that gave just that text, or lists it.
-func (x *explainer) upstream(at *frame, s *flow.Step, text string) *journal.StepState {
+// upstreamWith returns the newest step before s that gave just that text, or lists it.
+func (x *explainer) upstreamWith(at *frame, s *flow.Step, text string) *journal.StepState {
 	for i := s.Index - 1; i >= 0; i-- {
 		got := x.record.Step(at.prefix + at.flow.Steps[i].ID)
 		if got == nil || got.Output.Map().Len() == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// origins are the pieces of a step's prompts that hold a text, with their sources.
+// origins returns the pieces of a step's prompts that hold a text, with their sources.
 func origins(t *testing.T, r *schedulertest.Result, step string, texts ...string) (found []string) {
 	t.Helper()
 	lines := explained(t, r, step)

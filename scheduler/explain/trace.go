@@ -35,13 +35,13 @@ type frame struct {
 	around *frame
 }
 
-func (x *explainer) outermost(flow *flow.Flow) *frame {
+func (x *explainer) rootFrame(flow *flow.Flow) *frame {
 	return &frame{flow: flow, inputs: x.record.Inputs}
 }
 
-// inside is the frame of the flow that a step runs, nil where that flow is not
+// subFlowFrame returns the frame of the flow that a step runs, nil where that flow is not
 // known.
-func (at *frame) inside(s *flow.Step, got *journal.StepState) *frame {
+func (at *frame) subFlowFrame(s *flow.Step, got *journal.StepState) *frame {
 	if s.Sub == nil || got == nil {
 		return nil
 	}
@@ -54,10 +54,10 @@ func (at *frame) inside(s *flow.Step, got *journal.StepState) *frame {
 
 var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
 
-// locate finds the step that an id of the record means, or that a pseudo-step ran in;
+// findStep finds the step that an id of the record means, or that a pseudo-step ran in;
 // nil where its flow is not known.
-func (x *explainer) locate(flow *flow.Flow, id string) (*frame, *flow.Step) {
-	at := x.outermost(flow)
+func (x *explainer) findStep(flow *flow.Flow, id string) (*frame, *flow.Step) {
+	at := x.rootFrame(flow)
 	for {
 		segment, rest, inner := strings.Cut(id, "/")
 		name, _, _ := strings.Cut(segment, "[")
@@ -65,69 +65,69 @@ func (x *explainer) locate(flow *flow.Flow, id string) (*frame, *flow.Step) {
 		if !ok || !inner || onlyPseudo.MatchString(rest) {
 			return at, s
 		}
-		if at = at.inside(s, x.record.Step(at.prefix+segment)); at == nil {
+		if at = at.subFlowFrame(s, x.record.Step(at.prefix+segment)); at == nil {
 			return nil, nil
 		}
 		id = rest
 	}
 }
 
-// text explains a text that a step has in its input or output at pointer.
-func (x *explainer) text(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, of side, hops int) []Piece {
+// explainText explains a text that a step has in its input or output at pointer.
+func (x *explainer) explainText(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, of side, hops int) []Piece {
 	if hops > maxHops || text == "" || s == nil {
-		return one(text, made(got))
+		return singlePiece(text, stepLabel(got))
 	}
 	if of == ofOutput {
-		x.collect(got)
-		if pieces := x.parts(at, s, got, text, pointer, hops); pieces != nil {
+		x.collectLeftOut(got)
+		if pieces := x.explainParts(at, s, got, text, pointer, hops); pieces != nil {
 			return pieces
 		}
 		if s.Def.Info.UsesLLM {
-			return one(text, made(got)) // the model's words, whatever they quote
+			return singlePiece(text, stepLabel(got)) // the model's words, whatever they quote
 		}
-		if sub := at.inside(s, got); sub != nil && sub.flow.Outputs != nil {
+		if sub := at.subFlowFrame(s, got); sub != nil && sub.flow.Outputs != nil {
 			p, rest := flow.Descend(sub.flow.Outputs, pointer)
-			return tagged(x.param(sub, nil, p, rest, text, hops+1), made(got))
+			return withSource(x.explainParam(sub, nil, p, rest, text, hops+1), stepLabel(got))
 		}
 	}
 	if p, rest, ok := findParam(s.With, got.Params, text, pointer); ok {
-		return x.param(at, s, p, rest, text, hops)
+		return x.explainParam(at, s, p, rest, text, hops)
 	}
-	return tagged(x.quotes(at, s, got, text, hops), made(got))
+	return withSource(x.explainByQuotes(at, s, got, text, hops), stepLabel(got))
 }
 
-// made names a step or an item as the maker of a text.
-func made(got *journal.StepState) string { return got.ID + " (" + got.Call + ")" }
+// stepLabel names a step or an item as the maker of a text.
+func stepLabel(got *journal.StepState) string { return got.ID + " (" + got.Call + ")" }
 
-func one(text string, source ...string) []Piece {
+func singlePiece(text string, source ...string) []Piece {
 	return []Piece{{Text: text, Source: source}}
 }
 
-// tagged adds a hop to the way of every piece.
-func tagged(pieces []Piece, label string) []Piece {
+// withSource adds a hop to the way of every piece.
+func withSource(pieces []Piece, label string) []Piece {
 	for i := range pieces {
 		pieces[i].Source = append(pieces[i].Source, label)
 	}
 	return pieces
 }
 
-// param explains a text that a parameter of a step gave, or an output of the flow
+// explainParam explains a text that a parameter of a step gave, or an output of the flow
 // where s is nil.
-func (x *explainer) param(at *frame, s *flow.Step, p *flow.Param, rest, text string, hops int) []Piece {
+func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, text string, hops int) []Piece {
 	place := p.Pos.String()
 	if p.File != "" {
-		return one(text, "file "+p.File+" ("+place+")")
+		return singlePiece(text, "file "+p.File+" ("+place+")")
 	}
 	switch {
 	case p.Expr != nil:
 		if path, ok := p.Expr.Path(); ok {
-			return x.reference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
+			return x.explainReference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
 		}
-		return one(text, place+" (computed)")
+		return singlePiece(text, place+" (computed)")
 	case p.Text != nil:
-		rendered, pieces, err := p.Text.Trace(x.ctx, x.scope(at))
+		rendered, pieces, err := p.Text.Trace(x.ctx, x.scopeOf(at))
 		if err != nil || rendered != text {
-			return one(text, place)
+			return singlePiece(text, place)
 		}
 		var out []Piece
 		for _, piece := range pieces {
@@ -135,30 +135,30 @@ func (x *explainer) param(at *frame, s *flow.Step, p *flow.Param, rest, text str
 			switch {
 			case sub == "":
 			case piece.Path != nil:
-				out = append(out, x.reference(at, s, piece.Path, sub, place, hops)...)
+				out = append(out, x.explainReference(at, s, piece.Path, sub, place, hops)...)
 			case piece.Expr != "":
-				out = append(out, one(sub, place+" {{ "+piece.Expr+" }}")...)
+				out = append(out, singlePiece(sub, place+" {{ "+piece.Expr+" }}")...)
 			default:
-				out = append(out, one(sub, place)...)
+				out = append(out, singlePiece(sub, place)...)
 			}
 		}
 		return out
 	}
-	return one(text, place)
+	return singlePiece(text, place)
 }
 
-// reference explains a text that a name with members gave.
-func (x *explainer) reference(at *frame, s *flow.Step, path []string, text, place string, hops int) []Piece {
+// explainReference explains a text that a name with members gave.
+func (x *explainer) explainReference(at *frame, s *flow.Step, path []string, text, place string, hops int) []Piece {
 	if path[0] == "question" {
 		path = []string{"inputs", "question"}
 	}
 	source := strings.Join(path, ".") + " (" + place + ")"
 	if path[0] == "inputs" && at.step != nil {
-		return tagged(x.input(at, path, text, hops), source)
+		return withSource(x.explainInput(at, path, text, hops), source)
 	}
 	upstream, ok := at.flow.Step(path[0])
 	if !ok {
-		return one(text, source)
+		return singlePiece(text, source)
 	}
 	id, members := at.prefix+upstream.ID, path[1:]
 	if upstream.ForEach != nil && len(members) > 0 {
@@ -166,26 +166,26 @@ func (x *explainer) reference(at *frame, s *flow.Step, path []string, text, plac
 	}
 	got := x.record.Step(id)
 	if got == nil {
-		return one(text, strings.Join(path, "."))
+		return singlePiece(text, strings.Join(path, "."))
 	}
-	pieces := x.text(at, upstream, got, text, pointerTo(members), ofOutput, hops+1)
+	pieces := x.explainText(at, upstream, got, text, pointerTo(members), ofOutput, hops+1)
 	if s == nil {
 		return pieces
 	}
-	return tagged(pieces, at.prefix+s.ID)
+	return withSource(pieces, at.prefix+s.ID)
 }
 
-// input explains the text of an input of a flow that a step runs: by what the step
+// explainInput explains the text of an input of a flow that a step runs: by what the step
 // gave, or else it is the default of the flow.
-func (x *explainer) input(at *frame, path []string, text string, hops int) []Piece {
+func (x *explainer) explainInput(at *frame, path []string, text string, hops int) []Piece {
 	pointer := pointerTo(path)
 	if v, ok := at.got.Params.At(pointer); ok && at.step.With != nil && hops < maxHops {
 		if given, isText := v.Str(); isText && given == text {
 			p, rest := flow.Descend(at.step.With, pointer)
-			return x.param(at.around, at.step, p, rest, text, hops+1)
+			return x.explainParam(at.around, at.step, p, rest, text, hops+1)
 		}
 	}
-	return one(text)
+	return singlePiece(text)
 }
 
 func pointerTo(members []string) string {
@@ -196,8 +196,8 @@ func pointerTo(members []string) string {
 	return pointer
 }
 
-// scope holds what the run recorded under the names of a flow's templates.
-func (x *explainer) scope(at *frame) prompt.Scope {
+// scopeOf holds what the run recorded under the names of a flow's templates.
+func (x *explainer) scopeOf(at *frame) prompt.Scope {
 	names := value.NewMap(len(at.flow.Steps) + 2)
 	names.Set("inputs", at.inputs)
 	if q, ok := at.inputs.Get("question"); ok {

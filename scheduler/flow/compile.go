@@ -19,7 +19,7 @@ import (
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
 
 func (u *unit) decodeFlow(root *yaml.Node) {
-	u.object(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
+	u.decodeObject(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
 }
 
 // compileFlow makes the Flow and its Steps of the keys. Calls, order and names are
@@ -36,40 +36,40 @@ func (u *unit) compileFlow() {
 		f.Plugins = append(f.Plugins, name.text)
 	}
 	if k.Memory != nil {
-		f.User = u.optional(k.Memory.User, &u.memoryUses)
-		f.Session = u.optional(k.Memory.Session, &u.memoryUses)
+		f.User = u.compileOptional(k.Memory.User, &u.memoryUses)
+		f.Session = u.compileOptional(k.Memory.Session, &u.memoryUses)
 	}
 	if k.Budget != nil {
 		f.MaxTokens = k.Budget.MaxTokens.n
 	}
-	f.Outputs = u.optional(k.Outputs, &u.outputUses)
-	f.OnError = u.optional(k.OnError, &u.errorUses)
+	f.Outputs = u.compileOptional(k.Outputs, &u.outputUses)
+	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
 	for _, s := range k.Steps {
-		if s.itself.set() {
+		if s.itself.isSet() {
 			u.compileStep(s)
 		}
 	}
 }
 
-// inputSchema is the schema of the inputs; a flow that has none takes any.
+// inputSchema returns the schema of the inputs; a flow that has none takes any.
 func (u *unit) inputSchema() *schema.Schema {
 	doc := keySchema("type", "object")
 	k := u.keys.Inputs
-	if k.set() {
-		doc = u.literal(k.node)
+	if k.isSet() {
+		doc = u.readLiteral(k.node)
 	}
 	kind, typed := doc.Get("type")
 	if name, _ := kind.Str(); typed && name != "object" {
-		u.add(u.of(nodeAt(k.node, "/type")), "inputs must be the schema of an object, not of %s", kind.JSON()).
+		u.add(u.positionOf(nodeAt(k.node, "/type")), "inputs must be the schema of an object, not of %s", kind.JSON()).
 			hint("write type: object, with the inputs under properties")
 	}
 	if _, ok := doc.Get("properties"); !typed && !ok && doc.Map().Len() > 0 {
-		u.add(u.of(k.node), "inputs is no JSON Schema of an object").
+		u.add(u.positionOf(k.node), "inputs is no JSON Schema of an object").
 			hint("write inputs: {type: object, properties: {%s: {type: string}}}", doc.Map().Keys()[0])
 	}
 	s, err := schema.Parse(doc)
 	if err != nil {
-		u.add(u.of(k.node), "inputs: %v", err)
+		u.add(u.positionOf(k.node), "inputs: %v", err)
 		s, _ = schema.Parse(keySchema("type", "object"))
 	}
 	u.warnTypos("inputs", k.node, doc)
@@ -79,13 +79,13 @@ func (u *unit) inputSchema() *schema.Schema {
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
 func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
 	for _, p := range schema.Typos(doc) {
-		u.warn(u.of(keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
+		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
 	}
 }
 
 func (u *unit) compileStep(k *stepKeys) {
 	s := &stepUnit{keys: k, Step: &Step{
-		Index: len(u.steps), Pos: u.of(k.itself.node), ID: k.ID.text, Call: k.Call.text,
+		Index: len(u.steps), Pos: u.positionOf(k.itself.node), ID: k.ID.text, Call: k.Call.text,
 		Name: k.Name.text, Description: k.Description.text, ToUser: k.ToUser.is,
 		MaxParallel: k.MaxParallel.n, EnableFilling: k.EnableFilling.is,
 		OnMissing: k.OnMissing.text, Continue: k.OnError.text == "continue",
@@ -97,33 +97,33 @@ func (u *unit) compileStep(k *stepKeys) {
 	u.steps = append(u.steps, s)
 	u.flow.Steps = append(u.flow.Steps, s.Step)
 	u.lookUpCall(s)
-	s.When = u.optional(k.When, &s.whenUses)
-	s.ForEach = u.optional(k.ForEach, &s.eachUses)
-	if k.With.set() {
+	s.When = u.compileOptional(k.When, &s.whenUses)
+	s.ForEach = u.compileOptional(k.ForEach, &s.eachUses)
+	if k.With.isSet() {
 		s.with = yaml.Resolve(k.With.node)
-		s.With = u.parameters(s)
+		s.With = u.compileWith(s)
 		s.With.origin = &origin{u.flowText, s.with, u.loading.files}
 	}
-	if k.OverrideInput.set() {
-		s.OverrideInput = u.literal(k.OverrideInput.node)
+	if k.OverrideInput.isSet() {
+		s.OverrideInput = u.readLiteral(k.OverrideInput.node)
 		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
-			u.add(u.of(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
+			u.add(u.positionOf(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
 			u.warnTypos("override_input", nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
 		}
 	}
-	u.times(s)
+	u.compileTimes(s)
 }
 
-// times sets timeout and retry, from the step or else from the defaults.
-func (u *unit) times(s *stepUnit) {
+// compileTimes sets timeout and retry, from the step or else from the defaults.
+func (u *unit) compileTimes(s *stepUnit) {
 	defaults := u.keys.Defaults
 	if defaults == nil {
 		defaults = &defaultKeys{}
 	}
 	s.Timeout = defaults.Timeout.d
-	if s.keys.Timeout.set() {
+	if s.keys.Timeout.isSet() {
 		s.Timeout = s.keys.Timeout.d
 	}
 	for _, k := range []*retryKeys{defaults.Retry, s.keys.Retry} {
@@ -133,83 +133,83 @@ func (u *unit) times(s *stepUnit) {
 		if s.Retry.InitialInterval == 0 {
 			s.Retry = usualRetry
 		}
-		if k.MaxAttempts.set() {
+		if k.MaxAttempts.isSet() {
 			s.Retry.MaxAttempts = k.MaxAttempts.n
 		}
-		if k.InitialInterval.set() {
+		if k.InitialInterval.isSet() {
 			s.Retry.InitialInterval = k.InitialInterval.d
 		}
-		if k.Multiplier.set() {
+		if k.Multiplier.isSet() {
 			s.Retry.Multiplier = k.Multiplier.x
 		}
-		if k.MaxInterval.set() {
+		if k.MaxInterval.isSet() {
 			s.Retry.MaxInterval = k.MaxInterval.d
 		} else {
 			s.Retry.MaxInterval = max(s.Retry.MaxInterval, s.Retry.InitialInterval)
 		}
-		if k.MaxInterval.set() && s.Retry.MaxInterval < s.Retry.InitialInterval && (k == s.keys.Retry || s.Index == 0) {
-			u.add(u.of(k.MaxInterval.node), "max_interval %s is shorter than initial_interval %s", s.Retry.MaxInterval, s.Retry.InitialInterval)
+		if k.MaxInterval.isSet() && s.Retry.MaxInterval < s.Retry.InitialInterval && (k == s.keys.Retry || s.Index == 0) {
+			u.add(u.positionOf(k.MaxInterval.node), "max_interval %s is shorter than initial_interval %s", s.Retry.MaxInterval, s.Retry.InitialInterval)
 		}
 	}
 }
 
-func (u *unit) optional(k anyKey, uses *[]use) *Param {
-	if !k.set() {
+func (u *unit) compileOptional(k anyKey, uses *[]nameUse) *Param {
+	if !k.isSet() {
 		return nil
 	}
-	return u.param(k.node, uses)
+	return u.compileParam(k.node, uses)
 }
 
-// parameters compiles with: parameters that the call takes literally are data
+// compileWith compiles with: parameters that the call takes literally are data
 // unless they are one whole expression.
-func (u *unit) parameters(s *stepUnit) *Param {
+func (u *unit) compileWith(s *stepUnit) *Param {
 	var literal []string
 	if s.known {
 		literal = s.Def.Info.Literal
 	}
 	if s.with.Kind != yaml.Mapping || ownTag(s.with) != "" {
-		return u.param(s.with, &s.uses)
+		return u.compileParam(s.with, &s.uses)
 	}
-	return u.mapping(s.with, func(m member) *Param {
+	return u.compileMap(s.with, func(m member) *Param {
 		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
 			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
 				if _, _, whole := prompt.SingleExpr(n.Value); whole {
 					first := len(s.uses)
-					p := u.param(m.node, &s.uses)
+					p := u.compileParam(m.node, &s.uses)
 					for i := range s.uses[first:] {
 						s.uses[first+i].literal = m.name
 					}
 					return p
 				}
 			}
-			if u.unquoted(n) {
-				return unknownParam(u.of(m.node))
+			if u.reportUnquoted(n) {
+				return unknownParam(u.positionOf(m.node))
 			}
-			p := &Param{Pos: u.of(m.node), Literal: u.literal(m.node)}
+			p := &Param{Pos: u.positionOf(m.node), Literal: u.readLiteral(m.node)}
 			if n := yaml.Resolve(m.node); ownTag(n) == "!file" {
 				p.File = n.Value
 			}
 			return p
 		}
-		return u.param(m.node, &s.uses)
+		return u.compileParam(m.node, &s.uses)
 	})
 }
 
-// param compiles a node: texts are templates, and what has no template in it is
+// compileParam compiles a node: texts are templates, and what has no template in it is
 // one literal. The names that it mentions are added to uses.
-func (u *unit) param(n *yaml.Node, uses *[]use) *Param {
-	pos := u.of(n)
+func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
+	pos := u.positionOf(n)
 	n = yaml.Resolve(n)
 	switch {
 	case ownTag(n) == "!file":
-		return &Param{Pos: pos, File: n.Value, Literal: u.literal(n)}
+		return &Param{Pos: pos, File: n.Value, Literal: u.readLiteral(n)}
 	case ownTag(n) != "":
-		return &Param{Pos: pos, Literal: u.literal(n)}
+		return &Param{Pos: pos, Literal: u.readLiteral(n)}
 	case n.Kind == yaml.Sequence:
 		items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
 		static := true
 		for i, c := range n.Content {
-			items[i] = u.param(c, uses)
+			items[i] = u.compileParam(c, uses)
 			v, ok := items[i].Static()
 			values[i], static = v, static && ok
 		}
@@ -218,28 +218,28 @@ func (u *unit) param(n *yaml.Node, uses *[]use) *Param {
 		}
 		return &Param{Pos: pos, List: items}
 	case n.Kind == yaml.Mapping:
-		if u.unquoted(n) {
+		if u.reportUnquoted(n) {
 			return unknownParam(pos)
 		}
-		return u.mapping(n, func(m member) *Param { return u.param(m.node, uses) })
+		return u.compileMap(n, func(m member) *Param { return u.compileParam(m.node, uses) })
 	case n.ShortTag() == "!!str":
-		return u.template(n, pos, uses)
+		return u.compileTemplate(n, pos, uses)
 	}
-	return &Param{Pos: pos, Literal: u.literal(n)}
+	return &Param{Pos: pos, Literal: u.readLiteral(n)}
 }
 
-// mapping compiles a mapping, each member by compile.
-func (u *unit) mapping(n *yaml.Node, compile func(member) *Param) *Param {
-	p := &Param{Pos: u.of(n)}
+// compileMap compiles a mapping, each member by compile.
+func (u *unit) compileMap(n *yaml.Node, compile func(member) *Param) *Param {
+	p := &Param{Pos: u.positionOf(n)}
 	static := true
-	for _, m := range u.members(n, "a map") {
+	for _, m := range u.membersOf(n, "a map") {
 		if prompt.HasTags(m.name) {
-			u.warn(u.of(m.key), "a key is no template: %q is taken as it is written", m.name)
+			u.warn(u.positionOf(m.key), "a key is no template: %q is taken as it is written", m.name)
 		}
 		c := compile(m)
 		_, ok := c.Static()
 		static = static && ok
-		p.Map = append(p.Map, Member{Key: m.name, Pos: u.of(m.key), Param: c})
+		p.Map = append(p.Map, Member{Key: m.name, Pos: u.positionOf(m.key), Param: c})
 	}
 	if !static {
 		return p
@@ -251,13 +251,13 @@ func (u *unit) mapping(n *yaml.Node, compile func(member) *Param) *Param {
 	return &Param{Pos: p.Pos, Literal: value.OfMap(literal)}
 }
 
-// template compiles a text: as an expression when it is one, else as a template
+// compileTemplate compiles a text: as an expression when it is one, else as a template
 // when anything in it is.
-func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
+func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Param {
 	if !prompt.HasTags(n.Value) {
 		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
 	}
-	within := u.within(n)
+	within := u.positionsWithin(n)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
 	if text, base, whole := prompt.SingleExpr(n.Value); whole {
 		e, err := prompt.ParseExpr(prompt.Source{
@@ -269,7 +269,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 		}
 		for _, ref := range e.Refs() {
 			ref.Offset += base
-			*uses = append(*uses, use{Ref: ref, within: within, template: n})
+			*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 		}
 		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 	}
@@ -278,7 +278,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 	if err != nil {
 		refs, errs := prompt.Check(source) // the others are of interest too
 		for _, ref := range refs {
-			*uses = append(*uses, use{Ref: ref, within: within, template: n})
+			*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 		}
 		for _, e := range errs {
 			u.badTemplate(e, pos)
@@ -286,7 +286,7 @@ func (u *unit) template(n *yaml.Node, pos Position, uses *[]use) *Param {
 		return unknownParam(pos)
 	}
 	for _, ref := range t.Refs() {
-		*uses = append(*uses, use{Ref: ref, within: within, template: n})
+		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 	}
 	return &Param{Pos: pos, Text: t, source: n.Value}
 }
@@ -314,9 +314,9 @@ func unknownParam(pos Position) *Param {
 	return &Param{Pos: pos, Expr: e}
 }
 
-// literal reads a node as data: nothing in it is a template, !file puts the
+// readLiteral reads a node as data: nothing in it is a template, !file puts the
 // content of a file in its place.
-func (u *unit) literal(n *yaml.Node) value.Value {
+func (u *unit) readLiteral(n *yaml.Node) value.Value {
 	n = yaml.Resolve(n)
 	switch tag := ownTag(n); tag {
 	case "":
@@ -327,39 +327,39 @@ func (u *unit) literal(n *yaml.Node) value.Value {
 	case "!file":
 		return u.fileValue(n)
 	default:
-		u.add(u.of(n), "the tag %s is not known", tag).hint("!raw VALUE takes a value as it is written, !file PATH the content of a file")
+		u.add(u.positionOf(n), "the tag %s is not known", tag).hint("!raw VALUE takes a value as it is written, !file PATH the content of a file")
 		return value.Value{}
 	}
 	switch n.Kind {
 	case yaml.Sequence:
 		items := make([]value.Value, len(n.Content))
 		for i, c := range n.Content {
-			items[i] = u.literal(c)
+			items[i] = u.readLiteral(c)
 		}
 		return value.OfList(items...)
 	case yaml.Mapping:
 		m := value.NewMap(len(n.Content) / 2)
-		for _, member := range u.members(n, "a map") {
-			m.Set(member.name, u.literal(member.node))
+		for _, member := range u.membersOf(n, "a map") {
+			m.Set(member.name, u.readLiteral(member.node))
 		}
 		return value.OfMap(m)
 	}
 	v, err := yaml.Value(n)
 	var fault *yaml.Error
 	if errors.As(err, &fault) {
-		u.add(u.of(n), "%s", fault.Msg)
+		u.add(u.positionOf(n), "%s", fault.Msg)
 	}
 	return v
 }
 
 // lookUpCall finds the definition of a step's call.
 func (u *unit) lookUpCall(s *stepUnit) {
-	if !s.keys.Call.set() {
+	if !s.keys.Call.isSet() {
 		return
 	}
 	registry := u.loading.Registry
 	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
-		u.add(u.of(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
+		u.add(u.positionOf(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
 		return
 	}
 	s.Def, s.known = registry.Call(s.Call)

@@ -10,26 +10,26 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// fileValue is the content of the file that a !file node names.
+// fileValue returns the content of the file that a !file node names.
 func (u *unit) fileValue(n *yaml.Node) value.Value {
 	path := n.Value
 	if n.Kind != yaml.Scalar || path == "" || prompt.HasTags(path) {
-		u.add(u.of(n), "!file wants the path of a file, without templates")
+		u.add(u.positionOf(n), "!file wants the path of a file, without templates")
 		return value.Value{}
 	}
-	full, root, inside := u.beside(path)
+	full, root, inside := u.resolvePath(path)
 	if !inside {
-		u.add(u.of(n), "!file %s leads out of %s", path, root).hint("keep the file beside the flow, or in a folder below it")
+		u.add(u.positionOf(n), "!file %s leads out of %s", path, root).hint("keep the file beside the flow, or in a folder below it")
 		return value.Value{}
 	}
-	content, err := u.loading.also(root, full)
+	content, err := u.loading.readBeside(root, full)
 	if err != nil {
-		u.problems = append(u.problems, unreadable(u.of(n), path, err))
+		u.problems = append(u.problems, unreadableProblem(u.positionOf(n), path, err))
 		return value.Value{}
 	}
 	v, err := parseFile(path, content)
 	if err != nil {
-		u.add(u.of(n), "%s:%v", path, err)
+		u.add(u.positionOf(n), "%s:%v", path, err)
 	}
 	return v
 }

@@ -19,11 +19,11 @@ type decoder struct {
 	*report
 }
 
-// object reads a mapping into a struct of keys. what names it in messages.
-func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
+// decodeObject reads a mapping into a struct of keys. what names it in messages.
+func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Mapping {
-		d.mismatch(at, what, "a map of keys")
+		d.reportMismatch(at, what, "a map of keys")
 		return
 	}
 	if p, ok := into.Addr().Interface().(interface{ place(keyPlace) }); ok {
@@ -31,7 +31,7 @@ func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
 	}
 	fields := keyFieldsOf(into.Type())
 	seen := make([]bool, len(fields.list))
-	for _, m := range d.members(n, what) {
+	for _, m := range d.membersOf(n, what) {
 		i, known := fields.byName[m.name]
 		if !known {
 			d.unknownKey(m, what, fields)
@@ -40,19 +40,19 @@ func (d *decoder) object(at keyPlace, what string, into reflect.Value) {
 		f := fields.list[i]
 		seen[i] = true
 		if yaml.Resolve(m.node).ShortTag() == "!!null" {
-			d.add(d.of(m.key), "%s has no value", m.name).hint("leave the key out, or give it one")
+			d.add(d.positionOf(m.key), "%s has no value", m.name).hint("leave the key out, or give it one")
 			continue
 		}
-		d.field(into.Field(f.index), m.keyPlace, f)
+		d.decodeField(into.Field(f.index), m.keyPlace, f)
 	}
 	for i, f := range fields.list {
 		if f.required && !seen[i] {
-			d.add(d.of(at.node), "%s has no %s", what, f.name).hint("add %s: %s", f.name, f.example())
+			d.add(d.positionOf(at.node), "%s has no %s", what, f.name).hint("add %s: %s", f.name, f.example())
 		}
 	}
 }
 
-func (d *decoder) field(into reflect.Value, at keyPlace, f keyField) {
+func (d *decoder) decodeField(into reflect.Value, at keyPlace, f keyField) {
 	if l, ok := into.Addr().Interface().(leaf); ok {
 		l.decode(d, at, f.tag)
 		return
@@ -60,21 +60,21 @@ func (d *decoder) field(into reflect.Value, at keyPlace, f keyField) {
 	switch into.Kind() {
 	case reflect.Pointer:
 		into.Set(reflect.New(into.Type().Elem()))
-		d.object(at, f.name, into.Elem())
+		d.decodeObject(at, f.name, into.Elem())
 	case reflect.Slice:
 		n := yaml.Resolve(at.node)
 		if n.Kind != yaml.Sequence {
-			d.mismatch(at, f.name, "a list")
+			d.reportMismatch(at, f.name, "a list")
 			return
 		}
 		if len(n.Content) == 0 && f.required {
-			d.add(d.of(at.node), "%s is empty", f.name).hint("a flow has at least one step")
+			d.add(d.positionOf(at.node), "%s is empty", f.name).hint("a flow has at least one step")
 		}
 		item := f
 		item.name = strings.TrimSuffix(f.name, "s")
 		list := reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))
 		for i, c := range n.Content {
-			d.field(list.Index(i), keyPlace{at.key, c}, item)
+			d.decodeField(list.Index(i), keyPlace{at.key, c}, item)
 		}
 		into.Set(list)
 	}
@@ -86,9 +86,9 @@ type member struct {
 	keyPlace
 }
 
-// members lists the members of a mapping whose keys are plain, each name once,
+// membersOf lists the members of a mapping whose keys are plain, each name once,
 // and reports the others.
-func (d *decoder) members(n *yaml.Node, what string) []member {
+func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 	list := make([]member, 0, len(n.Content)/2)
 	var first map[string]*yaml.Node
 	if len(n.Content) > 2 {
@@ -98,14 +98,14 @@ func (d *decoder) members(n *yaml.Node, what string) []member {
 		key := yaml.Resolve(n.Content[i])
 		switch {
 		case key.Kind != yaml.Scalar:
-			d.add(d.of(n.Content[i]), "a key of %s must be plain text", what)
+			d.add(d.positionOf(n.Content[i]), "a key of %s must be plain text", what)
 			continue
 		case key.ShortTag() == "!!merge":
-			d.add(d.of(key), "merge keys (<<) are not supported").hint("write the keys out")
+			d.add(d.positionOf(key), "merge keys (<<) are not supported").hint("write the keys out")
 			continue
 		}
 		if before, twice := first[key.Value]; twice {
-			d.add(d.of(n.Content[i]), "the key %q stands twice, first at %s", key.Value, d.of(before)).hint("keep one of them")
+			d.add(d.positionOf(n.Content[i]), "the key %q stands twice, first at %s", key.Value, d.positionOf(before)).hint("keep one of them")
 			continue
 		}
 		if first != nil {
@@ -117,7 +117,7 @@ func (d *decoder) members(n *yaml.Node, what string) []member {
 }
 
 func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
-	p := d.add(d.of(m.key), "unknown key %q in %s", m.name, what)
+	p := d.add(d.positionOf(m.key), "unknown key %q in %s", m.name, what)
 	if _, ok := fields.byName[synonyms[strings.ToLower(m.name)]]; ok {
 		p.hint("did you mean %q?", synonyms[strings.ToLower(m.name)])
 	} else if near := nearestKey(m.name, fields.names); near != "" {
@@ -127,7 +127,7 @@ func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
 	}
 }
 
-// nearestKey is the key that was most likely meant: a near one, or else the only
+// nearestKey returns the key that was most likely meant: a near one, or else the only
 // one that begins alike.
 func nearestKey(name string, keys []string) string {
 	if near := value.Nearest(name, keys); near != "" || len(name) < 2 {
@@ -145,17 +145,17 @@ func nearestKey(name string, keys []string) string {
 	return alike
 }
 
-// mismatch reports a value of the wrong type. A template that YAML took for a
+// reportMismatch reports a value of the wrong type. A template that YAML took for a
 // map, because it is not quoted, is the usual reason.
-func (d *decoder) mismatch(at keyPlace, what, want string) {
-	if d.unquoted(at.node) {
+func (d *decoder) reportMismatch(at keyPlace, what, want string) {
+	if d.reportUnquoted(at.node) {
 		return
 	}
-	d.add(d.of(at.node), "%s must be %s, not %s", what, want, describeNode(at.node))
+	d.add(d.positionOf(at.node), "%s must be %s, not %s", what, want, describeNode(at.node))
 }
 
-// unquoted reports a {{ template }} that YAML read as a map in a map.
-func (d *decoder) unquoted(n *yaml.Node) bool {
+// reportUnquoted reports a {{ template }} that YAML read as a map in a map.
+func (d *decoder) reportUnquoted(n *yaml.Node) bool {
 	if n.Kind != yaml.Mapping || n.Style&yaml.Flow == 0 || len(n.Content) != 2 ||
 		n.Content[0].Kind != yaml.Mapping || n.Content[0].Style&yaml.Flow == 0 {
 		return false
@@ -169,7 +169,7 @@ func (d *decoder) unquoted(n *yaml.Node) bool {
 	if end := strings.Index(rest, "}}"); end > 0 && !strings.ContainsAny(rest[:end], "\n\"") {
 		text = rest[:end+2]
 	}
-	d.add(d.of(n), "a template must be quoted: YAML reads %s as a map", text).hint(`quote it: "%s"`, text)
+	d.add(d.positionOf(n), "a template must be quoted: YAML reads %s as a map", text).hint(`quote it: "%s"`, text)
 	return true
 }
 
@@ -204,7 +204,7 @@ type keyField struct {
 	required bool
 }
 
-// example is a value of the key for hints.
+// example returns a value of the key for hints.
 func (f keyField) example() string {
 	switch f.name {
 	case "steps":
@@ -257,7 +257,7 @@ func keyAt(n *yaml.Node, pointer string) *yaml.Node {
 	return node
 }
 
-// ownTag is the tag of a node that is none of YAML's own, "" for none.
+// ownTag returns the tag of a node that is none of YAML's own, "" for none.
 func ownTag(n *yaml.Node) string {
 	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
 		return tag
@@ -265,7 +265,7 @@ func ownTag(n *yaml.Node) string {
 	return ""
 }
 
-// dataType is the extension of a file that is data, "" for one that is text.
+// dataType returns the extension of a file that is data, "" for one that is text.
 func dataType(path string) string {
 	ext := strings.ToLower(filepath.Ext(path))
 	if slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext) {

@@ -49,12 +49,12 @@ type leaf interface {
 func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
-		d.mismatch(at, nameOf(tag, at), "a text")
+		d.reportMismatch(at, nameOf(tag, at), "a text")
 		return
 	}
 	if enum, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(enum, "|"), n.Value) {
 		words := strings.Split(enum, "|")
-		p := d.add(d.of(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
+		p := d.add(d.positionOf(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
 		if near := value.Nearest(n.Value, words); near != "" {
 			p.hint("did you mean %q?", near)
 		}
@@ -62,7 +62,7 @@ func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	}
 	*k = textKey{at, n.Value}
 	if pattern, ok := tag.Lookup("pattern"); ok && !keyPattern(pattern).MatchString(n.Value) {
-		d.add(d.of(at.node), "the %s %q does not fit", nameOf(tag, at), n.Value).
+		d.add(d.positionOf(at.node), "the %s %q does not fit", nameOf(tag, at), n.Value).
 			hint("it is made of letters, digits and _, and begins with a letter%s", lowerOnly(pattern))
 	}
 }
@@ -95,13 +95,13 @@ func keyPattern(pattern string) *regexp.Regexp {
 func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Sequence {
-		d.mismatch(at, nameOf(tag, at), "a list of step ids, such as [a, b]")
+		d.reportMismatch(at, nameOf(tag, at), "a list of step ids, such as [a, b]")
 		return
 	}
 	k.keyPlace = at
 	for _, c := range n.Content {
 		var name textKey
-		if name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`); name.set() {
+		if name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`); name.isSet() {
 			k.names = append(k.names, name)
 		}
 	}
@@ -109,19 +109,19 @@ func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 
 func (k *anyKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
-	if d.unquoted(at.node) {
+	if d.reportUnquoted(at.node) {
 		return
 	}
 	if types, ok := tag.Lookup("type"); ok && n.Style&yaml.Tagged == 0 {
 		if have := nodeType(n); !slices.Contains(strings.Split(types, "|"), have) {
-			d.mismatch(at, nameOf(tag, at), wanted(types))
+			d.reportMismatch(at, nameOf(tag, at), wantedTypes(types))
 			return
 		}
 	}
 	k.keyPlace = at
 }
 
-// nodeType is the JSON type of an untagged node.
+// nodeType returns the JSON type of an untagged node.
 func nodeType(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.Mapping:
@@ -140,7 +140,7 @@ func nodeType(n *yaml.Node) string {
 	return "string"
 }
 
-func wanted(types string) string {
+func wantedTypes(types string) string {
 	words := map[string]string{"object": "a map", "array": "a list", "string": "a text", "boolean": "true or false"}
 	list := []string{}
 	for name := range strings.SplitSeq(types, "|") {
@@ -156,7 +156,7 @@ func (k *boolKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.mismatch(at, nameOf(tag, at), "true or false")
+	d.reportMismatch(at, nameOf(tag, at), "true or false")
 }
 
 func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -166,7 +166,7 @@ func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.mismatch(at, nameOf(tag, at), "a whole number from 1")
+	d.reportMismatch(at, nameOf(tag, at), "a whole number from 1")
 }
 
 func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -176,7 +176,7 @@ func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.mismatch(at, nameOf(tag, at), "a number from 1")
+	d.reportMismatch(at, nameOf(tag, at), "a number from 1")
 }
 
 func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -184,13 +184,13 @@ func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	length, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.Scalar:
-		d.mismatch(at, nameOf(tag, at), "a duration such as 30s")
+		d.reportMismatch(at, nameOf(tag, at), "a duration such as 30s")
 	case n.ShortTag() != "!!str":
-		d.add(d.of(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
+		d.add(d.positionOf(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
 	case err != nil:
-		d.add(d.of(at.node), "%s %q is no duration", nameOf(tag, at), n.Value).hint("write it like 500ms, 30s, 2m or 1h30m")
+		d.add(d.positionOf(at.node), "%s %q is no duration", nameOf(tag, at), n.Value).hint("write it like 500ms, 30s, 2m or 1h30m")
 	case length <= 0:
-		d.add(d.of(at.node), "%s must be more than nothing, not %s", nameOf(tag, at), n.Value)
+		d.add(d.positionOf(at.node), "%s must be more than nothing, not %s", nameOf(tag, at), n.Value)
 	default:
 		*k = durationKey{at, length}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// EditorSchema is the JSON Schema (draft 7) of flow files for editors: it
+// EditorSchema returns the JSON Schema (draft 7) of flow files for editors: it
 // completes keys, the names of calls, and the parameters of the call that a step
 // names. It is more lenient than lint where templates may stand.
 func EditorSchema(reg *calls.Registry) value.Value {
@@ -16,14 +16,14 @@ func EditorSchema(reg *calls.Registry) value.Value {
 	properties, _ := doc.Get("properties")
 	steps, _ := properties.Get("steps")
 	step, _ := steps.Get("items")
-	return with(value.OfMap(value.Pairs(
+	return withMembers(value.OfMap(value.Pairs(
 		"$schema", "http://json-schema.org/draft-07/schema#",
 		"title", "Flow",
 		"description", "A flow: steps that call things, in the order that their needs give. Lint finds more than this schema.",
-	)), members(with(doc,
-		"properties", with(properties,
-			"inputs", with(child(properties, "inputs"), "allOf", []value.Value{keySchema("$ref", "http://json-schema.org/draft-07/schema#")}),
-			"steps", with(steps, "minItems", 1, "items", editorStep(step, reg)))))...)
+	)), schemaMembers(withMembers(doc,
+		"properties", withMembers(properties,
+			"inputs", withMembers(memberOf(properties, "inputs"), "allOf", []value.Value{keySchema("$ref", "http://json-schema.org/draft-07/schema#")}),
+			"steps", withMembers(steps, "minItems", 1, "items", editorStep(step, reg)))))...)
 }
 
 // editorStep lays the calls over the schema of a step.
@@ -35,15 +35,15 @@ func editorStep(step value.Value, reg *calls.Registry) value.Value {
 		names = append(names, keySchema("const", name, "description", def.Info.Summary.En))
 		branches = append(branches, keySchema(
 			"if", keySchema("properties", keySchema("call", keySchema("const", name)), "required", []string{"call"}),
-			"then", suggest(editorParams(def.Info), importanceKey, reg.ImportanceNames())))
+			"then", suggestWords(editorParams(def.Info), importanceKey, reg.ImportanceNames())))
 	}
 	names = append(names, keySchema("type", "string", "pattern", `^[a-z0-9-]+\.[a-z0-9-]+$`, "description", "A call of a plugin."))
-	step = with(step, "properties", with(properties,
-		"when", with(child(properties, "when"), "pattern", `^\s*\{\{[\s\S]*\}\}\s*$`),
-		"call", with(child(properties, "call"), "anyOf", value.OfList(names...)),
-		"id", with(child(properties, "id"), "not", keySchema("enum", reservedNames))))
+	step = withMembers(step, "properties", withMembers(properties,
+		"when", withMembers(memberOf(properties, "when"), "pattern", `^\s*\{\{[\s\S]*\}\}\s*$`),
+		"call", withMembers(memberOf(properties, "call"), "anyOf", value.OfList(names...)),
+		"id", withMembers(memberOf(properties, "id"), "not", keySchema("enum", reservedNames))))
 	if len(branches) > 0 {
-		step = with(step, "allOf", value.OfList(branches...))
+		step = withMembers(step, "allOf", value.OfList(branches...))
 	}
 	return step
 }
@@ -51,14 +51,14 @@ func editorStep(step value.Value, reg *calls.Registry) value.Value {
 // importanceKey is how parameters of calls name importance functions.
 const importanceKey = "importance_func"
 
-// suggest gives the properties of that name, at any depth, words that an editor may
+// suggestWords returns the properties of that name, at any depth, words that an editor may
 // complete.
-func suggest(doc value.Value, property string, words []string) value.Value {
+func suggestWords(doc value.Value, property string, words []string) value.Value {
 	switch {
 	case doc.Kind() == value.List:
 		items := make([]value.Value, len(doc.List()))
 		for i, item := range doc.List() {
-			items[i] = suggest(item, property, words)
+			items[i] = suggestWords(item, property, words)
 		}
 		return value.OfList(items...)
 	case doc.Kind() != value.Object || len(words) == 0:
@@ -66,44 +66,44 @@ func suggest(doc value.Value, property string, words []string) value.Value {
 	}
 	m := value.NewMap(doc.Map().Len())
 	for key, member := range doc.Map().All() {
-		if member = suggest(member, property, words); key == property && member.Kind() == value.Object {
-			member = with(member, "examples", words)
+		if member = suggestWords(member, property, words); key == property && member.Kind() == value.Object {
+			member = withMembers(member, "examples", words)
 		}
 		m.Set(key, member)
 	}
 	return value.OfMap(m)
 }
 
-// editorParams is what holds for a step of one call.
+// editorParams returns what holds for a step of one call.
 func editorParams(info *calls.Info) value.Value {
-	params := loosen(info.Params.Doc())
-	doc := keySchema("properties", keySchema("with", with(params, "type", []string{"object", "string"})))
+	params := allowExpressions(info.Params.Doc())
+	doc := keySchema("properties", keySchema("with", withMembers(params, "type", []string{"object", "string"})))
 	required, _ := info.Params.Doc().Get("required")
 	if len(required.List()) == 0 {
 		return doc
 	}
 	filled := keySchema("properties", keySchema("enable_filling", keySchema("const", true)), "required", []string{"enable_filling"})
 	needed := keySchema("properties", keySchema("with", keySchema("required", required)), "required", []string{"with"})
-	return with(doc, "if", filled, "else", needed)
+	return withMembers(doc, "if", filled, "else", needed)
 }
 
-// loosen makes room for templates in the schema of parameters: where no text may
+// allowExpressions makes room for templates in the schema of parameters: where no text may
 // stand, one with {{ may, and where an object or a list is wanted any text, which
 // may be the path of a !file. Required parameters are left to the caller.
-func loosen(doc value.Value) value.Value {
+func allowExpressions(doc value.Value) value.Value {
 	m := doc.Map().Clone()
 	m.Delete("required")
 	doc = value.OfMap(m)
 	if properties, ok := doc.Get("properties"); ok {
 		loose := value.NewMap(properties.Map().Len())
 		for name, p := range properties.Map().All() {
-			loose.Set(name, orTemplate(loosen(p)))
+			loose.Set(name, orTemplate(allowExpressions(p)))
 		}
-		doc = with(doc, "properties", value.OfMap(loose))
+		doc = withMembers(doc, "properties", value.OfMap(loose))
 	}
 	for _, key := range []string{"items", "additionalProperties"} {
 		if inner, ok := doc.Get(key); ok && inner.Kind() == value.Object {
-			doc = with(doc, key, orTemplate(loosen(inner)))
+			doc = withMembers(doc, key, orTemplate(allowExpressions(inner)))
 		}
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
@@ -113,14 +113,14 @@ func loosen(doc value.Value) value.Value {
 		}
 		loose := make([]value.Value, len(branches.List()))
 		for i, b := range branches.List() {
-			loose[i] = loosen(b)
+			loose[i] = allowExpressions(b)
 		}
-		doc = with(doc, key, loose)
+		doc = withMembers(doc, key, loose)
 	}
 	return doc
 }
 
-// orTemplate is a schema that takes a template too.
+// orTemplate returns a schema that takes a template too.
 func orTemplate(doc value.Value) value.Value {
 	typed, _ := doc.Get("type")
 	types := []string{}
@@ -131,22 +131,22 @@ func orTemplate(doc value.Value) value.Value {
 	}
 	template := keySchema("type", "string", "pattern", `\{\{`)
 	switch {
-	case slices.Contains(types, "object") || slices.Contains(types, "array") || says(doc, "anyOf", "oneOf", "allOf"):
+	case slices.Contains(types, "object") || slices.Contains(types, "array") || hasAny(doc, "anyOf", "oneOf", "allOf"):
 		template = keySchema("type", "string")
-	case len(types) == 0 && !says(doc, "enum", "const"), slices.Contains(types, "string") && !says(doc, "enum", "pattern", "minLength", "maxLength", "const"):
+	case len(types) == 0 && !hasAny(doc, "enum", "const"), slices.Contains(types, "string") && !hasAny(doc, "enum", "pattern", "minLength", "maxLength", "const"):
 		return doc
 	}
 	either := keySchema("anyOf", value.OfList(doc, template))
 	for _, key := range []string{"description", "default"} {
 		if v, ok := doc.Get(key); ok {
-			either = with(either, key, v)
+			either = withMembers(either, key, v)
 		}
 	}
 	return either
 }
 
-// members lists the members of an object as with takes them.
-func members(doc value.Value) (kv []any) {
+// schemaMembers lists the members of an object as with takes them.
+func schemaMembers(doc value.Value) (kv []any) {
 	for k, v := range doc.Map().All() {
 		kv = append(kv, k, v)
 	}

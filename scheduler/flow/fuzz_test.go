@@ -46,7 +46,7 @@ func FuzzFlow(f *testing.F) {
 	})
 }
 
-// bigFlow is a flow of n steps in a chain, or in a fan that one step joins; each
+// bigFlow returns a flow of n steps in a chain, or in a fan that one step joins; each
 // uses the output of one before.
 func bigFlow(n int, fan bool) []byte {
 	var b strings.Builder

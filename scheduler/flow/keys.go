@@ -103,5 +103,5 @@ var reservedNames = []string{
 // was not written.
 type keyPlace struct{ key, node *yaml.Node }
 
-// set says that the key is there and was good.
-func (p keyPlace) set() bool { return p.node != nil }
+// isSet reports whether the key is there and was good.
+func (p keyPlace) isSet() bool { return p.node != nil }

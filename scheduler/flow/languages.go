@@ -29,7 +29,7 @@ func (l *Languages) Names() []string {
 	return names
 }
 
-// folders are the folders in one of Files. Links are followed.
+// folders returns the folders in one of Files. Links are followed.
 func (l *Languages) folders(dir string) (names []string) {
 	for _, name := range l.entries(dir) {
 		if info, err := fs.Stat(l.Files, path.Join(dir, name)); err == nil && info.IsDir() {
@@ -39,7 +39,7 @@ func (l *Languages) folders(dir string) (names []string) {
 	return names
 }
 
-// entries are what is in a folder of Files, but for hidden files.
+// entries returns what is in a folder of Files, but for hidden files.
 func (l *Languages) entries(dir string) (names []string) {
 	if l.Files == nil {
 		return nil

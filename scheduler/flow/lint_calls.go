@@ -17,13 +17,13 @@ func (u *unit) lintCalls() {
 		s.Output = u.outputOf(s)
 	}
 	for i, name := range u.keys.Plugins {
-		if err := u.loading.Registry.CheckPlugin(name.text); name.set() && err != nil {
-			u.add(u.of(name.node), "%v", err).Hint = calls.HintOf(err)
+		if err := u.loading.Registry.CheckPlugin(name.text); name.isSet() && err != nil {
+			u.add(u.positionOf(name.node), "%v", err).Hint = calls.HintOf(err)
 		} else {
 			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
 		}
 		if slices.Contains(u.flow.Plugins[:min(i, len(u.flow.Plugins))], name.text) {
-			u.add(u.of(name.node), "the plugin %q stands twice", name.text)
+			u.add(u.positionOf(name.node), "the plugin %q stands twice", name.text)
 		}
 	}
 	u.lintLanguage()
@@ -32,10 +32,10 @@ func (u *unit) lintCalls() {
 
 // lintListed checks a name against a list of known ones; a nil list is not known.
 func (u *unit) lintListed(k textKey, what string, known []string, otherwise string) {
-	if !k.set() || known == nil || slices.Contains(known, k.text) {
+	if !k.isSet() || known == nil || slices.Contains(known, k.text) {
 		return
 	}
-	p := u.add(u.of(k.node), "there is no %s %q", what, k.text)
+	p := u.add(u.positionOf(k.node), "there is no %s %q", what, k.text)
 	if near := value.Nearest(k.text, known); near != "" {
 		p.hint("did you mean %q?", near)
 	} else {
@@ -46,19 +46,19 @@ func (u *unit) lintListed(k textKey, what string, known []string, otherwise stri
 // lintKeys finds keys of a step that do nothing without another.
 func (u *unit) lintKeys(s *stepUnit) {
 	k := s.keys
-	if k.MaxParallel.set() && !k.ForEach.set() {
-		u.add(u.of(k.MaxParallel.key), "max_parallel does nothing without for_each").hint("take it out")
+	if k.MaxParallel.isSet() && !k.ForEach.isSet() {
+		u.add(u.positionOf(k.MaxParallel.key), "max_parallel does nothing without for_each").hint("take it out")
 	}
-	if k.OverrideInput.set() && !s.EnableFilling {
-		u.add(u.of(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
+	if k.OverrideInput.isSet() && !s.EnableFilling {
+		u.add(u.positionOf(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}
-	if k.OnMissing.set() && !s.EnableFilling && s.Call != CallSlot && s.known {
-		u.warn(u.of(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
+	if k.OnMissing.isSet() && !s.EnableFilling && s.Call != CallSlot && s.known {
+		u.warn(u.positionOf(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
 			hint("it belongs to slot, or to a step with enable_filling: true")
 	}
 	if s.EnableFilling {
 		if _, ok := u.loading.Registry.Call(CallSlot); !ok {
-			u.add(u.of(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", CallSlot).hint("give all parameters under with")
+			u.add(u.positionOf(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", CallSlot).hint("give all parameters under with")
 		}
 	}
 	if v, static := s.ForEach.Static(); s.ForEach != nil && (s.ForEach.Text != nil || static && v.Kind() != value.List) {

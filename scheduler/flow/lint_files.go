@@ -20,11 +20,11 @@ var (
 // ReadFile reads a file as !file does.
 func (f lintFiles) ReadFile(name string) (content []byte, path string, err error) {
 	ld := f.unit.loading
-	path, root, inside := f.unit.beside(name)
+	path, root, inside := f.unit.resolvePath(name)
 	if !inside {
 		return nil, path, errOutside
 	}
-	content, err = ld.also(root, path)
+	content, err = ld.readBeside(root, path)
 	if ld.recorded && errors.Is(err, fs.ErrNotExist) {
 		err = errNotRecorded
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Check says that there is no such language. One of a region (zh-CN) is there where
+// Check reports whether there is no such language. One of a region (zh-CN) is there where
 // the language is.
 func (l *Languages) Check(language string) error {
 	known := l.Names()
@@ -37,9 +37,9 @@ func (u *unit) lintLanguage() {
 	if known == nil {
 		return
 	}
-	if k := u.keys.Language; k.set() {
+	if k := u.keys.Language; k.isSet() {
 		if err := known.Check(k.text); err != nil {
-			u.add(u.of(k.node), "%v", err).Hint = calls.HintOf(err)
+			u.add(u.positionOf(k.node), "%v", err).Hint = calls.HintOf(err)
 			return
 		}
 	}
@@ -56,7 +56,7 @@ func (u *unit) lintLanguage() {
 			none = append(none, u.lintTexts(&sets[i])...)
 		}
 		if len(none) > 0 {
-			u.warn(u.of(s.keys.Call.node), "%s uses English texts: there are none in the language %q", s.Call, u.language).
+			u.warn(u.positionOf(s.keys.Call.node), "%s uses English texts: there are none in the language %q", s.Call, u.language).
 				hint("put %s into %s", strings.Join(none, " and "), filepath.Join(known.Dir, u.language))
 		}
 	}
@@ -70,7 +70,7 @@ func (u *unit) lintTexts(set *calls.Texts) (none []string) {
 		return nil
 	}
 	u.loading.texts[key] = true
-	problems, none := u.loading.Languages.look(u.language, set)
+	problems, none := u.loading.Languages.checkTexts(u.language, set)
 	u.problems = append(u.problems, problems...)
 	return none
 }
@@ -79,26 +79,26 @@ func (u *unit) lintTexts(set *calls.Texts) (none []string) {
 func (l *Languages) Lint(language string, def calls.Definition) (problems Problems) {
 	for i := range def.Texts {
 		set := &def.Texts[i]
-		faults, none := l.look(language, set)
+		faults, none := l.checkTexts(language, set)
 		problems = append(problems, faults...)
 		if len(none) > 0 {
-			problems = append(problems, l.gaps(language, set.Folder, set.Names())...)
+			problems = append(problems, l.reportMissing(language, set.Folder, set.Names())...)
 		}
 	}
 	return problems
 }
 
-// look finds what is wrong with a set of texts in a language, whatever its region. none
+// checkTexts finds what is wrong with a set of texts in a language, whatever its region. none
 // are the files of the set where there are none of them.
-func (l *Languages) look(language string, set *calls.Texts) (problems Problems, none []string) {
+func (l *Languages) checkTexts(language string, set *calls.Texts) (problems Problems, none []string) {
 	missing := set.Names()
 	for _, name := range calls.WithoutRegion(language) {
-		faults, without := l.lint(name, set)
+		faults, without := l.checkTemplates(name, set)
 		problems = append(problems, faults...)
 		missing = slices.DeleteFunc(missing, func(file string) bool { return !slices.Contains(without, file) })
 	}
 	if len(missing) < len(set.Names()) {
-		return append(problems, l.gaps(language, set.Folder, missing)...), nil
+		return append(problems, l.reportMissing(language, set.Folder, missing)...), nil
 	}
 	for _, name := range missing {
 		none = append(none, set.Folder+"/"+name)
@@ -109,9 +109,9 @@ func (l *Languages) look(language string, set *calls.Texts) (problems Problems, 
 // maxText bounds a text that users write, in bytes.
 const maxText = 1 << 20
 
-// lint checks the texts of a set that users wrote in a language. missing are those
+// checkTemplates checks the texts of a set that users wrote in a language. missing are those
 // that are not built in either.
-func (l *Languages) lint(language string, set *calls.Texts) (faults Problems, missing []string) {
+func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Problems, missing []string) {
 	for _, name := range set.Names() {
 		file := language + "/" + set.Folder + "/" + name
 		at := Position{filepath.Join(l.Dir, filepath.FromSlash(file)), 1, 1}
@@ -122,7 +122,7 @@ func (l *Languages) lint(language string, set *calls.Texts) (faults Problems, mi
 				missing = append(missing, name)
 			}
 		case err != nil:
-			faults = append(faults, Problem{Pos: at, Message: "cannot read this text: " + reason(err).Error()})
+			faults = append(faults, Problem{Pos: at, Message: "cannot read this text: " + withoutPath(err).Error()})
 		case !utf8.Valid(text):
 			faults = append(faults, Problem{Pos: at, Message: "this text is not UTF-8"})
 		case set.Check != nil:
@@ -146,8 +146,8 @@ func (l *Languages) read(name string) ([]byte, error) {
 	return text, err
 }
 
-// gaps are warnings of texts that are missing beside others.
-func (l *Languages) gaps(language, folder string, missing []string) (problems Problems) {
+// reportMissing are warnings of texts that are missing beside others.
+func (l *Languages) reportMissing(language, folder string, missing []string) (problems Problems) {
 	for _, name := range missing {
 		problems = append(problems, Problem{
 			Pos:     Position{filepath.Join(l.Dir, language, folder, name), 1, 1},
@@ -181,27 +181,27 @@ func (l *Loader) LintLanguages() (problems Problems) {
 		for _, folder := range known.folders(language) {
 			set := sets[folder]
 			if set == nil {
-				problems = append(problems, known.useless(folders, "no call has texts of this name", language, folder))
+				problems = append(problems, known.uselessWarning(folders, "no call has texts of this name", language, folder))
 				continue
 			}
 			names := set.Names()
 			for _, name := range known.entries(language + "/" + folder) {
 				if !slices.Contains(names, name) {
-					problems = append(problems, known.useless(names, "there is no such text of "+folder, language, folder, name))
+					problems = append(problems, known.uselessWarning(names, "there is no such text of "+folder, language, folder, name))
 				}
 			}
-			faults, missing := known.lint(language, set)
+			faults, missing := known.checkTemplates(language, set)
 			problems = append(problems, faults...)
 			if general := calls.WithoutRegion(language); len(general) == 1 { // a region may have some of its own
-				problems = append(problems, known.gaps(language, folder, missing)...)
+				problems = append(problems, known.reportMissing(language, folder, missing)...)
 			}
 		}
 	}
 	return problems
 }
 
-// useless is the warning of a file that nothing reads; names are those that are read.
-func (l *Languages) useless(names []string, message string, at ...string) Problem {
+// uselessWarning returns the warning of a file that nothing reads; names are those that are read.
+func (l *Languages) uselessWarning(names []string, message string, at ...string) Problem {
 	p := Problem{
 		Pos: Position{filepath.Join(append([]string{l.Dir}, at...)...), 1, 1}, Message: message + ": it is not used",
 		Hint: "there are " + strings.Join(names, ", "), Warning: true,

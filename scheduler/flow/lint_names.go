@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// view says what the templates of one place may name.
-type view struct {
+// templateView says what the templates of one place may name.
+type templateView struct {
 	step *stepUnit // nil outside steps
 	// item says that item and index are there, failure that error is.
 	item, failure bool
@@ -24,7 +24,7 @@ type view struct {
 
 // stepUse is a step's use of another step's output.
 type stepUse struct {
-	use
+	nameUse
 	from *stepUnit
 	to   *stepUnit
 	// asked says that the template, or the condition of the step, asks whether the
@@ -32,22 +32,22 @@ type stepUse struct {
 	asked bool
 }
 
-// question is a template that asks whether a name is there.
-type question struct {
+// definedTest is a template that asks whether a name is there.
+type definedTest struct {
 	template *yaml.Node
 	name     string
 }
 
-// questions finds the steps that templates ask about, which helps all that they say
+// definedTests finds the steps that templates ask about, which helps all that they say
 // of them. {{ a.text | default("") }} helps itself alone, and only where a was skipped.
-func questions(uses []use) map[question]bool {
-	var asked map[question]bool
+func definedTests(uses []nameUse) map[definedTest]bool {
+	var asked map[definedTest]bool
 	for _, u := range uses {
 		if u.Guarded && len(u.Path) == 1 {
 			if asked == nil {
-				asked = map[question]bool{}
+				asked = map[definedTest]bool{}
 			}
-			asked[question{u.template, u.Path[0]}] = true
+			asked[definedTest{u.template, u.Path[0]}] = true
 		}
 	}
 	return asked
@@ -57,7 +57,7 @@ func questions(uses []use) map[question]bool {
 func (u *unit) lintNames() {
 	var uses []stepUse
 	for _, s := range u.steps {
-		outer := view{step: s, steps: true, where: "step " + s.ID}
+		outer := templateView{step: s, steps: true, where: "step " + s.ID}
 		inner := outer
 		inner.item = s.ForEach != nil
 		first := len(uses)
@@ -73,16 +73,16 @@ func (u *unit) lintNames() {
 		}
 	}
 	u.lintStepUses(uses)
-	for _, use := range u.lintUses(view{steps: true, where: "outputs"}, u.outputUses) {
+	for _, use := range u.lintUses(templateView{steps: true, where: "outputs"}, u.outputUses) {
 		u.lintPresence(use, nil)
 	}
-	for _, use := range u.lintUses(view{steps: true, failure: true, where: "on_error"}, u.errorUses) {
+	for _, use := range u.lintUses(templateView{steps: true, failure: true, where: "on_error"}, u.errorUses) {
 		if !use.asked {
 			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
-				hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
+				hint("write {{ %s if %s is defined else '...' }}", joinPath(use.Path), use.to.ID)
 		}
 	}
-	u.lintUses(view{where: "memory"}, u.memoryUses)
+	u.lintUses(templateView{where: "memory"}, u.memoryUses)
 	for _, s := range u.steps {
 		u.lintList(s)
 		u.lintTypes(s)
@@ -90,8 +90,8 @@ func (u *unit) lintNames() {
 }
 
 // lintUses checks names in one place, and gives back those that are steps.
-func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
-	asked := questions(uses)
+func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
+	asked := definedTests(uses)
 	for _, use := range uses {
 		if len(use.Path) == 0 {
 			continue
@@ -105,7 +105,7 @@ func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
 			case v.step != nil && v.step.Index == i:
 				u.add(use.pos(), "the step %q cannot see its own output", name)
 			default:
-				steps = append(steps, stepUse{use: use, from: v.step, to: to, asked: asked[question{use.template, name}]})
+				steps = append(steps, stepUse{nameUse: use, from: v.step, to: to, asked: asked[definedTest{use.template, name}]})
 				u.lintPath(use, to.Output, fmt.Sprintf("the output of step %q", name))
 			}
 			continue
@@ -116,7 +116,7 @@ func (u *unit) lintUses(v view, uses []use) (steps []stepUse) {
 }
 
 // lintReserved checks a name that is no step.
-func (u *unit) lintReserved(v view, use use, name string) {
+func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 	switch name {
 	case "inputs":
 		u.lintInput(use)
@@ -158,7 +158,7 @@ func (u *unit) lintReserved(v view, use use, name string) {
 	}
 }
 
-func (u *unit) unknownName(use use, name string) {
+func (u *unit) unknownName(use nameUse, name string) {
 	p := u.add(use.pos(), "unknown name %q", name)
 	if use.literal != "" {
 		p.hint("one whole {{ expression }} is rendered by the flow, also in %s; write %s: !raw %q for a template of the call", use.literal, use.literal, use.template.Value)
@@ -177,7 +177,7 @@ func (u *unit) unknownName(use use, name string) {
 }
 
 // lintPath checks the members that a template takes of a value.
-func (u *unit) lintPath(use use, shape value.Value, what string) {
+func (u *unit) lintPath(use nameUse, shape value.Value, what string) {
 	found := lookUpPath(shape, use.Path[1:])
 	if found.unknown < 0 {
 		u.lintMethod(use, shape)
@@ -185,10 +185,10 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 	}
 	member := use.Path[1+found.unknown]
 	if found.unknown > 0 {
-		what = dotted(use.Path[:1+found.unknown])
+		what = joinPath(use.Path[:1+found.unknown])
 	}
 	if found.names == nil {
-		p := u.add(use.pos(), "%s is %s and has no %q", what, article(found.kind), member)
+		p := u.add(use.pos(), "%s is %s and has no %q", what, withArticle(found.kind), member)
 		if found.kind == "array" {
 			p.hint("take an element with [0], or loop over them")
 		}
@@ -204,11 +204,11 @@ func (u *unit) lintPath(use use, shape value.Value, what string) {
 
 // lintMethod warns of a key that cannot be reached after a dot, for every object has a
 // method of that name.
-func (u *unit) lintMethod(use use, shape value.Value) {
+func (u *unit) lintMethod(use nameUse, shape value.Value) {
 	if use.Method == 0 {
 		return
 	}
-	name, object := use.Path[use.Method], dotted(use.Path[:use.Method])
+	name, object := use.Path[use.Method], joinPath(use.Path[:use.Method])
 	p := u.warn(use.pos(), "%s.%s is the method of the object, not its key %q", object, name, name)
 	properties, _ := lookUpPath(shape, use.Path[1:use.Method]).schema.Get("properties")
 	if _, isKey := properties.Get(name); isKey || !slices.Contains(objectMethods, name) {
@@ -218,8 +218,8 @@ func (u *unit) lintMethod(use use, shape value.Value) {
 	}
 }
 
-// dotted is a path as a template writes it.
-func dotted(path []string) string {
+// joinPath returns a path as a template writes it.
+func joinPath(path []string) string {
 	var b strings.Builder
 	for i, part := range path {
 		switch _, err := strconv.Atoi(part); {
@@ -236,10 +236,10 @@ func dotted(path []string) string {
 
 // lintInput checks a name against the properties of the input schema. What the
 // schema does not name is taken for a slip, unless it says that more is welcome.
-func (u *unit) lintInput(use use) {
+func (u *unit) lintInput(use nameUse) {
 	doc := u.flow.Inputs.Doc()
 	properties, listed := doc.Get("properties")
-	if listed && len(use.Path) > 1 && !says(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
+	if listed && len(use.Path) > 1 && !hasAny(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
 		if _, ok := properties.Get(use.Path[1]); !ok && !slices.Contains(objectMethods, use.Path[1]) && !use.Guarded {
 			p := u.add(use.pos(), "there is no input %q", use.Path[1])
 			if near := value.Nearest(use.Path[1], properties.Map().Keys()); near != "" {
@@ -259,7 +259,7 @@ func (u *unit) lintInput(use use) {
 }
 
 // lintVariable checks vars.NAME, and notes that the step wants it.
-func (u *unit) lintVariable(v view, use use) {
+func (u *unit) lintVariable(v templateView, use nameUse) {
 	switch {
 	case len(use.Path) < 2:
 		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
@@ -295,7 +295,7 @@ func (u *unit) lintVariable(v view, use use) {
 	}
 }
 
-func (u *unit) lintSecret(use use) {
+func (u *unit) lintSecret(use nameUse) {
 	allowed := u.loading.Secrets
 	switch {
 	case len(use.Path) < 2:
@@ -317,7 +317,7 @@ func (u *unit) lintStepUses(uses []stepUse) {
 		pairs[i] = [2]int{use.to.Index, use.from.Index}
 	}
 	var apart []stepUse
-	for i, is := range u.order.upstream(pairs) {
+	for i, is := range u.order.areUpstream(pairs) {
 		if is {
 			u.lintPresence(uses[i], uses[i].from)
 		} else {
@@ -328,7 +328,7 @@ func (u *unit) lintStepUses(uses []stepUse) {
 	for i, use := range apart {
 		turned[i] = [2]int{use.from.Index, use.to.Index}
 	}
-	for i, after := range u.order.upstream(turned) {
+	for i, after := range u.order.areUpstream(turned) {
 		use := apart[i]
 		p := u.add(use.pos(), "the step %q is not upstream of %q: its output may not be there yet", use.to.ID, use.from.ID)
 		if after {
@@ -339,7 +339,7 @@ func (u *unit) lintStepUses(uses []stepUse) {
 	}
 }
 
-// needsWith is the line that makes a step come after another one too.
+// needsWith returns the line that makes a step come after another one too.
 func (u *unit) needsWith(s *stepUnit, id string) string {
 	if len(s.Needs) > 8 {
 		return fmt.Sprintf("add %s to its needs", id)
@@ -356,17 +356,17 @@ func (u *unit) needsWith(s *stepUnit, id string) string {
 func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 	to := use.to.Index
 	if use.asked || use.Guarded || u.order.rank[to] < 0 || !u.order.skippable[to] ||
-		from != nil && (u.order.rank[from.Index] < 0 || u.order.ran(to, from.Index)) {
+		from != nil && (u.order.rank[from.Index] < 0 || u.order.surelyRan(to, from.Index)) {
 		return
 	}
 	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).
-		hint("write {{ %s if %s is defined else '...' }}", dotted(use.Path), use.to.ID)
+		hint("write {{ %s if %s is defined else '...' }}", joinPath(use.Path), use.to.ID)
 }
 
-// finish makes what others ask of a flow that is good.
-func (u *unit) finish() {
+// completeFlow makes what others ask of a flow that is good.
+func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
 	if u.flow.Outputs != nil {
-		u.flow.outputs = u.shape(u.flow.Outputs)
+		u.flow.outputs = u.shapeOfParam(u.flow.Outputs)
 	}
 }

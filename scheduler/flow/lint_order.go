@@ -37,7 +37,7 @@ func (u *unit) lintOrder() {
 func (u *unit) lintIDs() {
 	for _, s := range u.steps {
 		k := s.keys.ID
-		if !k.set() {
+		if !k.isSet() {
 			continue
 		}
 		at := u.idPlace(s)
@@ -52,17 +52,17 @@ func (u *unit) lintIDs() {
 	}
 }
 
-// idPlace is where a step gets its id: for one that is an alias (- *step) the alias.
+// idPlace returns where a step gets its id: for one that is an alias (- *step) the alias.
 func (u *unit) idPlace(s *stepUnit) Position {
 	if itself := s.keys.itself.node; itself.Kind == yaml.Alias {
-		return u.of(itself)
+		return u.positionOf(itself)
 	}
-	return u.of(s.keys.ID.node)
+	return u.positionOf(s.keys.ID.node)
 }
 
 // needsOf sets Needs: what the flow says, or the step before.
 func (u *unit) needsOf(s *stepUnit) {
-	if !s.keys.Needs.set() {
+	if !s.keys.Needs.isSet() {
 		if s.Implicit = true; s.Index > 0 {
 			s.Needs, s.needKeys = []int{s.Index - 1}, []*yaml.Node{nil}
 		}
@@ -72,14 +72,14 @@ func (u *unit) needsOf(s *stepUnit) {
 		i, known := u.byID[name.text]
 		switch {
 		case !known:
-			p := u.add(u.of(name.node), "needs names %q, but there is no such step", name.text)
+			p := u.add(u.positionOf(name.node), "needs names %q, but there is no such step", name.text)
 			if near := u.nearStep(name.text, nil); near != "" {
 				p.hint("did you mean %q?", near)
 			}
 		case i == s.Index:
-			u.add(u.of(name.node), "the step %q needs itself", s.ID).hint("take it out of needs")
+			u.add(u.positionOf(name.node), "the step %q needs itself", s.ID).hint("take it out of needs")
 		case u.steps[i].neededBy == s.Index+1:
-			u.add(u.of(name.node), "needs names %q twice", name.text).hint("take one of them out")
+			u.add(u.positionOf(name.node), "needs names %q twice", name.text).hint("take one of them out")
 		default:
 			u.steps[i].neededBy = s.Index + 1
 			s.Needs = append(s.Needs, i)
@@ -92,7 +92,7 @@ func (u *unit) needsOf(s *stepUnit) {
 // thousands of faults the later ones get no suggestion.
 const maxCompared = 1_000_000
 
-// nearStep is the step, or other name, that a mistyped name was meant to be, ""
+// nearStep returns the step, or other name, that a mistyped name was meant to be, ""
 // for none.
 func (u *unit) nearStep(name string, others []string) string {
 	names := slices.Clone(others)
@@ -123,7 +123,7 @@ func (u *unit) reportCircle(circle []int) {
 			at = key
 		}
 	}
-	p := u.add(u.of(at), "steps need each other in a circle: %s%s", path.String(), u.steps[first].ID)
+	p := u.add(u.positionOf(at), "steps need each other in a circle: %s%s", path.String(), u.steps[first].ID)
 	if implicit != "" {
 		p.hint("%s has no needs, so it comes after the step before it; give it needs of its own", implicit)
 	} else {
@@ -139,7 +139,7 @@ func (u *unit) lintNever() {
 	}
 	for _, i := range u.order.sorted {
 		s := u.steps[i]
-		if yes, known := constant(s.When); known && !yes {
+		if yes, known := constantCondition(s.When); known && !yes {
 			never[i] = true
 			u.warn(s.When.Pos, "the step %q never runs: its condition is always false", s.ID)
 			continue
@@ -149,7 +149,7 @@ func (u *unit) lintNever() {
 		}
 		if !slices.ContainsFunc(s.Needs, func(n int) bool { return !never[n] }) {
 			never[i] = true
-			u.warn(u.of(s.keys.Needs.node), "the step %q never runs: all that it needs never runs", s.ID)
+			u.warn(u.positionOf(s.keys.Needs.node), "the step %q never runs: all that it needs never runs", s.ID)
 		}
 	}
 }

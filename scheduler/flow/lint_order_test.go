@@ -45,7 +45,7 @@ func loadUnit(t testing.TB, src string) *unit {
 		decoder: decoder{newFlowText("f.yaml", []byte(src)), &report{}},
 		loading: ld, dir: ".", flow: &Flow{File: "f.yaml"}, byID: map[string]int{},
 	}
-	u.run()
+	u.process()
 	return u
 }
 
@@ -99,12 +99,12 @@ func TestOrderAgainstAllOutcomes(t *testing.T) {
 				pairs = append(pairs, [2]int{a, b})
 				// A warning too many would be wrong where the output is sure to be there; the
 				// analysis may not see every such case, but must never miss a danger.
-				if ancestor[b][a] && u.order.ran(a, b) && apart[a][b] {
+				if ancestor[b][a] && u.order.surelyRan(a, b) && apart[a][b] {
 					rt.Fatalf("s%d is said to have run whenever s%d does", a, b)
 				}
 			}
 		}
-		for i, is := range u.order.upstream(pairs) {
+		for i, is := range u.order.areUpstream(pairs) {
 			if a, b := pairs[i][0], pairs[i][1]; is != ancestor[b][a] {
 				rt.Fatalf("s%d upstream of s%d: %v", a, b, is)
 			}
@@ -142,7 +142,7 @@ func TestUpstreamInBatches(t *testing.T) {
 			pairs = append(pairs, [2]int{a, b})
 		}
 	}
-	for i, is := range u.order.upstream(pairs) {
+	for i, is := range u.order.areUpstream(pairs) {
 		if a, b := pairs[i][0], pairs[i][1]; is != (a < b && a%2 == b%2) {
 			t.Fatalf("s%d upstream of s%d: %v", a, b, is)
 		}

@@ -18,8 +18,8 @@ type hole struct {
 	text    bool // whatever it is, it is a text
 }
 
-// sketch is the value of parameters with a text in each hole.
-func sketch(p *Param, at string, holes *[]hole) value.Value {
+// sketchParam returns the value of parameters with a text in each hole.
+func sketchParam(p *Param, at string, holes *[]hole) value.Value {
 	switch {
 	case p.Expr != nil || p.Text != nil:
 		*holes = append(*holes, hole{at, p.Text != nil})
@@ -27,34 +27,34 @@ func sketch(p *Param, at string, holes *[]hole) value.Value {
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {
-			m.Set(member.Key, sketch(member.Param, at+"/"+value.Escape(member.Key), holes))
+			m.Set(member.Key, sketchParam(member.Param, at+"/"+value.Escape(member.Key), holes))
 		}
 		return value.OfMap(m)
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))
 		for i, item := range p.List {
-			items[i] = sketch(item, at+"/"+strconv.Itoa(i), holes)
+			items[i] = sketchParam(item, at+"/"+strconv.Itoa(i), holes)
 		}
 		return value.OfList(items...)
 	}
 	return p.Literal
 }
 
-// known is the parameters with null for what holds a template.
-func known(p *Param) value.Value {
+// knownValue returns the parameters with null for what holds a template.
+func knownValue(p *Param) value.Value {
 	switch {
 	case p.Expr != nil || p.Text != nil:
 		return value.Value{}
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {
-			m.Set(member.Key, known(member.Param))
+			m.Set(member.Key, knownValue(member.Param))
 		}
 		return value.OfMap(m)
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))
 		for i, item := range p.List {
-			items[i] = known(item)
+			items[i] = knownValue(item)
 		}
 		return value.OfList(items...)
 	}
@@ -66,13 +66,13 @@ func known(p *Param) value.Value {
 func (u *unit) lintParams(s *stepUnit) {
 	with := s.With
 	if with == nil {
-		with = &Param{Pos: u.of(s.keys.Call.node), Literal: value.OfMap(nil)}
+		with = &Param{Pos: u.positionOf(s.keys.Call.node), Literal: value.OfMap(nil)}
 	}
 	if with.Expr != nil {
 		return
 	}
 	var holes []hole
-	v := sketch(with, "", &holes)
+	v := sketchParam(with, "", &holes)
 	problems := u.checkSketch(s.Def.Info.Params, v, holes)
 	if s.EnableFilling {
 		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
@@ -85,8 +85,8 @@ func (u *unit) lintParams(s *stepUnit) {
 	}
 	good := !slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning })
 	if good && len(holes) == 0 && !s.EnableFilling {
-		if err := construct(s.Def, v); err != nil {
-			u.refused(s, with, err)
+		if err := tryConstruct(s.Def, v); err != nil {
+			u.reportConstruct(s, with, err)
 		}
 	}
 	for _, p := range problems {
@@ -94,8 +94,8 @@ func (u *unit) lintParams(s *stepUnit) {
 	}
 }
 
-// refused reports that the call cannot be made of its parameters.
-func (u *unit) refused(s *stepUnit, with *Param, err error) {
+// reportConstruct reports that the call cannot be made of its parameters.
+func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 	pos := with.Pos
 	err = Locate(err, s.With)
 	var at *LocatedError
@@ -112,15 +112,15 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
 			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	problems = s.Def.Lint(known(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}})
+	problems = s.Def.Lint(knownValue(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}})
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	}
 	return problems
 }
 
-// construct makes the call of parameters, to see whether it can be made.
-func construct(def calls.Definition, params value.Value) (err error) {
+// tryConstruct makes the call of parameters, to see whether it can be made.
+func tryConstruct(def calls.Definition, params value.Value) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = calls.Errorf(calls.Internal, "the call panicked: %v", r)
@@ -133,7 +133,7 @@ func construct(def calls.Definition, params value.Value) (err error) {
 // checkSketch checks a value with holes: what depends on a hole is not known.
 func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []schema.Problem {
 	if len(holes) > 0 {
-		s = u.loading.lenient(s)
+		s = u.loading.withoutConditions(s)
 	}
 	problems := s.Check(v)
 	if len(holes) == 0 {
@@ -159,14 +159,14 @@ func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []sche
 	})
 }
 
-// lenient is a schema without the parts that depend on other parts of the value,
+// withoutConditions returns a schema without the parts that depend on other parts of the value,
 // which may be holes.
-func (ld *loading) lenient(s *schema.Schema) *schema.Schema {
+func (ld *loading) withoutConditions(s *schema.Schema) *schema.Schema {
 	if l, ok := ld.leniently[s]; ok {
 		return l
 	}
 	l := s
-	if doc := unconditional(s.Doc()); !value.Equal(doc, s.Doc()) {
+	if doc := dropConditions(s.Doc()); !value.Equal(doc, s.Doc()) {
 		var err error
 		if l, err = schema.Parse(doc); err != nil {
 			l, _ = schema.Parse(keySchema())
@@ -176,13 +176,13 @@ func (ld *loading) lenient(s *schema.Schema) *schema.Schema {
 	return l
 }
 
-// unconditional takes out of a schema what depends on other parts of the value.
-func unconditional(doc value.Value) value.Value {
+// dropConditions takes out of a schema what depends on other parts of the value.
+func dropConditions(doc value.Value) value.Value {
 	switch doc.Kind() {
 	case value.List:
 		items := make([]value.Value, len(doc.List()))
 		for i, item := range doc.List() {
-			items[i] = unconditional(item)
+			items[i] = dropConditions(item)
 		}
 		return value.OfList(items...)
 	case value.Object:
@@ -195,7 +195,7 @@ func unconditional(doc value.Value) value.Value {
 			case "properties", "patternProperties", "definitions", "$defs": // their keys are names, be they then or else
 				v = eachUnconditional(v)
 			default:
-				v = unconditional(v)
+				v = dropConditions(v)
 			}
 			m.Set(keyword, v)
 		}
@@ -207,7 +207,7 @@ func unconditional(doc value.Value) value.Value {
 func eachUnconditional(schemas value.Value) value.Value {
 	m := value.NewMap(schemas.Map().Len())
 	for name, s := range schemas.Map().All() {
-		m.Set(name, unconditional(s))
+		m.Set(name, dropConditions(s))
 	}
 	return value.OfMap(m)
 }
@@ -242,7 +242,7 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 			p.Message = name + ": " + p.Message
 		}
 	}
-	pos := u.of(at)
+	pos := u.positionOf(at)
 	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
 		pos = exact
 	}

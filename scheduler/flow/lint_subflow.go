@@ -41,7 +41,7 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 			problems[i].Message = fmt.Sprintf("the flow %s needs the input %q", text, name)
 		}
 	}
-	if declared, ok := doc.Get("properties"); ok && !says(doc, "additionalProperties", "patternProperties") {
+	if declared, ok := doc.Get("properties"); ok && !hasAny(doc, "additionalProperties", "patternProperties") {
 		for name := range inputs.Map().All() {
 			if _, has := declared.Get(name); has {
 				continue

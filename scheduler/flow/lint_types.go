@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// outputOf is the schema of what other steps see of a step: the call's output, or
+// outputOf returns the schema of what other steps see of a step: the call's output, or
 // that of the flow that it runs, with what for_each and on_error make of it.
 func (u *unit) outputOf(s *stepUnit) value.Value {
 	if !s.known || s.Def.Info.Output == nil {
@@ -28,7 +28,7 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 	return doc
 }
 
-// withError is an output schema with the error that a failed step leaves instead.
+// withError returns an output schema with the error that a failed step leaves instead.
 func withError(doc value.Value) value.Value {
 	properties, ok := doc.Get("properties")
 	if !ok {
@@ -42,7 +42,7 @@ func withError(doc value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// closedObject is the schema of an object of texts.
+// closedObject returns the schema of an object of texts.
 func closedObject(names ...string) value.Value {
 	properties := value.NewMap(len(names))
 	for _, name := range names {
@@ -51,8 +51,8 @@ func closedObject(names ...string) value.Value {
 	return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 }
 
-// shape is the schema of what a param will give, as far as it is known.
-func (u *unit) shape(p *Param) value.Value {
+// shapeOfParam returns the schema of what a param will give, as far as it is known.
+func (u *unit) shapeOfParam(p *Param) value.Value {
 	switch {
 	case p.Expr != nil:
 		return u.shapeOf(p)
@@ -61,7 +61,7 @@ func (u *unit) shape(p *Param) value.Value {
 	case p.Map != nil:
 		properties := value.NewMap(len(p.Map))
 		for _, m := range p.Map {
-			properties.Set(m.Key, u.shape(m.Param))
+			properties.Set(m.Key, u.shapeOfParam(m.Param))
 		}
 		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 	case p.List != nil:
@@ -69,7 +69,7 @@ func (u *unit) shape(p *Param) value.Value {
 	case p.Literal.Kind() == value.Object:
 		properties := value.NewMap(p.Literal.Map().Len())
 		for k, v := range p.Literal.Map().All() {
-			properties.Set(k, u.shape(&Param{Literal: v}))
+			properties.Set(k, u.shapeOfParam(&Param{Literal: v}))
 		}
 		return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 	}
@@ -85,7 +85,7 @@ func (u *unit) lintTypes(s *stepUnit) {
 	params := s.Def.Info.Params.Doc()
 	if s.Call == CallFlow && s.Sub != nil {
 		properties, _ := params.Get("properties")
-		params = with(params, "properties", with(properties, "inputs", s.Sub.Inputs.Doc()))
+		params = withMembers(params, "properties", withMembers(properties, "inputs", s.Sub.Inputs.Doc()))
 	}
 	u.lintType(s.With, params, "with")
 }
@@ -98,7 +98,7 @@ func (u *unit) lintType(p *Param, want value.Value, name string) {
 		if len(have) == 0 || len(wants) == 0 || slices.ContainsFunc(have, func(t string) bool { return slices.Contains(wants, t) }) {
 			return
 		}
-		u.add(p.Pos, "%s: want %s, but %s is %s", name, strings.Join(wants, " or "), p.source, article(have[0]))
+		u.add(p.Pos, "%s: want %s, but %s is %s", name, strings.Join(wants, " or "), p.source, withArticle(have[0]))
 	case p.Map != nil:
 		for _, m := range p.Map {
 			u.lintType(m.Param, lookUpPath(want, []string{m.Key}).schema, m.Key)
@@ -110,10 +110,10 @@ func (u *unit) lintType(p *Param, want value.Value, name string) {
 	}
 }
 
-// typesOf are the JSON types that a schema allows, nil where it does not say. An
+// typesOf returns the JSON types that a schema allows, nil where it does not say. An
 // integer and another number are told apart only when there is a value.
 func typesOf(schema value.Value) []string {
-	if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if") {
+	if hasAny(schema, "$ref", "anyOf", "oneOf", "allOf", "if") {
 		return nil
 	}
 	typed, _ := schema.Get("type")
@@ -135,7 +135,7 @@ var (
 		"input", keySchema(), "output", keySchema()))
 )
 
-func article(kind string) string {
+func withArticle(kind string) string {
 	return map[string]string{
 		"array": "a list", "object": "an object", "string": "a text", "number": "a number", "integer": "a number",
 		"boolean": "true or false", "null": "null",
@@ -149,11 +149,11 @@ func (u *unit) lintList(s *stepUnit) {
 	}
 	kind, _ := u.shapeOf(s.ForEach).Get("type")
 	if name, known := kind.Str(); known && name != "array" {
-		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, article(name))
+		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, withArticle(name))
 	}
 }
 
-// shapeOf is the schema of the step's output, or of the input, that a param is, if
+// shapeOf returns the schema of the step's output, or of the input, that a param is, if
 // it is nothing else.
 func (u *unit) shapeOf(p *Param) value.Value {
 	if p == nil || p.Expr == nil {
@@ -203,7 +203,7 @@ var (
 func lookUpPath(schema value.Value, path []string) lookup {
 	open := lookup{unknown: -1, schema: keySchema()}
 	for i, part := range path {
-		if says(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
+		if hasAny(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
 			return open
 		}
 		typed, _ := schema.Get("type")

@@ -21,8 +21,8 @@ const maxFlowDepth = 16
 func (l *Loader) Load(path string) (*Flow, Problems) {
 	src, err := l.read("", path)
 	if err != nil {
-		p := unreadable(Position{path, 1, 1}, path, err)
-		p.Hint = neighbour(path) // the path is not one in a flow
+		p := unreadableProblem(Position{path, 1, 1}, path, err)
+		p.Hint = similarFileHint(path) // the path is not one in a flow
 		if path == "-" {
 			p.Message, p.Hint = "a flow is not read from standard input", "paths in a flow start at its file: write it to one"
 		}
@@ -42,7 +42,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	if l.Languages != nil {
 		language = l.Languages.Default
 	}
-	flow := ld.flow(file, src, language)
+	flow := ld.loadFlow(file, src, language)
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
@@ -70,8 +70,8 @@ func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (
 	return kept.Parse(file, source)
 }
 
-// neighbour is the hint that names a file beside path, for a path that was mistyped.
-func neighbour(path string) string {
+// similarFileHint returns the hint that names a file beside path, for a path that was mistyped.
+func similarFileHint(path string) string {
 	dir, name := filepath.Split(path)
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))
 	var names []string
@@ -86,9 +86,9 @@ func neighbour(path string) string {
 	return ""
 }
 
-// flow parses, compiles and checks one file. language is that of flows that name
+// loadFlow parses, compiles and checks one file. language is that of flows that name
 // none.
-func (ld *loading) flow(file string, src []byte, language string) *Flow {
+func (ld *loading) loadFlow(file string, src []byte, language string) *Flow {
 	slot := len(ld.reports)
 	ld.reports = append(ld.reports, nil)
 	text := newFlowText(file, src)
@@ -102,7 +102,7 @@ func (ld *loading) flow(file string, src []byte, language string) *Flow {
 		language: language,
 	}
 	ld.stack = append(ld.stack, filepath.Clean(file))
-	u.run()
+	u.process()
 	ld.stack = ld.stack[:len(ld.stack)-1]
 	elsewhere := func(p Problem) string { // the flow's own come first, then file by file
 		if p.Pos.File == file {
@@ -120,8 +120,8 @@ func (ld *loading) flow(file string, src []byte, language string) *Flow {
 	return u.flow
 }
 
-func (u *unit) run() {
-	root := u.parse()
+func (u *unit) process() {
+	root := u.parseYAML()
 	if root == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (u *unit) run() {
 	u.lintOrder()
 	u.lintCalls()
 	u.lintNames()
-	u.finish()
+	u.completeFlow()
 }
 
 // loadSubFlows loads the flows that steps run, where their paths are known before the
@@ -151,14 +151,14 @@ func (u *unit) loadSubFlows() {
 		}
 		v, _ = v.At(rest)
 		if path, _ := v.Str(); path != "" {
-			s.Sub = u.loading.subFlow(u, u.of(nodeAt(s.with, "/path")), path)
+			s.Sub = u.loading.loadSubFlow(u, u.positionOf(nodeAt(s.with, "/path")), path)
 		}
 	}
 }
 
-// subFlow returns the flow at path, relative to the flow that names it, or nil if it
+// loadSubFlow returns the flow at path, relative to the flow that names it, or nil if it
 // has errors. Each file is read once.
-func (ld *loading) subFlow(u *unit, at Position, path string) *Flow {
+func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
 	full := filepath.Clean(filepath.FromSlash(path))
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(u.dir, full)
@@ -175,12 +175,12 @@ func (ld *loading) subFlow(u *unit, at Position, path string) *Flow {
 		u.add(at, "flows stand in flows more than %d deep", maxFlowDepth)
 		return nil
 	}
-	src, err := ld.also("", full)
+	src, err := ld.readBeside("", full)
 	if err != nil {
-		u.problems = append(u.problems, unreadable(at, path, err))
+		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	flow := ld.flow(full, src, u.language)
+	flow := ld.loadFlow(full, src, u.language)
 	ld.flows[full] = flow
 	return flow
 }

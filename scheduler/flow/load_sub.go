@@ -27,7 +27,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 		src, err = l.read(base, full)
 	}
 	if err != nil {
-		return nil, calls.Errorf(calls.NotFound, "cannot read the flow %s: %w", path, reason(err))
+		return nil, calls.Errorf(calls.NotFound, "cannot read the flow %s: %w", path, withoutPath(err))
 	}
 	if pos, ok := looksLikeFlow(path, src); !ok {
 		return nil, calls.Errorf(calls.Invalid, "%s: this file is no flow", pos)
@@ -39,7 +39,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	return flow, nil
 }
 
-// looksLikeFlow says whether a file is a map with steps in it, each of which calls
+// looksLikeFlow reports whether a file is a map with steps in it, each of which calls
 // something; pos is where it is not.
 func looksLikeFlow(file string, src []byte) (pos Position, ok bool) {
 	text := newFlowText(file, src)
@@ -51,14 +51,14 @@ func looksLikeFlow(file string, src []byte) (pos Position, ok bool) {
 	if err != nil || root == nil {
 		return pos, false
 	}
-	pos = text.of(root)
+	pos = text.positionOf(root)
 	steps, _, found := yaml.Walk(root, "/steps")
 	if !found || yaml.Resolve(steps).Kind != yaml.Sequence || len(yaml.Resolve(steps).Content) == 0 {
 		return pos, false
 	}
 	for _, step := range yaml.Resolve(steps).Content {
 		if _, _, calls := yaml.Walk(step, "/call"); !calls {
-			return text.of(step), false
+			return text.positionOf(step), false
 		}
 	}
 	return pos, true

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// parse gives the root node, nil where the text is no YAML.
-func (u *unit) parse() *yaml.Node {
+// parseYAML returns the root node, nil where the text is no YAML.
+func (u *unit) parseYAML() *yaml.Node {
 	if len(u.text) > yaml.MaxBytes {
 		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")
 		return nil

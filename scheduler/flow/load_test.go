@@ -102,7 +102,7 @@ func (conditionalParams) JSONSchema() value.Value {
 		"then", value.Pairs("required", []string{"size"})))
 }
 
-// lintPick is the hook that looks for importance functions.
+// lintPick returns the hook that looks for importance functions.
 func lintPick(params value.Value, env calls.LintEnv) []schema.Problem {
 	by, ok := params.Get("by")
 	name, _ := by.Str()

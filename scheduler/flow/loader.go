@@ -32,7 +32,7 @@ type Loader struct {
 	recorded bool // ReadFile has only what a journal kept
 }
 
-// read gives the content of a file. With a root the path may not leave it.
+// read returns the content of a file. With a root the path may not leave it.
 func (l *Loader) read(root, path string) ([]byte, error) {
 	if l.ReadFile != nil {
 		return l.ReadFile(path)
@@ -53,7 +53,7 @@ func (l *Loader) read(root, path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1))
 }
 
-// Absolute is the path from the root; a resuming process may stand elsewhere.
+// Absolute returns the path from the root; a resuming process may stand elsewhere.
 func Absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -61,16 +61,16 @@ func Absolute(path string) string {
 	return path
 }
 
-func unreadable(pos Position, path string, err error) Problem {
-	p := Problem{Pos: pos, Message: fmt.Sprintf("cannot read %s: %v", path, reason(err))}
+func unreadableProblem(pos Position, path string, err error) Problem {
+	p := Problem{Pos: pos, Message: fmt.Sprintf("cannot read %s: %v", path, withoutPath(err))}
 	if errors.Is(err, fs.ErrNotExist) {
 		p.Message, p.Hint = "there is no file "+path, "paths are relative to the flow file"
 	}
 	return p
 }
 
-// reason is the error without the path that the message has already.
-func reason(err error) error {
+// withoutPath returns the error without the path that the message has already.
+func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

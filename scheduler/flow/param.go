@@ -36,7 +36,7 @@ type Member struct {
 	*Param
 }
 
-// Render gives the value. A whole {{ expression }} keeps its type.
+// Render returns the value. A whole {{ expression }} keeps its type.
 func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
 	switch {
 	case p == nil:
@@ -70,7 +70,7 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 	return p.Literal, nil
 }
 
-// Static is the value of a param that has nothing to render.
+// Static returns the value of a param that has nothing to render.
 func (p *Param) Static() (value.Value, bool) {
 	if p == nil {
 		return value.Value{}, true
@@ -101,7 +101,7 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 	}
 }
 
-// PosAt is where the param gives the value at a JSON pointer, or the nearest around
+// PosAt returns where the param gives the value at a JSON pointer, or the nearest around
 // it.
 func (p *Param) PosAt(pointer string) Position {
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -175,7 +175,7 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 		return Position{}, false
 	}
 	if ownTag(node) != "!file" {
-		return o.text.within(node)(offset), true
+		return o.text.positionsWithin(node)(offset), true
 	}
 	path := filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
 	content, known := o.files[path]
@@ -185,7 +185,7 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 	return newFlowText(path, content).position(offset), true
 }
 
-// Place is where a byte of the text at a JSON pointer into the value stands: in
+// Place returns where a byte of the text at a JSON pointer into the value stands: in
 // the flow file, or in the file that !file names. Where the text is made when the
 // flow runs it is where the flow makes it, and not exact. p has the parameters of
 // a step.

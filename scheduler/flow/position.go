@@ -48,7 +48,7 @@ func newFlowText(file string, src []byte) *flowText {
 	return t
 }
 
-// lineBreak is the length of the line break that s begins with, 0 for none.
+// lineBreak returns the length of the line break that s begins with, 0 for none.
 func lineBreak(s []byte) int {
 	switch {
 	case len(s) == 0:
@@ -68,7 +68,7 @@ func lineBreak(s []byte) int {
 	return 0
 }
 
-// offset is the byte that YAML calls line and col, both from 1.
+// offset returns the byte that YAML calls line and col, both from 1.
 func (t *flowText) offset(line, col int) int {
 	if line < 1 || line > len(t.yamlLines) {
 		return len(t.text)
@@ -102,7 +102,7 @@ func countRunes(s []byte) (n int) {
 	return n
 }
 
-// position is the place of a byte as editors show it.
+// position returns the place of a byte as editors show it.
 func (t *flowText) position(offset int) Position {
 	offset = min(offset, len(t.text))
 	line, found := slices.BinarySearch(t.lines, offset)
@@ -112,37 +112,37 @@ func (t *flowText) position(offset int) Position {
 	return Position{File: t.file, Line: line + 1, Col: t.runesBefore(offset) - t.runesBefore(t.lines[line]) + 1}
 }
 
-// of is the place where a node begins, its tag and anchor included.
-func (t *flowText) of(n *yaml.Node) Position { return t.position(t.offset(n.Line, n.Column)) }
+// positionOf returns the place where a node begins, its tag and anchor included.
+func (t *flowText) positionOf(n *yaml.Node) Position { return t.position(t.offset(n.Line, n.Column)) }
 
-// within gives the place of each byte offset in the decoded text of a scalar:
+// positionsWithin returns the place of each byte offset in the decoded text of a scalar:
 // where the character stands in the file, through quotes, escapes, folded lines
 // and indentation. The work is done when it is first asked.
-func (t *flowText) within(n *yaml.Node) func(offset int) Position {
-	places := sync.OnceValue(func() []int { return t.trace(n) })
+func (t *flowText) positionsWithin(n *yaml.Node) func(offset int) Position {
+	places := sync.OnceValue(func() []int { return t.traceScalar(n) })
 	return func(offset int) Position {
 		at := places()
 		return t.position(at[max(0, min(offset, len(at)-1))])
 	}
 }
 
-// trace lists the offset in the file of every byte of a scalar's decoded text,
+// traceScalar lists the offset in the file of every byte of a scalar's decoded text,
 // and of its end.
-func (t *flowText) trace(n *yaml.Node) []int {
+func (t *flowText) traceScalar(n *yaml.Node) []int {
 	s := &scalarTrace{src: t.text, want: n.Value, at: make([]int, 0, len(n.Value)+1)}
 	s.pos = t.skipProperties(t.offset(n.Line, n.Column))
 	start, ok := s.pos, false
 	switch first := s.peek(); {
 	case n.Style&(yaml.Literal|yaml.Folded) != 0:
-		ok = s.block(n.Style&yaml.Folded != 0)
+		ok = s.traceBlock(n.Style&yaml.Folded != 0)
 	case n.Style&yaml.DoubleQuoted != 0 && first == '"':
 		s.pos++
-		ok = s.flow('"')
+		ok = s.traceFlow('"')
 	case n.Style&yaml.SingleQuoted != 0 && first == '\'':
 		s.pos++
-		ok = s.flow('\'')
+		ok = s.traceFlow('\'')
 	default:
-		ok = s.flow(0)
+		ok = s.traceFlow(0)
 	}
 	if !ok { // not understood: all of it is where it begins
 		return []int{start}
@@ -156,13 +156,13 @@ func (t *flowText) skipProperties(at int) int {
 		for at < len(t.text) && !isBlank(t.text[at]) && lineBreak(t.text[at:]) == 0 {
 			at++
 		}
-		at += t.gap(at)
+		at += t.gapLength(at)
 	}
 	return at
 }
 
-// gap is the number of bytes of blanks, line breaks and comments from a byte on.
-func (t *flowText) gap(from int) int {
+// gapLength returns the number of bytes of blanks, line breaks and comments from a byte on.
+func (t *flowText) gapLength(from int) int {
 	at := from
 	for at < len(t.text) {
 		switch n := lineBreak(t.text[at:]); {
@@ -181,7 +181,7 @@ func (t *flowText) gap(from int) int {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// restOfLine is the number of bytes before the next line break.
+// restOfLine returns the number of bytes before the next line break.
 func restOfLine(s []byte) int {
 	for i := range s {
 		if lineBreak(s[i:]) > 0 {

@@ -19,7 +19,7 @@ func checkPlaces(t interface {
 }, src string, scalar *yaml.Node) {
 	t.Helper()
 	text := newFlowText("f.yaml", []byte(src))
-	at := text.trace(scalar)
+	at := text.traceScalar(scalar)
 	if len(at) != len(scalar.Value)+1 {
 		t.Fatalf("no trace of %q in\n%s", scalar.Value, src)
 	}
@@ -68,7 +68,7 @@ func TestPlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := root.Content[1]
-			p := newFlowText("f.yaml", []byte(tc.src)).within(n)(strings.Index(n.Value, tc.find))
+			p := newFlowText("f.yaml", []byte(tc.src)).positionsWithin(n)(strings.Index(n.Value, tc.find))
 			if got := fmt.Sprintf("%d:%d", p.Line, p.Col); got != tc.want {
 				t.Errorf("%q is at %s, want %s", tc.find, got, tc.want)
 			}
@@ -151,7 +151,7 @@ func FuzzPlaces(f *testing.F) {
 		var walk func(n *yaml.Node)
 		walk = func(n *yaml.Node) {
 			if n.Kind == yaml.Scalar {
-				for i, at := range text.trace(n) {
+				for i, at := range text.traceScalar(n) {
 					if at < 0 || at > len(text.text) {
 						t.Fatalf("offset %d is at %d of %d", i, at, len(text.text))
 					}

@@ -10,7 +10,7 @@ import (
 // line per problem.
 type Problems []Problem
 
-// Error is all of them, a line each.
+// Error returns all of them, a line each.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
@@ -19,7 +19,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// HasErrors says whether one is more than a warning.
+// HasErrors reports whether one is more than a warning.
 func (p Problems) HasErrors() bool {
 	for i := range p {
 		if !p[i].Warning {
@@ -29,13 +29,13 @@ func (p Problems) HasErrors() bool {
 	return false
 }
 
-// Errors are those that are no warnings.
+// Errors returns those that are no warnings.
 func (p Problems) Errors() Problems { return p.filter(false) }
 
-// Warnings are those that do not keep a flow from running.
+// Warnings returns those that do not keep a flow from running.
 func (p Problems) Warnings() Problems { return p.filter(true) }
 
-// Err is the errors as an error, nil where there are none.
+// Err returns the errors as an error, nil where there are none.
 func (p Problems) Err() error {
 	if errs := p.Errors(); len(errs) > 0 {
 		return errs

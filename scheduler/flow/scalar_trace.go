@@ -16,7 +16,7 @@ type scalarTrace struct {
 	at   []int  // the source offset of each byte of want so far
 }
 
-func (s *scalarTrace) done() bool { return len(s.at) >= len(s.want) }
+func (s *scalarTrace) isDone() bool { return len(s.at) >= len(s.want) }
 
 func (s *scalarTrace) peek() byte {
 	if s.pos < len(s.src) {
@@ -25,8 +25,8 @@ func (s *scalarTrace) peek() byte {
 	return 0
 }
 
-// put says that text comes next in the decoded text and stands at offset.
-func (s *scalarTrace) put(text string, offset int) bool {
+// emit reports whether text comes next in the decoded text and stands at offset.
+func (s *scalarTrace) emit(text string, offset int) bool {
 	if !strings.HasPrefix(s.want[len(s.at):], text) {
 		return false
 	}
@@ -36,16 +36,16 @@ func (s *scalarTrace) put(text string, offset int) bool {
 	return true
 }
 
-// char copies one character of the source.
-func (s *scalarTrace) char() bool {
+// traceChar copies one character of the source.
+func (s *scalarTrace) traceChar() bool {
 	_, size := utf8.DecodeRune(s.src[s.pos:])
-	ok := size > 0 && s.put(string(s.src[s.pos:s.pos+size]), s.pos)
+	ok := size > 0 && s.emit(string(s.src[s.pos:s.pos+size]), s.pos)
 	s.pos += size
 	return ok
 }
 
-// newline reads a line break and gives what it means in a text.
-func (s *scalarTrace) newline() (text string, n int) {
+// lineBreakAt reads a line break and gives what it means in a text.
+func (s *scalarTrace) lineBreakAt() (text string, n int) {
 	n = lineBreak(s.src[s.pos:])
 	if n == 3 { // the Unicode separators stay what they are
 		return string(s.src[s.pos : s.pos+n]), n
@@ -53,22 +53,22 @@ func (s *scalarTrace) newline() (text string, n int) {
 	return "\n", n
 }
 
-// flow reads a plain scalar (quote 0) or the inside of a quoted one.
-func (s *scalarTrace) flow(quote byte) bool {
-	for !s.done() {
+// traceFlow reads a plain scalar (quote 0) or the inside of a quoted one.
+func (s *scalarTrace) traceFlow(quote byte) bool {
+	for !s.isDone() {
 		c, ok := s.peek(), false
 		switch {
 		case s.pos >= len(s.src):
 			return false
 		case isBlank(c) || lineBreak(s.src[s.pos:]) > 0:
-			ok = s.white(false)
+			ok = s.traceWhite(false)
 		case c == '\\' && quote == '"':
-			ok = s.escape()
+			ok = s.traceEscape()
 		case c == '\'' && quote == '\'':
-			ok = s.put("'", s.pos)
+			ok = s.emit("'", s.pos)
 			s.pos += 2
 		default:
-			ok = s.char()
+			ok = s.traceChar()
 		}
 		if !ok {
 			return false
@@ -77,17 +77,17 @@ func (s *scalarTrace) flow(quote byte) bool {
 	return true
 }
 
-// white reads blanks and line breaks between two characters of a flow scalar:
+// traceWhite reads blanks and line breaks between two characters of a flow scalar:
 // blanks on one line count, one line break is a space, more are one newline less.
 // After an escaped line break every further one counts.
-func (s *scalarTrace) white(escaped bool) bool {
+func (s *scalarTrace) traceWhite(escaped bool) bool {
 	type piece struct {
 		text   string
 		offset int
 	}
 	var blanks, breaks []piece
 	for s.pos < len(s.src) {
-		if text, n := s.newline(); n > 0 {
+		if text, n := s.lineBreakAt(); n > 0 {
 			breaks = append(breaks, piece{text, s.pos})
 			s.pos += n
 			continue
@@ -110,40 +110,40 @@ func (s *scalarTrace) white(escaped bool) bool {
 		pieces = breaks
 	}
 	for _, p := range pieces {
-		if !s.put(p.text, p.offset) {
-			return s.done()
+		if !s.emit(p.text, p.offset) {
+			return s.isDone()
 		}
 	}
 	return true
 }
 
-// escape reads an escape sequence of a double-quoted scalar.
-func (s *scalarTrace) escape() bool {
+// traceEscape reads an escape sequence of a double-quoted scalar.
+func (s *scalarTrace) traceEscape() bool {
 	start := s.pos
 	s.pos++
 	if n := lineBreak(s.src[s.pos:]); n > 0 {
 		s.pos += n
-		return s.white(true)
+		return s.traceWhite(true)
 	}
 	size := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s.peek()]
 	s.pos += 1 + size
 	// One escape is one character of the text, whatever it is.
 	_, n := utf8.DecodeRuneInString(s.want[len(s.at):])
-	return s.put(s.want[len(s.at):len(s.at)+n], start)
+	return s.emit(s.want[len(s.at):len(s.at)+n], start)
 }
 
-// block reads a literal or folded block scalar.
-func (s *scalarTrace) block(folded bool) bool {
+// traceBlock reads a literal or folded block scalar.
+func (s *scalarTrace) traceBlock(folded bool) bool {
 	s.pos += restOfLine(s.src[s.pos:]) // the header
-	_, n := s.newline()
+	_, n := s.lineBreakAt()
 	s.pos += n
 	indent := s.blockIndent()
 	wasBlank, first := false, true // the line before began with a blank
-	for !s.done() {
+	for !s.isDone() {
 		var breaks []int // the starts of line breaks since the last content
 		if !first {
 			breaks = append(breaks, s.pos)
-			if _, n := s.newline(); n == 0 {
+			if _, n := s.lineBreakAt(); n == 0 {
 				return false
 			}
 			s.pos += lineBreak(s.src[s.pos:])
@@ -161,12 +161,12 @@ func (s *scalarTrace) block(folded bool) bool {
 			breaks = append(breaks, i)
 			s.pos = i + n
 		}
-		if !s.join(breaks, folded && !first && !wasBlank && !isBlank(s.peek())) {
-			return s.done()
+		if !s.traceBreaks(breaks, folded && !first && !wasBlank && !isBlank(s.peek())) {
+			return s.isDone()
 		}
 		wasBlank, first = isBlank(s.peek()), false
-		for end := s.pos + restOfLine(s.src[s.pos:]); s.pos < end && !s.done(); {
-			if !s.char() {
+		for end := s.pos + restOfLine(s.src[s.pos:]); s.pos < end && !s.isDone(); {
+			if !s.traceChar() {
 				return false
 			}
 		}
@@ -174,9 +174,9 @@ func (s *scalarTrace) block(folded bool) bool {
 	return true
 }
 
-// join puts the line breaks between two lines of a block scalar; a fold makes one
+// traceBreaks puts the line breaks between two lines of a block scalar; a fold makes one
 // of them a space, and swallows the first of more.
-func (s *scalarTrace) join(breaks []int, fold bool) bool {
+func (s *scalarTrace) traceBreaks(breaks []int, fold bool) bool {
 	for i, offset := range breaks {
 		text := "\n"
 		if lineBreak(s.src[offset:]) == 3 {
@@ -188,14 +188,14 @@ func (s *scalarTrace) join(breaks []int, fold bool) bool {
 			}
 			text = " "
 		}
-		if !s.put(text, offset) {
+		if !s.emit(text, offset) {
 			return false
 		}
 	}
 	return true
 }
 
-// endsHere says whether nothing but the n line breaks at hand is left of the
+// endsHere reports whether nothing but the n line breaks at hand is left of the
 // text: the last ones are never folded.
 func (s *scalarTrace) endsHere(n int) bool {
 	rest := s.want[len(s.at):]

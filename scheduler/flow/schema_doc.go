@@ -6,12 +6,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func says(doc value.Value, keywords ...string) bool {
+func hasAny(doc value.Value, keywords ...string) bool {
 	return slices.ContainsFunc(keywords, func(k string) bool { _, ok := doc.Get(k); return ok })
 }
 
-// with is an object with members set to other values.
-func with(doc value.Value, kv ...any) value.Value {
+// withMembers returns an object with members set to other values.
+func withMembers(doc value.Value, kv ...any) value.Value {
 	m := doc.Map().Clone()
 	for k, v := range value.Pairs(kv...).All() {
 		m.Set(k, v)
@@ -19,7 +19,7 @@ func with(doc value.Value, kv ...any) value.Value {
 	return value.OfMap(m)
 }
 
-func child(doc value.Value, name string) value.Value {
+func memberOf(doc value.Value, name string) value.Value {
 	v, _ := doc.Get(name)
 	return v
 }

@@ -39,7 +39,7 @@ func newStepOrder(steps []*stepUnit) *stepOrder {
 	for at := 0; at < len(o.sorted); at++ {
 		i := o.sorted[at]
 		o.rank[i] = at
-		o.settle(i)
+		o.settleStep(i)
 		for _, next := range steps[i].Next {
 			if waiting[next]--; waiting[next] == 0 {
 				o.sorted = append(o.sorted, next)
@@ -52,15 +52,15 @@ func newStepOrder(steps []*stepUnit) *stepOrder {
 	return o
 }
 
-// settle finds whether a step may be skipped, and what must have run when it
+// settleStep finds whether a step may be skipped, and what must have run when it
 // runs: all its needs are settled before.
-func (o *stepOrder) settle(i int) {
+func (o *stepOrder) settleStep(i int) {
 	s := o.steps[i]
 	allSkippable := !s.Implicit && len(s.Needs) > 0
 	for _, n := range s.Needs {
 		allSkippable = allSkippable && o.skippable[n]
 	}
-	yes, known := constant(s.When)
+	yes, known := constantCondition(s.When)
 	o.skippable[i] = allSkippable || !known || !yes
 	o.parent[i], o.jump[i] = i, i // a root of its own
 	if !allSkippable {
@@ -68,7 +68,7 @@ func (o *stepOrder) settle(i int) {
 	}
 	nearest := s.Needs[0]
 	for _, n := range s.Needs[1:] {
-		if nearest = o.common(nearest, n); nearest < 0 {
+		if nearest = o.commonAncestor(nearest, n); nearest < 0 {
 			return
 		}
 	}
@@ -80,8 +80,8 @@ func (o *stepOrder) settle(i int) {
 	}
 }
 
-// up is the step at that depth on the way from i to its root.
-func (o *stepOrder) up(i, depth int) int {
+// ancestorAt returns the step at that depth on the way from i to its root.
+func (o *stepOrder) ancestorAt(i, depth int) int {
 	for o.depth[i] > depth {
 		if o.depth[o.jump[i]] >= depth {
 			i = o.jump[i]
@@ -92,10 +92,10 @@ func (o *stepOrder) up(i, depth int) int {
 	return i
 }
 
-// common is the nearest step that both a and b stand on, -1 for none.
-func (o *stepOrder) common(a, b int) int {
+// commonAncestor returns the nearest step that both a and b stand on, -1 for none.
+func (o *stepOrder) commonAncestor(a, b int) int {
 	depth := min(o.depth[a], o.depth[b])
-	a, b = o.up(a, depth), o.up(b, depth)
+	a, b = o.ancestorAt(a, depth), o.ancestorAt(b, depth)
 	for a != b {
 		switch {
 		case o.parent[a] == a || o.parent[b] == b:
@@ -109,15 +109,15 @@ func (o *stepOrder) common(a, b int) int {
 	return a
 }
 
-// ran says whether the upstream step a is sure to have run when b runs.
-func (o *stepOrder) ran(a, b int) bool {
-	return !o.skippable[a] || o.depth[a] <= o.depth[b] && o.up(b, o.depth[a]) == a
+// surelyRan reports whether the upstream step a is sure to have run when b runs.
+func (o *stepOrder) surelyRan(a, b int) bool {
+	return !o.skippable[a] || o.depth[a] <= o.depth[b] && o.ancestorAt(b, o.depth[a]) == a
 }
 
-// upstream answers for pairs of steps (a, b) whether a is an ancestor of b. All
+// areUpstream answers for pairs of steps (a, b) whether a is an ancestor of b. All
 // are asked together: 64 different a walk down the flow at a time, in the order of
 // the steps, so that the cost is linear in steps for every 64 questions.
-func (o *stepOrder) upstream(pairs [][2]int) []bool {
+func (o *stepOrder) areUpstream(pairs [][2]int) []bool {
 	answers := make([]bool, len(pairs))
 	byFirst := make([]int, 0, len(pairs))
 	for i, p := range pairs {
@@ -145,7 +145,7 @@ func (o *stepOrder) upstream(pairs [][2]int) []bool {
 			last = max(last, o.rank[pairs[i][1]])
 			batch++
 		}
-		o.walk(sources, last, seen)
+		o.markUpstream(sources, last, seen)
 		source := 0
 		for _, i := range byFirst[:batch] {
 			for sources[source] != pairs[i][0] {
@@ -158,9 +158,9 @@ func (o *stepOrder) upstream(pairs [][2]int) []bool {
 	return answers
 }
 
-// walk marks in seen, for every step from the first source to the one of rank
+// markUpstream marks in seen, for every step from the first source to the one of rank
 // last, which sources are upstream of it.
-func (o *stepOrder) walk(sources []int, last int, seen []uint64) {
+func (o *stepOrder) markUpstream(sources []int, last int, seen []uint64) {
 	first := o.rank[sources[0]]
 	window := o.sorted[first : last+1]
 	for _, i := range window {
@@ -255,8 +255,8 @@ func circleIn(steps []*stepUnit, component []int, start int) []int {
 	}
 }
 
-// constant is the truth of a condition that mentions nothing.
-func constant(when *Param) (yes, known bool) {
+// constantCondition is the truth of a condition that mentions nothing.
+func constantCondition(when *Param) (yes, known bool) {
 	switch {
 	case when == nil:
 		return true, true

@@ -20,8 +20,8 @@ type loading struct {
 	stack     []string        // the flows that are being read, outermost first
 }
 
-// also reads a file that the flow needs beside itself, once.
-func (ld *loading) also(root, path string) ([]byte, error) {
+// readBeside reads a file that the flow needs beside itself, once.
+func (ld *loading) readBeside(root, path string) ([]byte, error) {
 	if content, ok := ld.files[path]; ok {
 		return content, nil
 	}
@@ -45,7 +45,7 @@ type unit struct {
 	byID     map[string]int
 	order    *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
-	outputUses, errorUses, memoryUses []use
+	outputUses, errorUses, memoryUses []nameUse
 	compared                          int // names that were compared with mistyped ones
 }
 
@@ -55,15 +55,15 @@ type stepUnit struct {
 	keys     *stepKeys
 	with     *yaml.Node // nil without parameters
 	known    bool       // Def is set
-	uses     []use      // of with
-	whenUses []use
-	eachUses []use
+	uses     []nameUse  // of with
+	whenUses []nameUse
+	eachUses []nameUse
 	neededBy int          // 1 + the index of the last step that is known to need it
 	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
 }
 
-// use is a name that a template mentions, with its place in the file.
-type use struct {
+// nameUse is a name that a template mentions, with its place in the file.
+type nameUse struct {
 	prompt.Ref
 	within func(offset int) Position
 	// template is the scalar that it stands in.
@@ -73,11 +73,11 @@ type use struct {
 	literal string
 }
 
-func (u use) pos() Position { return u.within(u.Offset) }
+func (u nameUse) pos() Position { return u.within(u.Offset) }
 
-// beside is the path of a file that the flow names, with the directory that it
+// resolvePath returns the path of a file that the flow names, with the directory that it
 // must stay in.
-func (u *unit) beside(name string) (path, root string, inside bool) {
+func (u *unit) resolvePath(name string) (path, root string, inside bool) {
 	if root = u.loading.Root; root == "" {
 		root = u.dir
 	}

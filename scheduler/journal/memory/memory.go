@@ -38,7 +38,7 @@ type run struct {
 	holder *runLog
 }
 
-// New gives an empty journal. A nil clock is the machine's; it dates
+// New returns an empty journal. A nil clock is the machine's; it dates
 // cancellations.
 func New(clock func() time.Time) *Journal {
 	if clock == nil {
@@ -99,7 +99,7 @@ func (m *Journal) hold(r *run) *runLog {
 	return r.holder
 }
 
-// find is the run of that id. The journal is locked.
+// find returns the run of that id. The journal is locked.
 func (m *Journal) find(ctx context.Context, id string) (*run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (m *Journal) append(r *run, events []*journal.Event) error {
 	return nil
 }
 
-// stands is how the run stands. The journal is locked.
+// stands returns how the run stands. The journal is locked.
 func (r *run) stands() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
@@ -149,7 +149,7 @@ func (r *run) stands() journal.RunInfo {
 	return info
 }
 
-// Run is how a run stands.
+// Run returns how a run stands.
 func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,7 +161,7 @@ func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) 
 	return &info, nil
 }
 
-// Header is what a run began with.
+// Header returns what a run began with.
 func (m *Journal) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	return m.header(ctx, id, false)
 }
@@ -222,7 +222,7 @@ func (m *Journal) newestFirst() []*run {
 	return runs
 }
 
-// Events are those of a run.
+// Events returns those of a run.
 func (m *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return m.events(ctx, id, from, false)
 }
@@ -368,12 +368,12 @@ func (l *runLog) Revise(ctx context.Context, text journal.FlowText) error {
 	return nil
 }
 
-// Header is what the run began with.
+// Header returns what the run began with.
 func (l *runLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	return l.journal.header(ctx, l.Opened.ID, true)
 }
 
-// Events are those of the run.
+// Events returns those of the run.
 func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.events(ctx, l.Opened.ID, from, true)
 }

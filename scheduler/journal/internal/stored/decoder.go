@@ -139,7 +139,7 @@ func (d *Decoder) media(parts []value.Value) (value.Value, error) {
 	return value.OfString(b.String()), nil
 }
 
-// shown is the text before an image that is not shown: without the mark of base64
+// shown returns the text before an image that is not shown: without the mark of base64
 // text.
 func shown(before string) string {
 	if before == "" {

@@ -38,7 +38,7 @@ func NewLogState(info *journal.RunInfo) *LogState {
 	return h
 }
 
-// Info is how the run stood when it was opened.
+// Info returns how the run stood when it was opened.
 func (h *LogState) Info() journal.RunInfo { return h.Opened }
 
 // CheckLocked returns an error unless the events go on where the last ended.

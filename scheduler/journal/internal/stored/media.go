@@ -5,7 +5,7 @@ import "strings"
 // base64Mark stands between the type of a data: URL and its bytes.
 const base64Mark = ";base64,"
 
-// isImage says whether s is nothing but the base64 text of an image: what APIs
+// isImage reports whether s is nothing but the base64 text of an image: what APIs
 // answer, and what some take, in the place of a data: URL.
 func isImage(s string) bool {
 	const least = 64
@@ -46,7 +46,7 @@ func FindMedia(s string) (start, end int) {
 	}
 }
 
-// endsInMediaType says whether s ends in data:TYPE with its parameters.
+// endsInMediaType reports whether s ends in data:TYPE with its parameters.
 func endsInMediaType(s string) bool {
 	s = s[max(0, len(s)-256):]
 	for i := len(s) - 1; i >= 0; i-- {
@@ -60,7 +60,7 @@ func endsInMediaType(s string) bool {
 	return false
 }
 
-// base64Len is how much of the beginning of s is base64 text: of either alphabet,
+// base64Len returns how much of the beginning of s is base64 text: of either alphabet,
 // with slashes that JSON has escaped, broken into long lines or not.
 func base64Len(s string) int {
 	const longLine = 40

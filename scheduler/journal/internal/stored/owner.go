@@ -32,7 +32,7 @@ func ThisProcess() Process {
 	return p
 }
 
-// Dead says that the process is known to have ended. It is false in doubt, as for
+// Dead reports whether the process is known to have ended. It is false in doubt, as for
 // a process of another machine or another container.
 func (p Process) Dead() bool {
 	i := strings.LastIndexByte(p.Identity, ' ')

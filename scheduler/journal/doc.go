@@ -1,0 +1,8 @@
+// Package journal is the contract of the record of runs. What happens in a run is an
+// [Event]; a [Journal] stores the events in order, and a [RunState] is a run rebuilt
+// from them ([Fold]). The engine writes and resumes through a [RunLog], which it holds
+// by a lease; the command line and others look at runs through a [RunReader].
+//
+// The backends are in the packages below: sqlite, which several processes share, and
+// memory. journaltest is the conformance suite of any backend.
+package journal
