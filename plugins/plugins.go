@@ -19,22 +19,22 @@ type State struct {
 	History []Turn `json:"history,omitempty"`
 	// Vars are the values that the caller knows by name.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
-	// User and Session are the scope of the dialogue; "" where nobody said.
+	// User and Session are the scope of the dialogue; "" where it is not known.
 	User    string `json:"user,omitempty"`
 	Session string `json:"session,omitempty"`
 	// Language is zh, en or another language's name.
 	Language string `json:"language,omitempty"`
 	// Now is the time of the run's clock.
 	Now time.Time `json:"now"`
-	// Retrieve gives the memories found for Input, best first. It is called at
-	// most when somebody wants them, and fetched once however often it is called.
-	// It may be nil: nothing can be retrieved.
+	// Retrieve returns the memories found for Input, best first. They are fetched when it
+	// is first called, and once however often it is called. It is nil where nothing can be
+	// retrieved.
 	Retrieve func(context.Context) ([]Recalled, error) `json:"-"`
-	// Search gives the memories that matter for other words, best first, at most limit.
-	// nil: nothing can be searched.
+	// Search returns the memories that matter for other words, best first, at most limit.
+	// It is nil where nothing can be searched.
 	Search func(ctx context.Context, query string, limit int) ([]Recalled, error) `json:"-"`
-	// Ask asks the flow's model; what that costs counts for the step. nil: there is
-	// none.
+	// Ask asks the flow's model; what that costs counts for the step. It is nil where there
+	// is no model.
 	Ask func(ctx context.Context, prompt Prompt) (Answer, error) `json:"-"`
 }
 
@@ -52,12 +52,12 @@ type Prompt struct {
 	ResponseSchema json.RawMessage
 }
 
-// Answer is what a model says to a [Prompt].
+// Answer is the answer of a model to a [Prompt].
 type Answer struct {
 	Text string
 	// FinishReason is the vendor's: stop, length ...
 	FinishReason string
-	// InputTokens and OutputTokens are 0 where the vendor does not say.
+	// InputTokens and OutputTokens are 0 where the vendor does not report them.
 	InputTokens, OutputTokens int
 }
 
@@ -91,21 +91,21 @@ type Item struct {
 
 // Verdict is the judgement of one item.
 type Verdict struct {
-	// Include says whether the item belongs into the prompt.
+	// Include reports whether the item belongs into the prompt.
 	Include bool `json:"include"`
 	// Score, where given, ranks items, 0 to 1.
 	Score *float64 `json:"score,omitempty"`
-	// Reason says why, for people.
+	// Reason explains the verdict to people.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Importance judges whether items matter in a state. The answer has one verdict
-// per item, in their order. Implementations are safe for concurrent use.
+// Importance judges whether items matter in a state. Judge returns one verdict per item,
+// in their order. Implementations are safe for concurrent use.
 type Importance interface {
 	Judge(ctx context.Context, state State, items []Item) ([]Verdict, error)
 }
 
-// ImportanceFunc makes an [Importance] of a function that judges one item.
+// ImportanceFunc is an [Importance] made of a function that judges one item.
 type ImportanceFunc func(ctx context.Context, state State, item Item) (Verdict, error)
 
 // Judge calls f for each item and stops at the first error.
@@ -121,17 +121,17 @@ func (f ImportanceFunc) Judge(ctx context.Context, state State, items []Item) ([
 	return verdicts, nil
 }
 
-// Resolver gives values to names. Implementations are safe for concurrent use.
+// Resolver resolves names to values. Implementations are safe for concurrent use.
 type Resolver interface {
-	// Resolve gives the JSON value of each name. A name that is missing in the
-	// answer has no value now, which is an error of the one who asked.
+	// Resolve returns the JSON value of each name. A name that is missing in the result has
+	// no value now, which is an error for whoever needs it.
 	Resolve(ctx context.Context, state State, names []string) (map[string]json.RawMessage, error)
 }
 
-// ResolverFunc makes a [Resolver] of a function that gives one value.
+// ResolverFunc is a [Resolver] made of a function that resolves one name.
 type ResolverFunc func(ctx context.Context, state State, name string) (any, error)
 
-// Resolve calls f for each name, and encodes what it gives.
+// Resolve calls f for each name, and encodes its results as JSON.
 func (f ResolverFunc) Resolve(ctx context.Context, state State, names []string) (map[string]json.RawMessage, error) {
 	values := make(map[string]json.RawMessage, len(names))
 	for _, name := range names {

@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"plugins/sdk":           {"plugins", "plugins/proto", "calls/schema", "llm", "llm/value"},
 	"plugins/manifest":      {"plugins/proto", "calls", "calls/schema", "llm/value/..."},
 	"plugins/host":          {"plugins", "plugins/manifest", "plugins/proto", "plugins/host/...", "calls", "calls/schema", "llm", "llm/value/..."},
-	"plugins/host/process":  {"plugins/manifest", "plugins/proto"},
+	"plugins/host/process":  {"llm/value", "plugins/manifest", "plugins/proto"},
 	"plugins/host/services": {"plugins", "plugins/manifest", "plugins/proto", "calls", "llm", "llm/value"},
 	"plugins/host/session":  {"plugins/proto"},
 	"plugins/verify":        {"plugins", "plugins/host", "plugins/manifest", "plugins/proto", "calls", "calls/schema", "llm", "llm/value/..."},

@@ -66,6 +66,9 @@ func rough(t *testing.T, dir string, answers, failures map[string]string) *calls
 	if _, err := resolve(t, r, "rough_thrown"); err == nil || strings.Contains(err.Error(), "ended") || strings.Contains(err.Error(), "no answer") {
 		t.Errorf("the variable: %v", err)
 	}
+	if _, err := resolve(t, r, "rough_forgotten"); err == nil || !strings.Contains(err.Error(), "forgotten reads state.retrieved without declaring it") {
+		t.Errorf("what is not declared: %v", err)
+	}
 	if first != pid() {
 		t.Error("the process did not survive that")
 	}
@@ -110,6 +113,11 @@ def thrown(state):
     sys.exit("no value today")
 
 
+@plugin.variable("rough_forgotten", {"type": "integer"}, en="It does not declare what it reads.")
+def forgotten(state):
+    return len(state.retrieved)
+
+
 @plugin.call("say", params=PARAMS, output=TEXT, en="It says what it is told.")
 def say(host, params):
     text = params["text"]
@@ -135,8 +143,8 @@ plugin.serve()
 		"hello":           `{"text":"hello"}`,
 		"yield an object": `{"text":"an object"}`,
 	}, map[string]string{
-		"exit":      "SystemExit: no licence",
-		"not UTF-8": "OSError: no file a?b",
+		"exit":      "SystemExit: no licence (main.py:29)",
+		"not UTF-8": "OSError: no file a?b (main.py:31)",
 		"no hint":   "no way out",
 	})
 	// As many requests as come by default are worked on at the same time: one that
@@ -162,6 +170,7 @@ const { Plugin, PluginError, TEXT } = require('./scheduler_plugin')
 const plugin = new Plugin('rough', '1.0.0')
 const params = { type: 'object', properties: { text: { type: 'string' } } }
 plugin.variable('rough_pid', { en: 'The process.', output: { type: 'integer' } }, () => process.pid)
+plugin.variable('rough_forgotten', { en: 'It does not declare what it reads.', output: { type: 'integer' } }, state => state.retrieved.length)
 plugin.variable('rough_thrown', { en: 'It throws nothing.', output: { type: 'integer' } }, () => { throw undefined })
 plugin.call('say', { en: 'It says what it is told.', params, output: TEXT }, (host, { text }) => {
   switch (text) {
@@ -189,7 +198,7 @@ plugin.serve()
 		"throw nothing": "undefined",
 		"throw null":    "null",
 		"throw a text":  "a text",
-		"details":       `Error: "a" is wrong`,
+		"details":       `Error: "a" is wrong (main.js:14)`,
 		"odd":           "odd",
 		"no hint":       "no way out",
 	})

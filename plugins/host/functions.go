@@ -137,7 +137,7 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 	values := make(map[string]json.RawMessage, len(names))
 	for _, name := range slices.Sorted(maps.Keys(resolved.GetValues())) {
 		if !slices.Contains(names, name) {
-			return nil, p.faultf(what, "it returned a value for %q, which was not requested", manifest.Truncate(name, 100))
+			return nil, p.faultf(what, "it returned a value for %q, which was not requested", value.Truncate(name, 100))
 		}
 		v, err := parseChecked(resolved.GetValues()[name], r.schemas[name])
 		if err != nil {

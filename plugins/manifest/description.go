@@ -37,7 +37,7 @@ func NewEntry(m *Manifest, sum string, d *proto.Description) (*Entry, error) {
 		f, err := newFunction(p)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("function %d %q: %w", i+1, Truncate(p.GetName(), 100), err))
+			problems = append(problems, fmt.Errorf("function %d %q: %w", i+1, value.Truncate(p.GetName(), 100), err))
 		case e.Function(f.Name) != nil:
 			problems = append(problems, fmt.Errorf("two functions are called %q", f.Name))
 		default:

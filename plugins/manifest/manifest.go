@@ -161,7 +161,7 @@ func manifestProblems(doc value.Value) (all schema.Problems) {
 	for _, key := range []string{"version", "command", "args", "data"} {
 		for at, word := range texts(doc, key) {
 			if strings.ContainsAny(word, "\n\t") {
-				report(at, "put it on one line", "%q has a line break or a tab", Truncate(word, 60))
+				report(at, "put it on one line", "%q has a line break or a tab", value.Truncate(word, 60))
 			}
 		}
 	}

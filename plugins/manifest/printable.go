@@ -39,15 +39,7 @@ func Printable(text string) string {
 
 // Message returns text of a plugin as a part of an error: printable, and of bounded
 // length.
-func Message(text string) string { return Printable(Truncate(text, maxText)) }
-
-// Truncate shortens a text to n bytes, and marks that with an ellipsis.
-func Truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
+func Message(text string) string { return Printable(value.Truncate(text, maxText)) }
 
 // oneLine puts a text on one line. Lists show descriptions, and so does the question
 // whether to trust a plugin: a line break would let it pretend to be a part of that.
@@ -70,7 +62,7 @@ func unprintable(v value.Value, at string) (all schema.Problems) {
 		if i := strings.IndexFunc(text, deceives); i >= 0 {
 			r, _ := utf8.DecodeRuneInString(text[i:])
 			all = append(all, schema.Problem{
-				Pointer: at, Message: fmt.Sprintf("the text %q has the invisible character %U", Truncate(text, 60), r), Hint: "take it out",
+				Pointer: at, Message: fmt.Sprintf("the text %q has the invisible character %U", value.Truncate(text, 60), r), Hint: "take it out",
 			})
 		}
 	}

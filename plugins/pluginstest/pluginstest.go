@@ -24,8 +24,8 @@ func Run(t *testing.T, dir string) {
 	report(t, h)
 }
 
-// RunInProcess checks a plugin inside the process of the test, where a debugger
-// reaches it. What only a program can do wrong is not checked.
+// RunInProcess checks a plugin inside the process of the test, where a debugger reaches
+// it. The checks of processes always pass there.
 func RunInProcess(t *testing.T, server proto.PluginServer, services ...string) {
 	t.Helper()
 	h, err := host.InProcess(server, host.Options{}, services...)
@@ -49,7 +49,7 @@ func report(t *testing.T, h *host.Host) {
 	}
 }
 
-// Build builds the Go plugin of a folder, and gives a folder with the program and
+// Build builds the Go plugin of a folder, and returns a folder with the program and
 // everything that stands beside its source: one that a host can start.
 func Build(t testing.TB, dir string) string {
 	t.Helper()

@@ -35,26 +35,26 @@ const (
 	// MaxMessageKey names the environment variable with the size in bytes that no
 	// message exceeds.
 	MaxMessageKey = "SCHEDULER_PLUGIN_MAX_MESSAGE"
-	// DefaultMaxMessage is that size where nobody said.
+	// DefaultMaxMessage is that size where the variable is not set.
 	DefaultMaxMessage = 16 << 20
 )
 
-// Clean makes s a text that can be sent: what is not UTF-8 becomes U+FFFD.
+// Clean returns s as a text that can be sent: what is not UTF-8 becomes U+FFFD.
 func Clean(s string) string {
-	if utf8.ValidString(s) { // it looks at eight letters at once
+	if utf8.ValidString(s) { // faster: it looks at eight bytes at once
 		return s
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// FromState is the wire form of a state, without what is retrieved.
+// FromState returns the wire form of a state, without what is retrieved.
 func FromState(s plugins.State) *State {
 	p := &State{
 		Input: Clean(s.Input), User: Clean(s.User), Session: Clean(s.Session),
-		Language: Clean(s.Language), Now: stamp(s.Now),
+		Language: Clean(s.Language), Now: formatTime(s.Now),
 	}
 	for _, t := range s.History {
-		p.History = append(p.History, &Turn{Role: Clean(t.Role), Content: Clean(t.Content), Timestamp: stamp(t.Timestamp)})
+		p.History = append(p.History, &Turn{Role: Clean(t.Role), Content: Clean(t.Content), Timestamp: formatTime(t.Timestamp)})
 	}
 	if len(s.Vars) > 0 {
 		p.Vars = make(map[string][]byte, len(s.Vars))
@@ -65,14 +65,14 @@ func FromState(s plugins.State) *State {
 	return p
 }
 
-// ToState is the state of a wire form. Times that cannot be read are zero.
+// ToState returns the state of a wire form. Times that cannot be read are zero.
 func ToState(p *State) plugins.State {
 	s := plugins.State{
 		Input: p.GetInput(), User: p.GetUser(), Session: p.GetSession(),
-		Language: p.GetLanguage(), Now: unstamp(p.GetNow()),
+		Language: p.GetLanguage(), Now: parseTime(p.GetNow()),
 	}
 	for _, t := range p.GetHistory() {
-		s.History = append(s.History, plugins.Turn{Role: t.GetRole(), Content: t.GetContent(), Timestamp: unstamp(t.GetTimestamp())})
+		s.History = append(s.History, plugins.Turn{Role: t.GetRole(), Content: t.GetContent(), Timestamp: parseTime(t.GetTimestamp())})
 	}
 	if len(p.GetVars()) > 0 {
 		s.Vars = make(map[string]json.RawMessage, len(p.GetVars()))
@@ -83,14 +83,16 @@ func ToState(p *State) plugins.State {
 	return s
 }
 
-func stamp(t time.Time) string {
+// formatTime returns the wire form of a time; "" for the zero time.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.Format(time.RFC3339Nano)
 }
 
-func unstamp(text string) time.Time {
+// parseTime returns the time of a wire form; zero where it cannot be read.
+func parseTime(text string) time.Time {
 	if text == "" { // the usual case: an error costs more than a time
 		return time.Time{}
 	}
@@ -101,7 +103,7 @@ func unstamp(text string) time.Time {
 	return t
 }
 
-// FromItems is the wire form of items.
+// FromItems returns the wire form of items.
 func FromItems(items []plugins.Item) []*Item {
 	all := make([]Item, len(items)) // one allocation for all
 	out := make([]*Item, len(items))
@@ -112,7 +114,7 @@ func FromItems(items []plugins.Item) []*Item {
 	return out
 }
 
-// ToItems is the items of a wire form.
+// ToItems returns the items of a wire form.
 func ToItems(list []*Item) []plugins.Item {
 	items := make([]plugins.Item, len(list))
 	for i, p := range list {
@@ -121,7 +123,7 @@ func ToItems(list []*Item) []plugins.Item {
 	return items
 }
 
-// FromVerdicts is the wire form of verdicts.
+// FromVerdicts returns the wire form of verdicts.
 func FromVerdicts(verdicts []plugins.Verdict) []*Verdict {
 	all := make([]Verdict, len(verdicts)) // one allocation for all
 	out := make([]*Verdict, len(verdicts))
@@ -132,7 +134,7 @@ func FromVerdicts(verdicts []plugins.Verdict) []*Verdict {
 	return out
 }
 
-// ToVerdicts is the verdicts of a wire form.
+// ToVerdicts returns the verdicts of a wire form.
 func ToVerdicts(list []*Verdict) []plugins.Verdict {
 	verdicts := make([]plugins.Verdict, len(list))
 	for i, p := range list {
@@ -141,7 +143,7 @@ func ToVerdicts(list []*Verdict) []plugins.Verdict {
 	return verdicts
 }
 
-// FromRecalled is the wire form of memories.
+// FromRecalled returns the wire form of memories.
 func FromRecalled(found []plugins.Recalled) []*Recalled {
 	out := make([]*Recalled, len(found))
 	for i, r := range found {
@@ -150,7 +152,7 @@ func FromRecalled(found []plugins.Recalled) []*Recalled {
 	return out
 }
 
-// ToRecalled is the memories of a wire form.
+// ToRecalled returns the memories of a wire form.
 func ToRecalled(list []*Recalled) []plugins.Recalled {
 	found := make([]plugins.Recalled, len(list))
 	for i, p := range list {

@@ -16,8 +16,8 @@ import (
 )
 
 // Host is what a function may use of the host while it answers a request: what
-// plugin.yaml lists under services, and the user trusted. It is safe for concurrent
-// use.
+// plugin.yaml lists under services, and the user trusted. [HostOf] returns it; it ends with
+// the request, and is safe for concurrent use.
 type Host struct {
 	client proto.HostClient
 	token  string
@@ -27,7 +27,7 @@ type Host struct {
 
 type hostKey struct{}
 
-// HostOf gives the host of the request that ctx belongs to.
+// HostOf returns the host of the request that ctx belongs to.
 func HostOf(ctx context.Context) *Host {
 	if h, ok := ctx.Value(hostKey{}).(*Host); ok {
 		return h
@@ -35,7 +35,8 @@ func HostOf(ctx context.Context) *Host {
 	return &Host{}
 }
 
-func (s *pluginServer) context(ctx context.Context, token string, state *proto.State) context.Context {
+// requestContext returns the context of a request, by which HostOf finds its host.
+func (s *pluginServer) requestContext(ctx context.Context, token string, state *proto.State) context.Context {
 	h := &Host{token: token, state: state}
 	if c := s.host.Load(); c != nil {
 		h.client = *c
@@ -43,24 +44,25 @@ func (s *pluginServer) context(ctx context.Context, token string, state *proto.S
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// State is what a call may know of the dialogue: input, user, session, language and
+// State returns what a call may know of the dialogue: input, user, session, language and
 // time.
 func (h *Host) State() plugins.State { return proto.ToState(h.state) }
 
-// IdempotencyKey names this use of a call in its run. It is the same when the step is
-// tried again, and when the run goes on in another process: a service that knows such
-// keys does the work once. "" for what is no call of a flow.
+// IdempotencyKey returns the name of this use of a call in its run. It is the same when the
+// step is tried again, and when the run goes on in another process: a service that knows
+// such keys does the work once. It is "" outside of calls.
 func (h *Host) IdempotencyKey() string { return h.key }
 
-func (h *Host) ready() error {
+// checkGranted returns an error where the plugin was granted no services.
+func (h *Host) checkGranted() error {
 	if h.client == nil {
-		return errors.New("the plugin was granted no services of the host: list them under services in plugin.yaml")
+		return errors.New("the plugin was granted no services of the host (list them under services in plugin.yaml)")
 	}
 	return nil
 }
 
-// plain takes the gRPC wrapping off an error.
-func plain(err error) error {
+// unwrapStatus returns the message of a gRPC error as an error.
+func unwrapStatus(err error) error {
 	if s, ok := status.FromError(err); ok && err != nil {
 		return errors.New(s.Message())
 	}
@@ -68,11 +70,10 @@ func plain(err error) error {
 }
 
 // Chat asks the flow's model; what that costs counts for the step. The service llm
-// must be granted. To functions that are no calls the answer comes in one piece. Of
-// req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
+// must be granted. Importance functions and variables get the answer as a whole. Of req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
 func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		if err := h.ready(); err != nil {
+		if err := h.checkGranted(); err != nil {
 			yield(llm.Delta{}, err)
 			return
 		}
@@ -93,7 +94,7 @@ func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 			}
 		}
 		if !errors.Is(err, io.EOF) {
-			yield(llm.Delta{}, fmt.Errorf("asking the model: %w", plain(err)))
+			yield(llm.Delta{}, fmt.Errorf("asking the model: %w", unwrapStatus(err)))
 		}
 	}
 }
@@ -106,7 +107,7 @@ func toDelta(p *proto.ChatDelta) llm.Delta {
 	return d
 }
 
-// Ask is [Host.Chat] with one message of the user; it gives the whole answer.
+// Ask is [Host.Chat] with one message of the user; it returns the whole answer.
 func (h *Host) Ask(ctx context.Context, prompt string) (string, error) {
 	text := ""
 	for d, err := range h.Chat(ctx, &llm.Request{Messages: []llm.Message{llm.TextMessage("user", prompt)}}) {
@@ -121,25 +122,25 @@ func (h *Host) Ask(ctx context.Context, prompt string) (string, error) {
 // Search looks for memories of the flow's user and session, best first. The service
 // memory must be granted.
 func (h *Host) Search(ctx context.Context, query string, limit int) ([]plugins.Recalled, error) {
-	if err := h.ready(); err != nil {
+	if err := h.checkGranted(); err != nil {
 		return nil, err
 	}
 	reply, err := h.client.Search(ctx, &proto.SearchRequest{Token: h.token, Query: query, Limit: int32(min(max(limit, 0), 1<<20))})
 	if err != nil {
-		return nil, fmt.Errorf("searching memories: %w", plain(err))
+		return nil, fmt.Errorf("searching memories: %w", unwrapStatus(err))
 	}
 	return proto.ToRecalled(reply.GetFound()), nil
 }
 
-// Vars is what the step may see: for a call an object of inputs, question, vars,
+// Vars returns what the step may see: for a call an object of inputs, question, vars,
 // summary, facts, history, run and step. The service vars must be granted.
 func (h *Host) Vars(ctx context.Context) (value.Value, error) {
-	if err := h.ready(); err != nil {
+	if err := h.checkGranted(); err != nil {
 		return value.Value{}, err
 	}
 	reply, err := h.client.Vars(ctx, &proto.VarsRequest{Token: h.token})
 	if err != nil {
-		return value.Value{}, fmt.Errorf("reading vars: %w", plain(err))
+		return value.Value{}, fmt.Errorf("reading vars: %w", unwrapStatus(err))
 	}
 	return value.ParseJSON(reply.GetVars())
 }
@@ -148,9 +149,9 @@ func (h *Host) Vars(ctx context.Context) (value.Value, error) {
 // service log must be granted. What a plugin writes to standard error gets there
 // too, without a level.
 func (h *Host) Log(ctx context.Context, level, message string) error {
-	if err := h.ready(); err != nil {
+	if err := h.checkGranted(); err != nil {
 		return err
 	}
 	_, err := h.client.Log(ctx, &proto.LogRequest{Token: h.token, Level: level, Message: message})
-	return plain(err)
+	return unwrapStatus(err)
 }

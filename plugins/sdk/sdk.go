@@ -2,7 +2,7 @@
 //
 //	func main() {
 //		sdk.Serve(sdk.Plugin{Name: "recency", Version: "1.0.0", Functions: []sdk.Function{
-//			sdk.Importance("is_fresh", sdk.Doc{En: "What is younger than a week."}, isFresh),
+//			sdk.Importance("is_fresh", sdk.Doc{En: "Includes what is younger than a week."}, isFresh),
 //		}})
 //	}
 //
@@ -28,7 +28,8 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Plugin is what a program offers. Name and Version are as in plugin.yaml.
+// Plugin is what a program offers; its main passes it to [Serve]. Name and Version are as
+// in plugin.yaml.
 type Plugin struct {
 	Name, Version string
 	Functions     []Function
@@ -37,44 +38,46 @@ type Plugin struct {
 // Doc is one sentence about a function, in English and in Chinese.
 type Doc struct{ En, Zh string }
 
-// Function is one thing that flows can name. The functions of this package make it.
+// Function is one function that flows can name. [Importance], [Ranking], [Variable],
+// [Call], [InitCall] and [Stream] make it.
 type Function struct {
 	info *proto.Function
 	// One of these is set, by the kind.
 	judge   plugins.Importance
 	resolve func(ctx context.Context, state plugins.State) (any, error)
-	call    call
+	call    callPhases
 }
 
-// call is the two phases of a call, on JSON.
-type call struct {
+// callPhases are the two phases of a call, on JSON.
+type callPhases struct {
 	init func(ctx context.Context, params value.Value) (any, error)
-	exec func(ctx context.Context, input value.Value) iter.Seq2[piece, error]
+	exec func(ctx context.Context, input value.Value) iter.Seq2[outputPart, error]
 }
 
-// piece is text, or data where that is not nil.
-type piece struct {
+// outputPart is text, or data where that is not nil.
+type outputPart struct {
 	text string
 	data any
 }
 
-// Option says more about a function.
+// Option adds to the description of a function.
 type Option func(*proto.Function)
 
-// Retrieves says that an importance function or a variable calls State.Retrieve.
-// Without it that field is nil: memories are looked for only when they are wanted.
+// Retrieves declares that an importance function or a variable calls State.Retrieve.
+// Without it that call returns an error: memories are fetched only for functions that
+// declare it.
 func Retrieves() Option { return func(f *proto.Function) { f.Retrieved = true } }
 
-// AsksModel says that a call uses [Host.Chat].
+// AsksModel declares that a call uses [Host.Chat] or [Host.Ask].
 func AsksModel() Option { return func(f *proto.Function) { f.Llm = true } }
 
-// Literal names parameters of a call that are taken as they are written in a flow:
-// other people's data, in which {{ is no template.
+// Literal names parameters of a call that are used exactly as a flow writes them, because
+// {{ in them is data and not a template.
 func Literal(parameters ...string) Option {
 	return func(f *proto.Function) { f.Literal = append(f.Literal, parameters...) }
 }
 
-// Example is a use of a call: its parameters in YAML, and what the model answers.
+// Example shows a use of a call: its parameters in YAML, and what the model answers.
 // People see the first; the conformance suite runs them all.
 func Example(title, with string, answers ...string) Option {
 	return func(f *proto.Function) {
@@ -90,12 +93,12 @@ func newFunction(kind proto.Kind, name string, doc Doc, options []Option) Functi
 	return f
 }
 
-// Importance is an importance function that judges one item at a time.
+// Importance makes an importance function that judges one item at a time.
 func Importance(name string, doc Doc, judge plugins.ImportanceFunc, options ...Option) Function {
 	return Ranking(name, doc, judge, options...)
 }
 
-// Ranking is an importance function that sees all items of a step at once.
+// Ranking makes an importance function that gets all items of a step at once.
 func Ranking(name string, doc Doc, judge plugins.Importance, options ...Option) Function {
 	f := newFunction(proto.Kind_IMPORTANCE, name, doc, options)
 	f.judge = judge
@@ -105,7 +108,7 @@ func Ranking(name string, doc Doc, judge plugins.Importance, options ...Option) 
 // ErrNoValue is what the function of a variable returns where it has no value now.
 var ErrNoValue = errors.New("the variable has no value")
 
-// Variable is a function that gives vars.name.
+// Variable makes a function that resolves vars.name.
 func Variable[T any](name string, doc Doc, resolve func(ctx context.Context, state plugins.State) (T, error), options ...Option) Function {
 	f := newFunction(proto.Kind_VARIABLE, name, doc, options)
 	f.info.Output = schemaOf[T]()
@@ -113,7 +116,7 @@ func Variable[T any](name string, doc Doc, resolve func(ctx context.Context, sta
 	return f
 }
 
-// Call is a node type that puts out one object. P and O are structs.
+// Call makes a call that puts out one object. P and O are structs.
 func Call[P, O any](name string, doc Doc, exec func(ctx context.Context, params P) (O, error), options ...Option) Function {
 	f := newFunction(proto.Kind_CALL, name, doc, options)
 	f.info.Params, f.info.Output = schemaOf[P](), schemaOf[O]()
@@ -122,8 +125,8 @@ func Call[P, O any](name string, doc Doc, exec func(ctx context.Context, params 
 	return f
 }
 
-// InitCall is a call that computes its input from its parameters before it works.
-// The input is recorded; init does no I/O.
+// InitCall makes a call that computes its input from its parameters before it works. The
+// input is recorded; init does no I/O.
 func InitCall[P, I, O any](name string, doc Doc, init func(ctx context.Context, params P) (I, error), exec func(ctx context.Context, input I) (O, error), options ...Option) Function {
 	f := newFunction(proto.Kind_CALL, name, doc, options)
 	f.info.Params, f.info.Input, f.info.Output = schemaOf[P](), schemaOf[I](), schemaOf[O]()
@@ -139,37 +142,36 @@ func InitCall[P, I, O any](name string, doc Doc, init func(ctx context.Context, 
 	return f
 }
 
-func execData[I, O any](exec func(context.Context, I) (O, error)) func(context.Context, value.Value) iter.Seq2[piece, error] {
-	return func(ctx context.Context, input value.Value) iter.Seq2[piece, error] {
-		return func(yield func(piece, error) bool) {
+func execData[I, O any](exec func(context.Context, I) (O, error)) func(context.Context, value.Value) iter.Seq2[outputPart, error] {
+	return func(ctx context.Context, input value.Value) iter.Seq2[outputPart, error] {
+		return func(yield func(outputPart, error) bool) {
 			var in I
 			if err := value.Decode(input, &in); err != nil {
-				yield(piece{}, &Error{Kind: "invalid", Message: err.Error()})
+				yield(outputPart{}, &Error{Kind: "invalid", Message: err.Error()})
 				return
 			}
 			out, err := exec(ctx, in)
-			yield(piece{data: out}, err)
+			yield(outputPart{data: out}, err)
 		}
 	}
 }
 
-// Stream is a node type that puts out text piece by piece; a flow reads it as
-// {text: ...}.
+// Stream makes a call that puts out text part by part; a flow reads it as {text: ...}.
 func Stream[P any](name string, doc Doc, exec func(ctx context.Context, params P) iter.Seq2[string, error], options ...Option) Function {
 	f := newFunction(proto.Kind_CALL, name, doc, options)
 	f.info.Params, f.info.Output = schemaOf[P](), schemaOf[struct {
 		Text string `json:"text"`
 	}]()
 	f.info.Input = f.info.Params
-	f.call.exec = func(ctx context.Context, input value.Value) iter.Seq2[piece, error] {
-		return func(yield func(piece, error) bool) {
+	f.call.exec = func(ctx context.Context, input value.Value) iter.Seq2[outputPart, error] {
+		return func(yield func(outputPart, error) bool) {
 			var in P
 			if err := value.Decode(input, &in); err != nil {
-				yield(piece{}, &Error{Kind: "invalid", Message: err.Error()})
+				yield(outputPart{}, &Error{Kind: "invalid", Message: err.Error()})
 				return
 			}
 			for text, err := range exec(ctx, in) {
-				if !yield(piece{text: text}, err) || err != nil {
+				if !yield(outputPart{text: text}, err) || err != nil {
 					return
 				}
 			}
@@ -180,24 +182,25 @@ func Stream[P any](name string, doc Doc, exec func(ctx context.Context, params P
 
 func schemaOf[T any]() json.RawMessage { return schema.MustFor[T]().Doc().AppendJSON(nil) }
 
-// Error is an error that says more than its text: the kind decides whether the step
-// is tried again, the hint is shown to the user.
+// Error is an error with a kind, which decides whether the step is tried again, and a hint
+// for the user.
 type Error struct {
 	// Kind is invalid, notfound, missing, provider, timeout or plugin.
 	Kind, Message, Hint string
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 var (
-	nameForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	functionForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	kebabCase = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// Check says what is wrong with the plugin: names, and two functions of one name.
+// Check returns an error where a name or the version is wrong, or two functions have one
+// name.
 func (p Plugin) Check() error {
-	if !nameForm.MatchString(p.Name) {
+	if !kebabCase.MatchString(p.Name) {
 		return fmt.Errorf("the plugin's name %q is not kebab-case", p.Name)
 	}
 	if p.Version == "" {
@@ -208,12 +211,12 @@ func (p Plugin) Check() error {
 		if f.info == nil {
 			return errors.New("a function is empty: make it with sdk.Importance, sdk.Variable or sdk.Call")
 		}
-		form, words := functionForm, "snake_case"
+		form, formName := snakeCase, "snake_case"
 		if f.info.Kind == proto.Kind_CALL {
-			form, words = nameForm, "kebab-case"
+			form, formName = kebabCase, "kebab-case"
 		}
 		if !form.MatchString(f.info.Name) {
-			return fmt.Errorf("the name %q is not %s", f.info.Name, words)
+			return fmt.Errorf("the name %q is not %s", f.info.Name, formName)
 		}
 		if seen[f.info.Name] {
 			return fmt.Errorf("two functions are called %q", f.info.Name)

@@ -62,6 +62,10 @@ func greeter() sdk.Plugin {
 			}
 		}, sdk.Example("Ada", "{name: Ada}")),
 		sdk.Variable("greeter_mood", doc, func(context.Context, plugins.State) (float64, error) { return 0.5, nil }),
+		sdk.Variable("greeter_memories", doc, func(ctx context.Context, s plugins.State) (int, error) {
+			found, err := s.Retrieve(ctx)
+			return len(found), err
+		}, sdk.Retrieves()),
 		sdk.Importance("matters", doc, func(context.Context, plugins.State, plugins.Item) (plugins.Verdict, error) {
 			return plugins.Verdict{Include: true}, nil
 		}),
@@ -99,7 +103,7 @@ func TestFailures(t *testing.T) {
 		`{"name":"panic"}`: {Message: "panic: at panic"},
 		`{"name":"wrong"}`: {Kind: "invalid", Message: "no such name", Hint: "take another"},
 		`{"name":"late"}`:  {Kind: "timeout", Message: "context deadline exceeded"},
-		`{"name":`:         {Kind: "invalid", Message: "the input is no JSON: "},
+		`{"name":`:         {Kind: "invalid", Message: "the input is not JSON: "},
 		`{"name":1}`:       {Kind: "invalid", Message: "/name: "},
 	} {
 		for _, function := range []string{"greet", "spell"} {
@@ -129,6 +133,37 @@ func TestFailures(t *testing.T) {
 		if reply, err := server.Ask(t.Context(), req); err != nil || reply.GetFailure() == nil {
 			t.Errorf("%v: got %v, %v", req, reply, err)
 		}
+	}
+}
+
+// A function that calls State.Retrieve and does not declare it gets an error that tells the
+// remedy, not a nil function or no memories.
+func TestRetrieveIsDeclared(t *testing.T) {
+	count := func(ctx context.Context, s plugins.State) (int, error) {
+		found, err := s.Retrieve(ctx)
+		return len(found), err
+	}
+	server, err := sdk.Plugin{Name: "p", Version: "1", Functions: []sdk.Function{
+		sdk.Variable("declared", sdk.Doc{En: "x"}, count, sdk.Retrieves()), sdk.Variable("forgotten", sdk.Doc{En: "x"}, count),
+	}}.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(name string) *proto.Reply {
+		reply, err := server.Ask(t.Context(), &proto.Request{Ask: &proto.Request_Resolve{Resolve: &proto.Resolve{
+			Names: []string{name}, State: &proto.State{Retrieved: []*proto.Recalled{{Text: "tea"}}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	if got := string(ask("declared").GetResolved().GetValues()["declared"]); got != "1" {
+		t.Errorf("got %s memories, want 1", got)
+	}
+	f := ask("forgotten").GetFailure()
+	if f.GetKind() != "invalid" || f.GetHint() != "add the option sdk.Retrieves() to the function" || !strings.Contains(f.GetMessage(), "forgotten calls State.Retrieve without declaring it") {
+		t.Errorf("got %v", f)
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Serve offers the plugin to the host that started this program, until the host
-// wants it to end or is gone. It does not return where something is wrong: it says
-// so on standard error and exits with code 1.
+// Serve offers the plugin to the host that started this program, until the host asks it to
+// end or is gone. Where something is wrong it writes that to standard error and exits with
+// code 1, also when a person starts the program.
 func Serve(p Plugin) {
 	server, err := p.Server()
 	if err != nil {
@@ -26,23 +26,23 @@ func Serve(p Plugin) {
 		os.Exit(1)
 	}
 	if os.Getenv(proto.CookieKey) != proto.CookieValue {
-		fmt.Fprint(os.Stderr, p.about())
+		fmt.Fprint(os.Stderr, p.usage())
 		os.Exit(1)
 	}
 	exitWithHost()
-	limit := maxMessage()
-	straight := straightOutput()
+	limit := maxMessageBytes()
+	restore := restoreOutput()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue},
-		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {"plugin": &served{server: server.(*pluginServer)}}},
+		VersionedPlugins: map[int]plugin.PluginSet{proto.Version: {"plugin": &serverKind{server: server.(*pluginServer)}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts,
 				grpc.MaxRecvMsgSize(limit),
 				grpc.MaxSendMsgSize(limit),
-				grpc.InitialWindowSize(window),
-				grpc.InitialConnWindowSize(window),
+				grpc.InitialWindowSize(windowBytes),
+				grpc.InitialConnWindowSize(windowBytes),
 				grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-					straight()
+					restore()
 					return handle(ctx, req)
 				}),
 			)...)
@@ -51,21 +51,20 @@ func Serve(p Plugin) {
 	})
 }
 
-// straightOutput makes the function that gives standard output and error back as they
-// are now. The library replaces them when it begins to serve, to send what is written
-// over the connection: the last words of a process that ends would be lost. The host
-// asks for nothing before that, and reads both anyway.
-func straightOutput() func() {
+// restoreOutput returns a function that restores standard output and error as they are
+// now. The library replaces them when it begins to serve, to send what is written over the
+// connection: the last lines of a process that ends would be lost. The host sends no
+// request before that, and reads both anyway.
+func restoreOutput() func() {
 	out, err := os.Stdout, os.Stderr
 	return sync.OnceFunc(func() { os.Stdout, os.Stderr = out, err })
 }
 
-// window is how much of a message is on its way before the receiver has to say
-// more: a batch in one go.
-const window = 1 << 20
+// windowBytes is the flow-control window: a batch is sent in one go.
+const windowBytes = 1 << 20
 
-// about is what a user reads who starts the program by hand.
-func (p Plugin) about() string {
+// usage returns the text for a person who starts the program.
+func (p Plugin) usage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This program is the plugin %s %s of scheduler, which starts it: it is not run by hand.\n", p.Name, p.Version)
 	for _, f := range p.Functions {
@@ -93,30 +92,31 @@ func exitWithHost() {
 	}()
 }
 
-func maxMessage() int {
+// maxMessageBytes returns the size of the largest message, which the host sets.
+func maxMessageBytes() int {
 	if n, err := strconv.Atoi(os.Getenv(proto.MaxMessageKey)); err == nil && n > 0 {
 		return n
 	}
 	return proto.DefaultMaxMessage
 }
 
-// served is the plugin as the library wants it.
-type served struct {
+// serverKind is the plugin as the library wants it.
+type serverKind struct {
 	plugin.NetRPCUnsupportedPlugin
 	server *pluginServer
 }
 
 // GRPCServer registers the plugin.
-func (s *served) GRPCServer(broker *plugin.GRPCBroker, g *grpc.Server) error {
+func (s *serverKind) GRPCServer(broker *plugin.GRPCBroker, g *grpc.Server) error {
 	s.server.dial = func(id uint32) (grpc.ClientConnInterface, error) {
 		return broker.DialWithOptions(id, grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(s.server.limit), grpc.MaxCallSendMsgSize(s.server.limit)))
+			grpc.MaxCallRecvMsgSize(s.server.messageBytes), grpc.MaxCallSendMsgSize(s.server.messageBytes)))
 	}
 	proto.RegisterPluginServer(g, s.server)
 	return nil
 }
 
-// GRPCClient is for hosts.
-func (*served) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("a plugin is no host")
+// GRPCClient is never called: it is for hosts.
+func (*serverKind) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, fmt.Errorf("a plugin cannot be the host")
 }

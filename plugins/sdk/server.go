@@ -18,32 +18,34 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Server is the plugin as a gRPC service: what [Serve] serves. Tests that run a
+// Server returns the plugin as a gRPC service: what [Serve] serves. Tests that run a
 // plugin inside their own process use it.
 func (p Plugin) Server() (proto.PluginServer, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	s := &pluginServer{plugin: p, functions: map[string]Function{}, limit: maxMessage()}
+	s := &pluginServer{plugin: p, functions: map[string]Function{}, messageBytes: maxMessageBytes()}
 	for _, f := range p.Functions {
 		s.functions[f.info.Name] = f
 	}
 	return s, nil
 }
 
+// pluginServer is the gRPC service of a plugin. [Plugin.Server] makes it; it lives as long
+// as the program, and is safe for concurrent use.
 type pluginServer struct {
 	proto.UnimplementedPluginServer
 	plugin    Plugin
 	functions map[string]Function
-	// limit is the size of a message.
-	limit int
+	// messageBytes is the size of the largest message.
+	messageBytes int
 	// dial connects to a service that the host announced by the broker; nil where
 	// there is no broker.
 	dial func(id uint32) (grpc.ClientConnInterface, error)
 	host atomic.Pointer[proto.HostClient]
 }
 
-// UseHost says where the service Host is, for hosts without a broker.
+// UseHost sets the client of the service Host, for hosts without a broker.
 func (s *pluginServer) UseHost(c proto.HostClient) { s.host.Store(&c) }
 
 func (s *pluginServer) Describe(_ context.Context, req *proto.DescribeRequest) (*proto.Description, error) {
@@ -67,40 +69,42 @@ func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Repl
 	return reply, nil
 }
 
-// frame is how many bytes a reply has at most inside a message beside its own.
-const frame = 16
+// replyOverhead is the largest number of bytes that a reply adds to a message beside its
+// own.
+const replyOverhead = 16
 
 // answer answers a request; whatever goes wrong is a failure in the reply, a reply
 // that is too large as well. size is that of the reply.
 func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
-	reply = s.perform(ctx, req)
-	if size = pb.Size(reply); size+frame > s.limit { // one that cannot be sent would end the session
-		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.limit))}}
+	reply = s.dispatch(ctx, req)
+	if size = pb.Size(reply); size+replyOverhead > s.messageBytes { // one that cannot be sent would end the session
+		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.messageBytes))}}
 		size = pb.Size(reply)
 	}
 	return reply, size
 }
 
-func (s *pluginServer) perform(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
+// dispatch passes a request to its function.
+func (s *pluginServer) dispatch(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
 	reply = &proto.Reply{Id: req.GetId()}
 	fail := func(err error) { reply.Answer = &proto.Reply_Failure{Failure: failure(err)} }
 	name := ""
 	defer func() {
 		if r := recover(); r != nil {
-			fail(panicked(name, r))
+			fail(recoverError(name, r))
 		}
 	}()
 	var err error
 	switch ask := req.GetAsk().(type) {
 	case *proto.Request_Judge:
 		name = ask.Judge.GetFunction()
-		err = s.judge(s.context(ctx, req.GetToken(), ask.Judge.GetState()), ask.Judge, reply)
+		err = s.judge(s.requestContext(ctx, req.GetToken(), ask.Judge.GetState()), ask.Judge, reply)
 	case *proto.Request_Resolve:
 		name = strings.Join(ask.Resolve.GetNames(), ", ")
-		err = s.resolve(s.context(ctx, req.GetToken(), ask.Resolve.GetState()), ask.Resolve, reply)
+		err = s.resolve(s.requestContext(ctx, req.GetToken(), ask.Resolve.GetState()), ask.Resolve, reply)
 	case *proto.Request_Init:
 		name = ask.Init.GetFunction()
-		err = s.init(s.context(ctx, req.GetToken(), ask.Init.GetState()), ask.Init, reply)
+		err = s.init(s.requestContext(ctx, req.GetToken(), ask.Init.GetState()), ask.Init, reply)
 	default:
 		err = fmt.Errorf("the plugin does not know this kind of request")
 	}
@@ -113,9 +117,9 @@ func (s *pluginServer) perform(ctx context.Context, req *proto.Request) (reply *
 func (s *pluginServer) judge(ctx context.Context, ask *proto.Judge, reply *proto.Reply) error {
 	f, ok := s.functions[ask.GetFunction()]
 	if !ok || f.judge == nil {
-		return s.unknown("importance function", ask.GetFunction())
+		return s.unknownFunction("importance function", ask.GetFunction())
 	}
-	verdicts, err := f.judge.Judge(ctx, state(f, ask.GetState()), proto.ToItems(ask.GetItems()))
+	verdicts, err := f.judge.Judge(ctx, functionState(f, ask.GetState()), proto.ToItems(ask.GetItems()))
 	if err != nil {
 		return err
 	}
@@ -128,13 +132,13 @@ func (s *pluginServer) resolve(ctx context.Context, ask *proto.Resolve, reply *p
 	for _, name := range ask.GetNames() {
 		f, ok := s.functions[name]
 		if !ok || f.resolve == nil {
-			return s.unknown("variable", name)
+			return s.unknownFunction("variable", name)
 		}
-		v, err := f.resolve(ctx, state(f, ask.GetState()))
-		switch {
-		case errors.Is(err, ErrNoValue):
+		v, err := f.resolve(ctx, functionState(f, ask.GetState()))
+		if errors.Is(err, ErrNoValue) {
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if values[name], err = encode(v); err != nil {
@@ -148,13 +152,13 @@ func (s *pluginServer) resolve(ctx context.Context, ask *proto.Resolve, reply *p
 func (s *pluginServer) init(ctx context.Context, ask *proto.Init, reply *proto.Reply) error {
 	f, ok := s.functions[ask.GetFunction()]
 	if !ok || f.call.exec == nil {
-		return s.unknown("call", ask.GetFunction())
+		return s.unknownFunction("call", ask.GetFunction())
 	}
 	input := json.RawMessage(ask.GetParams())
 	if f.call.init != nil {
 		params, err := value.ParseJSON(ask.GetParams())
 		if err != nil {
-			return &Error{Kind: "invalid", Message: "the parameters are no JSON: " + err.Error()}
+			return &Error{Kind: "invalid", Message: "the parameters are not JSON: " + err.Error()}
 		}
 		in, err := f.call.init(ctx, params)
 		if err != nil {
@@ -175,33 +179,33 @@ func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingS
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fail(panicked(req.GetFunction(), r))
+			err = fail(recoverError(req.GetFunction(), r))
 		}
 	}()
 	f, ok := s.functions[req.GetFunction()]
 	if !ok || f.call.exec == nil {
-		return fail(s.unknown("call", req.GetFunction()))
+		return fail(s.unknownFunction("call", req.GetFunction()))
 	}
 	input, err := value.ParseJSON(req.GetInput())
 	if err != nil {
-		return fail(&Error{Kind: "invalid", Message: "the input is no JSON: " + err.Error()})
+		return fail(&Error{Kind: "invalid", Message: "the input is not JSON: " + err.Error()})
 	}
-	ctx := s.context(stream.Context(), req.GetToken(), req.GetState())
+	ctx := s.requestContext(stream.Context(), req.GetToken(), req.GetState())
 	HostOf(ctx).key = req.GetIdempotencyKey()
-	for p, err := range f.call.exec(ctx, input) {
+	for part, err := range f.call.exec(ctx, input) {
 		if err != nil {
 			return fail(err)
 		}
-		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: proto.Clean(p.text)}}
-		if p.data != nil {
-			data, err := encode(p.data)
+		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: proto.Clean(part.text)}}
+		if part.data != nil {
+			data, err := encode(part.data)
 			if err != nil {
 				return fail(fmt.Errorf("encoding the output: %w", err))
 			}
 			chunk.Piece = &proto.Chunk_Data{Data: data}
 		}
-		if size := pb.Size(chunk); size > s.limit {
-			return fail(tooLarge(size, s.limit))
+		if size := pb.Size(chunk); size > s.messageBytes {
+			return fail(tooLarge(size, s.messageBytes))
 		}
 		if err := stream.Send(chunk); err != nil {
 			return err
@@ -219,7 +223,7 @@ func encode(x any) (json.RawMessage, error) {
 	return v.AppendJSON(nil), nil
 }
 
-func (s *pluginServer) unknown(what, name string) error {
+func (s *pluginServer) unknownFunction(what, name string) error {
 	e := &Error{Kind: "notfound", Message: fmt.Sprintf("the plugin %s has no %s %q", s.plugin.Name, what, name)}
 	var names []string
 	for _, f := range s.plugin.Functions {
@@ -235,30 +239,36 @@ func tooLarge(size, limit int) error {
 	return &Error{Kind: "plugin", Message: fmt.Sprintf("the answer has %d bytes, more than the %d of limits.max_message_mib in plugin.yaml", size, limit)}
 }
 
-// panicked makes an error of a panic. The stack goes to standard error, which the
-// host logs.
-func panicked(function string, r any) error {
+// recoverError makes an error of a panic. The stack goes to standard error, which the host
+// logs.
+func recoverError(function string, r any) error {
 	fmt.Fprintf(os.Stderr, "panic in %s: %v\n%s", function, r, debug.Stack())
 	return fmt.Errorf("panic: %v", r)
 }
 
+// failure returns the wire form of an error.
 func failure(err error) *proto.Failure {
 	f := &proto.Failure{Message: proto.Clean(err.Error())}
 	var own *Error
-	switch {
-	case errors.As(err, &own):
+	if errors.As(err, &own) {
 		f.Kind, f.Hint = proto.Clean(own.Kind), proto.Clean(own.Hint)
-	case errors.Is(err, context.DeadlineExceeded):
+	} else if errors.Is(err, context.DeadlineExceeded) {
 		f.Kind = "timeout"
 	}
 	return f
 }
 
-// state is the state as the function sees it.
-func state(f Function, p *proto.State) plugins.State {
+// functionState returns the state that a function gets.
+func functionState(f Function, p *proto.State) plugins.State {
 	s := proto.ToState(p)
-	if f.info.Retrieved {
-		s.Retrieve = func(context.Context) ([]plugins.Recalled, error) { return proto.ToRecalled(p.GetRetrieved()), nil }
+	s.Retrieve = func(context.Context) ([]plugins.Recalled, error) {
+		if !f.info.Retrieved {
+			return nil, &Error{
+				Kind: "invalid", Message: fmt.Sprintf("%s calls State.Retrieve without declaring it", f.info.Name),
+				Hint: "add the option sdk.Retrieves() to the function",
+			}
+		}
+		return proto.ToRecalled(p.GetRetrieved()), nil
 	}
 	return s
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Session answers requests as they come. While one message of replies is being
-// sent those that get ready wait, and go together in the next.
+// Session answers requests as they come. While one message of replies is being sent,
+// further replies wait, and go together in the next.
 func (s *pluginServer) Session(stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	out := newOutbox(stream, s.limit)
-	jobs := make(chan job)
+	out := newOutbox(stream, s.messageBytes)
+	jobs := make(chan sessionJob)
 	defer close(jobs)
-	var running inflight
+	var running runningRequests
 	for {
 		message, err := stream.Recv()
 		if err != nil {
@@ -38,46 +38,46 @@ func (s *pluginServer) Session(stream grpc.BidiStreamingServer[proto.Requests, p
 				continue
 			}
 			ctx, done := running.add(ctx, req)
-			j := job{ctx, req, done}
+			j := sessionJob{ctx, req, done}
 			select {
 			case jobs <- j:
 			default:
-				go s.work(j, jobs, out)
+				go s.answerJobs(j, jobs, out)
 			}
 		}
 	}
 }
 
-// job is one request to answer.
-type job struct {
+// sessionJob is one request to answer.
+type sessionJob struct {
 	ctx  context.Context
 	req  *proto.Request
 	done func()
 }
 
-// work answers a request, and then waits for others: a goroutine that is used again
-// has the stack that it needs. There are as many as the host ever had requests under
-// way at a time.
-func (s *pluginServer) work(j job, more <-chan job, out *outbox) {
+// answerJobs answers a job, and then waits for others: a goroutine that is used again has
+// the stack that it needs. There are as many as the host ever had requests under way at a
+// time.
+func (s *pluginServer) answerJobs(j sessionJob, more <-chan sessionJob, out *outbox) {
 	for ok := true; ok; j, ok = <-more {
-		s.do(j, out)
+		s.answerJob(j, out)
 	}
 }
 
-func (s *pluginServer) do(j job, out *outbox) {
+func (s *pluginServer) answerJob(j sessionJob, out *outbox) {
 	defer j.done()
 	out.put(s.answer(j.ctx, j.req))
 }
 
-// inflight is the requests that are being answered. The host cancels one whose time
-// is over.
-type inflight struct {
+// runningRequests are the requests that are being answered. The host cancels one whose
+// time is over.
+type runningRequests struct {
 	sync.WaitGroup
 	mu      sync.Mutex
-	cancels map[uint64]context.CancelFunc
+	cancels map[uint64]context.CancelFunc // by id; guarded by mu
 }
 
-func (r *inflight) add(ctx context.Context, req *proto.Request) (requestCtx context.Context, done func()) {
+func (r *runningRequests) add(ctx context.Context, req *proto.Request) (requestCtx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	if r.cancels == nil {
@@ -95,7 +95,7 @@ func (r *inflight) add(ctx context.Context, req *proto.Request) (requestCtx cont
 	}
 }
 
-func (r *inflight) cancel(id uint64) {
+func (r *runningRequests) cancel(id uint64) {
 	r.mu.Lock()
 	cancel := r.cancels[id]
 	r.mu.Unlock()
@@ -104,14 +104,14 @@ func (r *inflight) cancel(id uint64) {
 	}
 }
 
-// outbox holds replies until they are sent.
+// outbox holds replies until they are sent. [newOutbox] makes one for each session.
 type outbox struct {
 	stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]
 	limit  int
-	sent   chan struct{} // closed when nothing is sent any more
+	sent   chan struct{} // closed when the last reply was sent
 
-	mu      sync.Mutex
-	more    sync.Cond // waiting is not empty any more, or closed is set
+	mu      sync.Mutex // guards all below
+	more    sync.Cond  // waiting got its first reply, or closed was set
 	waiting []*proto.Reply
 	sizes   []int // of those
 	closed  bool
@@ -120,7 +120,7 @@ type outbox struct {
 func newOutbox(stream grpc.BidiStreamingServer[proto.Requests, proto.Replies], limit int) *outbox {
 	o := &outbox{stream: stream, limit: limit, sent: make(chan struct{})}
 	o.more.L = &o.mu
-	go o.send()
+	go o.sendAll()
 	return o
 }
 
@@ -133,7 +133,7 @@ func (o *outbox) put(reply *proto.Reply, size int) {
 	}
 }
 
-// close waits until what was put is sent.
+// close waits until all replies are sent.
 func (o *outbox) close() {
 	o.mu.Lock()
 	o.closed = true
@@ -142,14 +142,15 @@ func (o *outbox) close() {
 	<-o.sent
 }
 
-// next waits for replies to send; there are none any more when the outbox is closed.
-func (o *outbox) next() ([]*proto.Reply, []int) {
+// takeReplies waits for replies to send and takes them all; none when the outbox is
+// closed.
+func (o *outbox) takeReplies() ([]*proto.Reply, []int) {
 	o.mu.Lock()
 	for len(o.waiting) == 0 && !o.closed {
 		o.more.Wait()
 	}
 	o.mu.Unlock()
-	runtime.Gosched() // what is nearly ready goes along
+	runtime.Gosched() // replies that are nearly ready go along
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	replies, sizes := o.waiting, o.sizes
@@ -157,24 +158,25 @@ func (o *outbox) next() ([]*proto.Reply, []int) {
 	return replies, sizes
 }
 
-func (o *outbox) send() {
+func (o *outbox) sendAll() {
 	defer close(o.sent)
-	for replies, sizes := o.next(); len(replies) > 0; replies, sizes = o.next() {
+	for replies, sizes := o.takeReplies(); len(replies) > 0; replies, sizes = o.takeReplies() {
 		for len(replies) > 0 {
-			n := o.together(sizes)
+			n := o.countFitting(sizes)
 			if err := o.stream.Send(&proto.Replies{Replies: replies[:n]}); err != nil {
-				return // the receiver learns what is wrong
+				return // Recv returns the error, too
 			}
 			replies, sizes = replies[n:], sizes[n:]
 		}
 	}
 }
 
-// together is how many replies of those sizes fit into one message; at least one.
-func (o *outbox) together(sizes []int) int {
+// countFitting returns how many replies of those sizes fit into one message; at least one.
+func (o *outbox) countFitting(sizes []int) int {
 	sum := 0
 	for i, size := range sizes {
-		if sum += size + frame; sum > o.limit && i > 0 {
+		sum += size + replyOverhead
+		if sum > o.limit && i > 0 {
 			return i
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -217,9 +218,9 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	case pid == 0:
 		return fmt.Errorf("the program %s cannot be started: %s", r.config.Program, explainExec(r.config.Program, err))
 	case line != "" && fields == nil:
-		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", manifest.Truncate(manifest.Printable(line), 200))
+		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
 	case fields != nil && fields[1] != supportedVersion:
-		return fmt.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", manifest.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
+		return fmt.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
 	case line == "" && status != "":
 		return errors.New("it ended before the handshake: " + status)
 	case line == "" && silent:

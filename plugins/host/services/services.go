@@ -361,11 +361,11 @@ func (s *Server) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogRepl
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(req.GetLevel())); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the level %q is not debug, info, warn or error", manifest.Truncate(req.GetLevel(), 20))
+		return nil, status.Errorf(codes.InvalidArgument, "the level %q is not debug, info, warn or error", value.Truncate(req.GetLevel(), 20))
 	}
 	n := s.logged.Add(1)
 	if n <= maxLogLines {
-		s.log.Log(ctx, level, manifest.Printable(manifest.Truncate(req.GetMessage(), maxLineBytes)))
+		s.log.Log(ctx, level, manifest.Printable(value.Truncate(req.GetMessage(), maxLineBytes)))
 	} else if n == maxLogLines+1 {
 		s.log.Warn("the plugin logs too much: nothing more of this process is logged")
 	}

@@ -52,9 +52,8 @@ const serverCredentials = () => tls
 
 const clientCredentials = () => tls ? grpc.credentials.createSsl(tls.host, tls.key, tls.cert) : grpc.credentials.createInsecure()
 
-// An error that says more than its text. kind is invalid, notfound, missing,
-// provider, timeout or plugin; the last three may be tried again. The hint says what
-// the user can do about it.
+// An error with a kind and a hint. kind is invalid, notfound, missing, provider, timeout
+// or plugin; the last three may be tried again. The hint tells the user what to do.
 class PluginError extends Error {
   constructor (message, { kind = 'plugin', hint = '' } = {}) {
     super(message)
@@ -69,7 +68,7 @@ const TEXT = { type: 'object', properties: { text: { type: 'string' } }, require
 // json is the bytes of a value. JSON has no NaN: JavaScript would write null.
 function json (value) {
   const text = JSON.stringify(value, (_, v) => {
-    if (typeof v === 'number' && !Number.isFinite(v)) throw new PluginError(`${v} is no JSON`)
+    if (typeof v === 'number' && !Number.isFinite(v)) throw new PluginError(`${v} is not JSON`)
     return v
   })
   return Buffer.from(text === undefined ? 'null' : text)
@@ -77,11 +76,21 @@ function json (value) {
 
 const parse = bytes => bytes && bytes.length ? JSON.parse(bytes.toString()) : undefined
 
-// Anything can be thrown, also nothing.
+// The file and line of an error: the innermost of the plugin's own code.
+function place (error) {
+  const folder = path.dirname(process.argv[1] || __filename) + path.sep
+  for (const [, file, line] of String(error.stack).matchAll(/\(?(\/[^()\n]*?):(\d+):\d+\)?$/gm)) {
+    const own = file.startsWith(folder) && file !== __filename && !file.includes(`${path.sep}node_modules${path.sep}`)
+    if (own) return ` (${file.slice(folder.length)}:${line})`
+  }
+  return ''
+}
+
+// Anything can be thrown, even undefined.
 function failure (error) {
   if (error instanceof PluginError) return { kind: String(error.kind || 'plugin'), message: error.message, hint: String(error.hint || '') }
   console.error(error)
-  const text = typeof error === 'string' ? error : error instanceof Error ? String(error) : util.inspect(error)
+  const text = typeof error === 'string' ? error : error instanceof Error ? String(error) + place(error) : util.inspect(error)
   return { kind: 'plugin', message: text, hint: '' }
 }
 
@@ -92,16 +101,24 @@ function tooLarge (size) {
 }
 
 // What a function may know of the dialogue. host is the Host.
-function toState (message, client, token) {
-  const state = { ...message, now: new Date(message.now || 0), vars: {} }
+// undeclared is the name of a function that must not read retrieved.
+function toState (message, client, token, undeclared) {
+  const { retrieved = [], ...known } = message
+  const state = { ...known, now: new Date(message.now || 0), vars: {} }
+  Object.defineProperty(state, 'retrieved', {
+    get () {
+      if (undeclared) throw new PluginError(`${undeclared} reads state.retrieved without declaring it`, { kind: 'invalid', hint: 'add retrieved: true to the function' })
+      return retrieved
+    }
+  })
   state.host = new Host(client, token, state)
   for (const [name, text] of Object.entries(message.vars || {})) state.vars[name] = parse(text)
   return state
 }
 
 // What a function may use of the host, as far as plugin.yaml lists it under services.
-// state is what is known of the dialogue. For a call, signal is aborted when nobody
-// waits any more, and idempotencyKey is the same when the step is tried again: for services that do
+// state is what is known of the dialogue. For a call, signal is aborted when the answer
+// is not wanted any more, and idempotencyKey is the same when the step is tried again: for services that do
 // the work of one key once.
 class Host {
   constructor (client, token, state) {
@@ -115,7 +132,7 @@ class Host {
   }
 
   #ready () {
-    if (!this.client) throw new PluginError('the plugin was granted no services of the host: list them under services in plugin.yaml')
+    if (!this.client) throw new PluginError('the plugin was granted no services of the host (list them under services in plugin.yaml)')
     return this.client
   }
 
@@ -131,17 +148,17 @@ class Host {
     }
   }
 
-  // Asks the flow's model; gives the whole answer.
+  // Asks the flow's model; returns the whole answer.
   async ask (prompt) {
     let text = ''
     for await (const piece of this.chat([{ role: 'user', content: prompt }])) text += piece
     return text
   }
 
-  // Looks for memories; they have text and score, best first.
+  // Returns memories with text and score, best first.
   async search (query, limit = 10) { return (await this.#invoke('Search', { query, limit })).found }
 
-  // What the step may see: inputs, question, vars, summary, facts, history ...
+  // Returns what the step may see: inputs, question, vars, summary, facts, history ...
   async vars () { return parse((await this.#invoke('Vars', {})).vars) }
 
   // Writes to the log of the host; level is debug, info, warn or error.
@@ -150,6 +167,7 @@ class Host {
 
 class Plugin {
   #functions = new Map()
+  #retrieving = new Set()
   #addresses = new Map()
   #waiting = new Map()
   #client = null
@@ -162,19 +180,20 @@ class Plugin {
   #add (kind, name, { en, zh = '', ...more }, run) {
     this.description.functions.push({ name, kind, doc_en: en, doc_zh: zh, ...more })
     this.#functions.set(`${kind} ${name}`, run)
+    if (more.retrieved) this.#retrieving.add(`${kind} ${name}`)
   }
 
-  // judge(state, item) gives {include, score?, reason?}. With retrieved, the state
+  // judge(state, item) returns {include, score?, reason?}. With retrieved, the state
   // has the memories found for the user's words.
   importance (name, about, judge) { this.#add('IMPORTANCE', name, about, judge) }
 
-  // resolve(state) gives the value of vars.name, undefined where it has none;
+  // resolve(state) returns the value of vars.name, undefined where it has none;
   // about.output is its JSON Schema.
   variable (name, about, resolve) { this.#add('VARIABLE', name, { ...about, output: json(about.output) }, resolve) }
 
-  // exec(host, params) gives an object or text, or yields text. about.params and
+  // exec(host, params) returns an object or text, or yields text. about.params and
   // about.output are JSON Schemas of objects, that of text is TEXT; about.examples
-  // are {title, with, answers?}, with being YAML; about.llm says that it asks the
+  // are {title, with, answers?}, with being YAML; about.llm declares that it asks the
   // model.
   call (name, about, exec) {
     const params = json(about.params)
@@ -185,6 +204,10 @@ class Plugin {
     const found = this.#functions.get(`${kind} ${name}`)
     if (!found) throw new PluginError(`the plugin ${this.description.name} has no ${kind.toLowerCase()} "${name}"`, { kind: 'notfound' })
     return found
+  }
+
+  #state (kind, name, message, token) {
+    return toState(message || {}, this.#client, token, this.#retrieving.has(`${kind} ${name}`) ? '' : name)
   }
 
   async #describe ({ request }) {
@@ -211,16 +234,15 @@ class Plugin {
       case 'judge': {
         const { function: name, items } = request.judge
         const judge = this.#find('IMPORTANCE', name)
-        const state = toState(request.judge.state || {}, this.#client, request.token)
+        const state = this.#state('IMPORTANCE', name, request.judge.state, request.token)
         const verdicts = []
         for (const item of items) verdicts.push(await judge(state, { ...item, data: parse(item.data) }))
         return { judged: { verdicts } }
       }
       case 'resolve': {
-        const state = toState(request.resolve.state || {}, this.#client, request.token)
         const values = {}
         for (const name of request.resolve.names) {
-          const value = await this.#find('VARIABLE', name)(state)
+          const value = await this.#find('VARIABLE', name)(this.#state('VARIABLE', name, request.resolve.state, request.token))
           if (value !== undefined) values[name] = json(value)
         }
         return { resolved: { values } }
@@ -259,7 +281,7 @@ class Plugin {
   #session (stream) {
     stream.on('data', ({ requests }) => {
       for (const request of requests) {
-        if (request.ask === 'cancel') continue // the answer is thrown away
+        if (request.ask === 'cancel') continue // the answer is dropped
         this.#answer(request).then(reply => stream.write({ replies: [reply] }))
       }
     })

@@ -34,16 +34,16 @@ except ImportError as error:
 import plugin_pb2 as pb
 import transport_pb2 as transport
 
-FAILURES = (Exception, SystemExit)  # of a function: sys.exit would end its thread alone, and nobody would answer
+FAILURES = (Exception, SystemExit)  # of a function: sys.exit would end only its thread, without an answer
 COOKIE = "start-me-through-scheduler"
 THREADS = 300  # more than limits.concurrency is by default; they are started when they are needed
 
 
 class Error(Exception):
-    """An error that says more than its text.
+    """An error with a kind and a hint.
 
     kind is invalid, notfound, missing, provider, timeout or plugin; the last three
-    may be tried again. The hint says what the user can do about it.
+    may be tried again. The hint tells the user what to do about it.
     """
 
     def __init__(self, message, kind="plugin", hint=""):
@@ -67,15 +67,25 @@ class Item:
 
 class State:
     """What is known of the dialogue; history is a list of turns with role, content
-    and timestamp, retrieved one of memories with text and score. host is the Host."""
+    and timestamp. host is the Host."""
 
-    def __init__(self, message=None, channel=None, token="", idempotency_key=""):
+    def __init__(self, message=None, channel=None, token="", idempotency_key="", undeclared=""):
         message = message or pb.State()
         self.host = Host(channel, token, self, idempotency_key)
         self.input, self.user, self.session = message.input, message.user, message.session
-        self.language, self.history, self.retrieved = message.language, message.history, message.retrieved
+        self.language, self.history = message.language, message.history
+        self._retrieved, self._undeclared = message.retrieved, undeclared
         self.vars = {name: json.loads(text) for name, text in message.vars.items()}
         self.now = parse_time(message.now)
+
+    @property
+    def retrieved(self):
+        """The memories found for the user's words, with text and score. A function has to
+        declare that it reads them."""
+        if self._undeclared:
+            raise Error("%s reads state.retrieved without declaring it" % self._undeclared, kind="invalid",
+                        hint="add retrieved=True to its decorator")
+        return self._retrieved
 
 
 def parse_time(text):
@@ -103,7 +113,7 @@ class Host:
 
     def _invoke(self, method, request, reply, stream=False):
         if self._channel is None:
-            raise Error("the plugin was granted no services of the host: list them under services in plugin.yaml")
+            raise Error("the plugin was granted no services of the host (list them under services in plugin.yaml)")
         make = self._channel.unary_stream if stream else self._channel.unary_unary
         call = make("/scheduler.plugin.v1.Host/" + method,
                     request_serializer=request.__class__.SerializeToString, response_deserializer=reply.FromString)
@@ -118,15 +128,15 @@ class Host:
                 yield delta.text
 
     def ask(self, prompt):
-        """Asks the flow's model; gives the whole answer."""
+        """Asks the flow's model; returns the whole answer."""
         return "".join(self.chat([{"role": "user", "content": prompt}]))
 
     def search(self, query, limit=10):
-        """Looks for memories; they have text and score, best first."""
+        """Returns memories with text and score, best first."""
         return self._invoke("Search", pb.SearchRequest(token=self._token, query=query, limit=limit), pb.SearchReply).found
 
     def vars(self):
-        """What the step may see: inputs, question, vars, summary, facts, history ..."""
+        """Returns what the step may see: inputs, question, vars, summary, facts, history ..."""
         return json.loads(self._invoke("Vars", pb.VarsRequest(token=self._token), pb.VarsReply).vars)
 
     def log(self, level, message):
@@ -149,7 +159,18 @@ def failure(error):
     if isinstance(error, grpc.RpcError):
         return pb.Failure(kind="plugin", message=error.details())
     traceback.print_exc()
-    return pb.Failure(kind="plugin", message=plain("%s: %s" % (type(error).__name__, error)))
+    return pb.Failure(kind="plugin", message=plain("%s: %s%s" % (type(error).__name__, error, place(error))))
+
+
+def place(error):
+    """Returns where an exception came from: the innermost line of the plugin's own code."""
+    folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = os.path.abspath(frame.filename)
+        libraries = path == os.path.abspath(__file__) or os.sep + "site-packages" + os.sep in path
+        if path.startswith(folder + os.sep) and not libraries:
+            return " (%s:%d)" % (os.path.relpath(path, folder), frame.lineno)
+    return ""
 
 
 class Plugin:
@@ -158,6 +179,7 @@ class Plugin:
     def __init__(self, name, version):
         self.description = pb.Description(name=name, version=version)
         self._functions = {}
+        self._retrieving = set()
         self._channel = None
         self._addresses = {}
         self._announced = threading.Condition()
@@ -165,23 +187,28 @@ class Plugin:
     def _add(self, kind, name, function, **more):
         self.description.functions.add(name=name, kind=kind, **more)
         self._functions[kind, name] = function
+        if more.get("retrieved"):
+            self._retrieving.add((kind, name))
         return function
 
+    def _state(self, kind, name, message, token):
+        return State(message, self._channel, token, undeclared="" if (kind, name) in self._retrieving else name)
+
     def importance(self, name, en, zh="", retrieved=False):
-        """Decorates a function (state, item) that gives a Verdict. With retrieved,
+        """Decorates a function (state, item) that returns a Verdict. With retrieved,
         state.retrieved has the memories found for the user's words."""
         return lambda f: self._add(pb.IMPORTANCE, name, f, doc_en=en, doc_zh=zh, retrieved=retrieved)
 
     def variable(self, name, output, en, zh="", retrieved=False):
-        """Decorates a function (state) that gives the value of vars.name, or None
+        """Decorates a function (state) that returns the value of vars.name, or None
         where it has none. output is its JSON Schema."""
         return lambda f: self._add(pb.VARIABLE, name, f, output=dump(output), doc_en=en, doc_zh=zh, retrieved=retrieved)
 
     def call(self, name, params, output, en, zh="", examples=(), llm=False, literal=()):
-        """Decorates a function (host, params) that gives an object, or yields text.
+        """Decorates a function (host, params) that returns an object, or yields text.
         params and output are JSON Schemas of objects; that of text is TEXT. examples
         are pairs of a title and the parameters in YAML, and what the model answers.
-        llm says that it asks the model."""
+        llm declares that it asks the model."""
         made = [pb.Example(title=e[0], **{"with": e[1], "answers": e[2:]}) for e in examples]
         return lambda f: self._add(pb.CALL, name, f, params=dump(params), input=dump(params), output=dump(output),
                                    doc_en=en, doc_zh=zh, examples=made, llm=llm, literal=list(literal))
@@ -220,17 +247,16 @@ class Plugin:
         return reply
 
     def _judge(self, ask, token, judged):
-        judge, state = self._find(pb.IMPORTANCE, ask.function), State(ask.state, self._channel, token)
+        judge, state = self._find(pb.IMPORTANCE, ask.function), self._state(pb.IMPORTANCE, ask.function, ask.state, token)
         judged.SetInParent()
         for item in ask.items:
             verdict = judge(state, Item(item.name, item.text, json.loads(item.data) if item.data else None))
             judged.verdicts.add(include=verdict.include, score=verdict.score, reason=verdict.reason)
 
     def _resolve(self, ask, token, resolved):
-        state = State(ask.state, self._channel, token)
         resolved.SetInParent()
         for name in ask.names:
-            value = self._find(pb.VARIABLE, name)(state)
+            value = self._find(pb.VARIABLE, name)(self._state(pb.VARIABLE, name, ask.state, token))
             if value is not None:
                 resolved.values[name] = dump(value)
 
@@ -264,7 +290,7 @@ class Plugin:
             sys.exit("This program is the plugin %s of scheduler, which starts it. Try it: scheduler plugins verify FOLDER"
                      % self.description.name)
         if "PLUGIN_CLIENT_CERT" in os.environ:
-            sys.exit("plugins in Python do not speak AutoMTLS: turn it off")
+            sys.exit("plugins in Python do not support encrypted connections (turn off plugins.auto_mtls)")
         server = grpc.server(concurrent.futures.ThreadPoolExecutor(THREADS), options=limits())
         stop = threading.Event()
 
