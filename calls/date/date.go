@@ -42,7 +42,8 @@ func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 		return t, day, false, false
 	}
 	text = normal(text)
-	if t, day, vague, ok = readNormal(aroundHan.ReplaceAllString(text, "$1"), now); ok {
+	t, day, vague, ok = readNormal(aroundHan.ReplaceAllString(text, "$1"), now)
+	if ok {
 		return t, day, vague, ok
 	}
 	return readNormal(text, now) // 8点 5月1日: at 8, not at 8:05
@@ -52,7 +53,8 @@ func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	none := time.Time{}
 	r := reader{rest: text, now: now}
-	if t, ok = r.absolute(); ok {
+	t, ok = r.absolute()
+	if ok {
 		t = t.In(now.Location())
 		return t, midnight(t), false, true
 	}

@@ -59,12 +59,16 @@ func normalizeIDAndTime(kind Kind, id string, at, now time.Time) (string, time.T
 
 // Matches reports whether the selection has a memory. Newest is ignored.
 func (s *Selection) Matches(m *BaseMemory) bool {
-	return s.Users.Has(m.Context.UserID) &&
-		(s.ID == "" || s.ID == m.ID) &&
-		(!s.HasSession || s.Session == m.Context.SessionID) &&
-		(s.Before.IsZero() || m.Timestamp.Before(s.Before)) &&
-		(s.Since.IsZero() || !m.Timestamp.Before(s.Since)) &&
-		(!s.Utterances || m.Role() != "")
+	switch {
+	case !s.Users.Has(m.Context.UserID),
+		s.ID != "" && s.ID != m.ID,
+		s.HasSession && s.Session != m.Context.SessionID,
+		!s.Before.IsZero() && !m.Timestamp.Before(s.Before),
+		!s.Since.IsZero() && m.Timestamp.Before(s.Since),
+		s.Utterances && m.Role() == "":
+		return false
+	}
+	return true
 }
 
 // IsEverything reports whether the selection is all that its users have. That is more
@@ -79,5 +83,11 @@ func (s *Selection) IsEverything() bool {
 // MatchesSnapshot reports whether the selection has a snapshot of a user with that id
 // and category.
 func (s *Selection) MatchesSnapshot(user, id, category string) bool {
-	return s.Users.Has(user) && (s.ID == "" || s.ID == id) && (s.Category == "" || CategoryKey(s.Category) == CategoryKey(category))
+	switch {
+	case !s.Users.Has(user),
+		s.ID != "" && s.ID != id,
+		s.Category != "" && CategoryKey(s.Category) != CategoryKey(category):
+		return false
+	}
+	return true
 }

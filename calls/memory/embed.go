@@ -82,7 +82,8 @@ func (d *embeddingRun) embedTogether(ctx context.Context, part []Embedding) erro
 			texts[i] = part[i].Text
 		}
 		var vectors [][]float32
-		if vectors, err = d.embedTexts(ctx, texts, d.model.Dimensions, batchTimeouts*d.queryTimeout(), d.now()); err == nil {
+		vectors, err = d.embedTexts(ctx, texts, d.model.Dimensions, batchTimeouts*d.queryTimeout(), d.now())
+		if err == nil {
 			for i := range part {
 				part[i].Vector = vectors[i]
 			}
@@ -110,7 +111,8 @@ func (d *embeddingRun) embedTogether(ctx context.Context, part []Embedding) erro
 // scale of the model first.
 func (d *embeddingRun) prepareModel(ctx context.Context) (err error) {
 	name := d.Embedder.Model()
-	if d.model, err = d.store.Model(ctx); err != nil || d.model.Name == name {
+	d.model, err = d.store.Model(ctx)
+	if err != nil || d.model.Name == name {
 		return err
 	}
 	vectors, err := d.embedTexts(ctx, strings.Split(strings.TrimSpace(pairs), "\n"), 0, batchTimeouts*d.queryTimeout(), d.now())

@@ -184,7 +184,8 @@ func (e *Embeddings) embedTexts(ctx context.Context, texts []string, dimensions 
 	}
 	short, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no vectors from %s within %s", e.Embedder.Model(), timeout))
 	defer cancel()
-	if vectors, err = e.Embedder.Embed(short, texts); err == nil {
+	vectors, err = e.Embedder.Embed(short, texts)
+	if err == nil {
 		err = checkVectors(vectors, len(texts), dimensions)
 	} else if short.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(short)

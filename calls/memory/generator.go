@@ -156,7 +156,8 @@ func (g *SnapshotGenerator) now() time.Time {
 // cleanTexts cleans a list and drops what is empty or too much.
 func cleanTexts(list []string) (out []string) {
 	for _, s := range list {
-		if s = cleanText(s); s != "" && len(out) < maxList {
+		s = cleanText(s)
+		if s != "" && len(out) < maxList {
 			out = append(out, s)
 		}
 	}

@@ -79,7 +79,8 @@ var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {
-			if t = t.UTC().Truncate(time.Millisecond); t.Year() >= 0 && t.Year() <= 9999 {
+			t = t.UTC().Truncate(time.Millisecond)
+			if t.Year() >= 0 && t.Year() <= 9999 {
 				return t, nil
 			}
 		}

@@ -159,7 +159,8 @@ func (s *MemorySnapshot) DecodeValue(v value.Value) error {
 	f.readText("category", &s.Category)
 	f.readTime("timestamp", &s.Timestamp)
 	if importance, ok := f.takeMember("importance"); ok {
-		if s.Importance, ok = importance.Float(); !ok {
+		s.Importance, ok = importance.Float()
+		if !ok {
 			f.addError("importance: want a number, got %s", importance.Kind())
 		}
 		s.Importance = min(1, max(0, s.Importance))
@@ -214,7 +215,8 @@ func (f *fields) takeMember(key string) (value.Value, bool) {
 
 func (f *fields) readText(key string, to *string) {
 	if v, ok := f.takeMember(key); ok && !v.IsNull() {
-		if *to, ok = v.Str(); !ok {
+		*to, ok = v.Str()
+		if !ok {
 			f.addError("%s: want a string, got %s", key, v.Kind())
 		}
 	}
@@ -244,7 +246,8 @@ func (f *fields) readTime(key string, to *time.Time) {
 		return
 	}
 	var err error
-	if *to, err = ParseTime(text); err != nil {
+	*to, err = ParseTime(text)
+	if err != nil {
 		f.addError("%s: %w", key, err)
 	}
 }

@@ -90,11 +90,13 @@ func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (
 func (p *SnapshotProcessor) searchMemories(ctx context.Context, q Query) (found *Found, err error) {
 	note := ""
 	if p.Embeddings != nil && strings.TrimSpace(q.Text) != "" {
-		if q.Vector, note, err = p.Embeddings.embedQuery(ctx, p.Store, &q, p.now()); err != nil {
+		q.Vector, note, err = p.Embeddings.embedQuery(ctx, p.Store, &q, p.now())
+		if err != nil {
 			return nil, err
 		}
 	}
-	if found, err = p.Store.Search(ctx, &q); err == nil && note != "" {
+	found, err = p.Store.Search(ctx, &q)
+	if err == nil && note != "" {
 		found.Notes = append(found.Notes, note)
 	}
 	return found, err

@@ -69,7 +69,8 @@ func (r *Request) Query(users Users, session string, now time.Time) (*Query, err
 	q := &Query{Users: users, Session: session, Text: r.CurrentQuery, Now: now}
 	if r.Timestamp != "" {
 		var err error
-		if q.Now, err = ParseTime(r.Timestamp); err != nil {
+		q.Now, err = ParseTime(r.Timestamp)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "timestamp: %w", err)
 		}
 	}

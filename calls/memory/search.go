@@ -102,7 +102,10 @@ func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 		return nil
 	}
 	return func(_ uint32, e rank.Entry) bool {
-		return e.Time < until && e.Time >= since && (!q.OnlySession || e.Session == session && session != rank.None)
+		if q.OnlySession && (session == rank.None || e.Session != session) {
+			return false
+		}
+		return e.Time < until && e.Time >= since
 	}
 }
 

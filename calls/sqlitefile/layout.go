@@ -82,7 +82,8 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 	for {
 		conn, err := db.Conn(ctx)
 		if err == nil {
-			if err = l.prepare(ctx, conn); err == nil {
+			err = l.prepare(ctx, conn)
+			if err == nil {
 				return conn, nil
 			}
 			_ = conn.Close() // the error that led here says more

@@ -274,7 +274,8 @@ func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error)
 	if sync && err == nil {
 		err = f.Sync()
 	}
-	if err = firstError(err, f.Close()); err == nil {
+	err = firstError(err, f.Close())
+	if err == nil {
 		err = root.Rename(file+temporary, file)
 	}
 	if err != nil {

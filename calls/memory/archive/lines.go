@@ -228,12 +228,14 @@ func setRole(m *memory.BaseMemory) error {
 		if !ok {
 			return fmt.Errorf("is_user: want a boolean, got %s", v.Kind())
 		}
-		if role = "assistant"; isUser {
+		role = "assistant"
+		if isUser {
 			role = "user"
 		}
 	}
 	if v, ok := m.Extra.Get("role"); ok {
-		if role, ok = v.Str(); !ok {
+		role, ok = v.Str()
+		if !ok {
 			return fmt.Errorf("role: want a string, got %s", v.Kind())
 		}
 	}

@@ -55,7 +55,8 @@ func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Lo
 	err = m.withLock(ctx, func() error {
 		left := leftMarks(root)
 		_, missing := root.Stat(indexFile)
-		if m.mustRewrite = missing != nil || len(left) > 0; !m.mustRewrite {
+		m.mustRewrite = missing != nil || len(left) > 0
+		if !m.mustRewrite {
 			return nil
 		}
 		return errors.Join(m.flushLocked(ctx), removeMarks(root, left...))

@@ -117,7 +117,8 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 		text = questionWords.ReplaceAllString(text, " ")
 	}
 	tokenize(text, func(t token) {
-		if t.kind == character && stopCharacters[t.term] || seen[t.term] || len(a.Terms) >= maxTerms {
+		isStopCharacter := t.kind == character && stopCharacters[t.term]
+		if isStopCharacter || seen[t.term] || len(a.Terms) >= maxTerms {
 			return
 		}
 		seen[t.term] = true
@@ -182,15 +183,25 @@ func (a *Analysis) matchSpeakers(w string, ix *Index) (found, once bool) {
 	once = true
 	for number, speaker := range ix.Speakers {
 		for part := range strings.FieldsSeq(speaker) {
-			short := (len(w) == 3 || len(w) == 4) && len(part) > len(w) && unicode.IsUpper(rune(w[0])) && !stopWords[strings.ToLower(w)] &&
-				strings.EqualFold(part[:len(w)], w)
-			if len(w) > 1 && strings.EqualFold(part, w) || short {
+			isName := len(w) > 1 && strings.EqualFold(part, w)
+			if isName || isShortName(w, part) {
 				a.addSpeaker(int32(number))
 				found, once = true, once && ix.saidOnlyOne(int32(number))
 			}
 		}
 	}
 	return found, found && once
+}
+
+// isShortName reports whether w is a short form of a name, as Mel of Melanie.
+func isShortName(w, name string) bool {
+	if len(w) < 3 || len(w) > 4 || len(name) <= len(w) {
+		return false
+	}
+	if !unicode.IsUpper(rune(w[0])) || stopWords[strings.ToLower(w)] {
+		return false
+	}
+	return strings.EqualFold(name[:len(w)], w)
 }
 
 func (a *Analysis) addSpeaker(number int32) {

@@ -288,7 +288,9 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 		boost += boostDate * h.Date
 		h.Score = b.totalScore(n) * boost
 		if onlyBoosts {
-			if !h.BySpeaker && len(a.Speakers) > 0 || h.Date == 0 && len(a.periods) > 0 {
+			wrongSpeaker := len(a.Speakers) > 0 && !h.BySpeaker
+			wrongTime := len(a.periods) > 0 && h.Date == 0
+			if wrongSpeaker || wrongTime {
 				continue
 			}
 			h.Score = boost

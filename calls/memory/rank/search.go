@@ -137,12 +137,14 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 	places := make([]bounds, len(terms))
 	for i, t := range terms {
 		places[i].start = len(all)
-		if all, err = source.Postings(ctx, t.Text, all); err != nil {
+		all, err = source.Postings(ctx, t.Text, all)
+		if err != nil {
 			return nil, release, err
 		}
 		places[i].middle = len(all)
 		if len(ix.Extras) > 0 {
-			if all, err = source.ExtraPostings(ctx, t.Text, all); err != nil {
+			all, err = source.ExtraPostings(ctx, t.Text, all)
+			if err != nil {
 				return nil, release, err
 			}
 		}

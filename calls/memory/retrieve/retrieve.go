@@ -119,12 +119,14 @@ func (p Params) query(env *calls.Env, in *Input) (*memory.Query, error) {
 	q.Now = q.Now.In(env.Vars.Now.Location())
 	q.Limit, q.MinRelevance, q.AsOf, q.OnlySession, q.Other = p.Limit, p.MinRelevance, p.AsOf, p.OnlySession, p.OtherContext
 	if p.Since != "" {
-		if q.Since, err = memory.ParseTime(p.Since); err != nil {
+		q.Since, err = memory.ParseTime(p.Since)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "since: %w", err)
 		}
 	}
 	if p.Before != "" {
-		if q.Before, err = memory.ParseTime(p.Before); err != nil {
+		q.Before, err = memory.ParseTime(p.Before)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
 		}
 	}

@@ -68,7 +68,8 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	}
 	if p.Timestamp != "" {
 		var err error
-		if m.Timestamp, err = memory.ParseTime(p.Timestamp); err != nil {
+		m.Timestamp, err = memory.ParseTime(p.Timestamp)
+		if err != nil {
 			return Input{}, calls.Errorf(calls.Invalid, "timestamp: %w", err)
 		}
 	}

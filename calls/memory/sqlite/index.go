@@ -104,7 +104,8 @@ func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, s
 	doc.entry.Session = session
 	if speaker != "" {
 		var err error
-		if doc.entry.Speaker, err = u.speakerNumber(ix.conn, speaker); err != nil {
+		doc.entry.Speaker, err = u.speakerNumber(ix.conn, speaker)
+		if err != nil {
 			return err
 		}
 	}

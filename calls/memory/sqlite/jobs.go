@@ -45,7 +45,8 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 		return nil, err
 	}
 	err = s.write(ctx, func(c *sqlitefile.Conn) (err error) {
-		if job, err = claimSession(c, &claim); job == nil && err == nil {
+		job, err = claimSession(c, &claim)
+		if job == nil && err == nil {
 			job, err = claimCategory(c, &claim)
 		}
 		return err
@@ -79,7 +80,8 @@ func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) 
 		if !found {
 			return nil, err
 		}
-		if job.Memories, err = freshMemories(c, t, after); err != nil {
+		job.Memories, err = freshMemories(c, t, after)
+		if err != nil {
 			return nil, err
 		}
 		if len(job.Memories) == 0 { // their count was wrong

@@ -140,13 +140,17 @@ func (v *view) selectNumbers(which memory.Selection) (seqs []uint32) {
 	}
 	in := int32(rank.None)
 	if which.HasSession {
-		if in = v.SessionNumber(which.Session); in == rank.None && which.Session != "" {
+		in = v.SessionNumber(which.Session)
+		if in == rank.None && which.Session != "" {
 			return nil
 		}
 	}
 	add := func(seq uint32) {
 		e := v.index.Entry(seq)
-		if !e.Deleted && e.Time >= since && e.Time < before && (!which.HasSession || e.Session == in) && (!which.Utterances || e.Utterance) {
+		inTime := e.Time >= since && e.Time < before
+		inSession := !which.HasSession || e.Session == in
+		hasRole := !which.Utterances || e.Utterance
+		if !e.Deleted && inTime && inSession && hasRole {
 			seqs = append(seqs, seq)
 		}
 	}

@@ -45,7 +45,8 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 		}
 		for i := range ready {
 			var err error
-			if saved[i], err = batch.saveOne(&ready[i]); err != nil {
+			saved[i], err = batch.saveOne(&ready[i])
+			if err != nil {
 				return memory.WrapIndex(i, len(ready), err)
 			}
 		}
@@ -63,7 +64,8 @@ func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
 		return err
 	}
 	var err error
-	if p.uuid, err = memory.UUIDOf(memory.MemoryID, m.ID); err != nil {
+	p.uuid, err = memory.UUIDOf(memory.MemoryID, m.ID)
+	if err != nil {
 		return err
 	}
 	p.BaseMemory = m
@@ -101,7 +103,8 @@ func (b *batch) findOrCreateUser(name string) (*user, error) {
 	u := b.store.users.byName[name]
 	if u == nil {
 		var err error
-		if u, err = findOrCreateUser(b.conn, name); err != nil {
+		u, err = findOrCreateUser(b.conn, name)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -180,8 +183,10 @@ func (b *batch) findDuplicate(p *prepared) (id string, err error) {
 
 // findOrCreateSession returns a session as the batch knows it.
 func (b *batch) findOrCreateSession(u *user, name string) (in *session, err error) {
-	if in = u.sessions[name]; in == nil {
-		if in, err = findOrCreateSession(b.conn, u, name); err == nil {
+	in = u.sessions[name]
+	if in == nil {
+		in, err = findOrCreateSession(b.conn, u, name)
+		if err == nil {
 			u.sessions[name] = in
 		}
 	}

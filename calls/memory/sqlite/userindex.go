@@ -104,7 +104,8 @@ func (s *Store) findIndex(c *sqlitefile.Conn, name string) (sh *userIndex, seen 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh = s.indexes[id]; sh == nil {
+	sh = s.indexes[id]
+	if sh == nil {
 		s.evictIndexes(seen.n * entryCost)
 		sh = &userIndex{user: id}
 		s.indexes[id] = sh
