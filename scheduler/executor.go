@@ -55,6 +55,10 @@ type StepExecutor struct {
 	Journal journal.Journal
 	// Durability is the mode of new runs; "" is [Sync].
 	Durability journal.Durability
+	// Labels are what new runs are found by in the journal.
+	Labels map[string]string
+	// Program is the version of the program, kept with every new run.
+	Program string
 	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
 }

@@ -100,6 +100,7 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 	if _, err := e.Enqueue(t.Context(), r.Flow, inputs("my s3cret-key")); calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), "/q") {
 		t.Errorf("a secret among the inputs: %v", err)
 	}
+	e.Labels = map[string]string{journal.LabelOrigin: "test"}
 	id, err := e.Enqueue(t.Context(), r.Flow, inputs("hello"))
 	if err != nil || id != "queued" {
 		t.Fatal(id, err)
@@ -108,7 +109,7 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 		t.Errorf("an id that is taken: %v", err)
 	}
 	info, err := e.Journal.Run(t.Context(), id)
-	if err != nil || !info.Queued() || info.Interrupted() {
+	if err != nil || !info.Queued() || info.Interrupted() || info.Labels[journal.LabelOrigin] != "test" {
 		t.Errorf("the run is %+v, %v", info, err)
 	}
 	got, err := scheduler.Collect(e.Resume(t.Context(), id, scheduler.Resumption{}))

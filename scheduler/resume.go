@@ -249,7 +249,7 @@ func (r *run) header(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
 		ID: r.vars.Run.ID, Flow: r.flow.Name, File: flow.Absolute(r.flow.File), Text: textOf(r.flow),
-		Inputs: r.secrets.mask(inputs), Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+		Inputs: r.secrets.mask(inputs), Labels: e.Labels, Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
 

@@ -21,6 +21,8 @@ type Journal interface {
 	RunRecorder
 	RunReader
 	RunKeeper
+	// ID names the store, the same in every process that shares it.
+	ID(ctx context.Context) (string, error)
 	// Close gives up what is still held, after what was accepted is committed.
 	Close() error
 }
@@ -77,6 +79,10 @@ type RunReader interface {
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
 	// Events are those of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
+	// Follow yields the events of a run with a Seq greater than after, those that are
+	// there and then those to come, until the run is over or waits and no process holds
+	// it. It returns the error of ctx when that ends before.
+	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
 }
 
 // RunKeeper is what users do to runs from outside.
@@ -122,6 +128,11 @@ type RunHeader struct {
 	File   string
 	Text   FlowText
 	Inputs value.Value
+	// Labels are what runs are found by: see [RunFilter]. Names such as [LabelOwner] mean
+	// the same for every program.
+	Labels map[string]string
+	// Program is the version of the program that began the run; "" where unknown.
+	Program string
 	// Options are what else the program needs to go on as it began: the name of the
 	// provider, the seed. An object, or null.
 	Options   value.Value
@@ -130,17 +141,33 @@ type RunHeader struct {
 	Mode Durability
 }
 
+// The names of labels that programs agree on. All others are the user's.
+const (
+	// LabelOwner is the user whose run it is.
+	LabelOwner = "owner"
+	// LabelOrigin is what began it: cli, server, trigger.
+	LabelOrigin = "origin"
+	// LabelSession is the session that it belongs to.
+	LabelSession = "session"
+	// LabelRunsOn is the dispatcher that goes on with the run; without it every process may.
+	LabelRunsOn = "runs_on"
+)
+
 // RunInfo is how a run stands. Its JSON is a line of `runs list`.
 type RunInfo struct {
 	ID        string    `json:"run"`
 	Flow      string    `json:"flow"`
 	State     RunStatus `json:"state"`
 	StartedAt time.Time `json:"started_at"`
+	// Labels are those of its header; nil where it has none.
+	Labels map[string]string `json:"labels,omitempty"`
 	// UpdatedAt is the time of the last event.
 	UpdatedAt time.Time `json:"updated_at"`
 	// TouchedAt is when a process last wrote to it, to some seconds: by the clock of the
 	// journal, where UpdatedAt goes by that of the run, which may be set to any time.
 	TouchedAt time.Time `json:"-"`
+	// Cursor is the place of the run among all runs of its journal: see [RunFilter].
+	Cursor string `json:"-"`
 	// LastSeq is the Seq of the last event; 0 before the first.
 	LastSeq int64 `json:"-"`
 	// Holder is who holds the run; nil: nobody.
@@ -194,10 +221,20 @@ var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancell
 // to resume the run does not help.
 var ErrSecretLost = errors.New("a secret stood in what was known, and the journal does not keep secrets")
 
-// RunFilter picks runs of a journal; the zero value picks all.
+// RunFilter picks runs of a journal: those that fit every field which is set.
 type RunFilter struct {
 	// States are those wanted; none means all.
 	States []RunStatus
+	// Flow is the name of the flow.
+	Flow string
+	// Labels are those that a run must have, with these values.
+	Labels map[string]string
+	// Since and Before bound when the run began, by its own clock: at Since or later, and
+	// before Before.
+	Since, Before time.Time
+	// After is the Cursor of the last run that was listed: the list goes on after it,
+	// also where that run is gone.
+	After string
 	// Limit is how many there may be; 0 is all.
 	Limit int
 }
@@ -211,6 +248,8 @@ type Prune struct {
 	Before time.Time
 	// States are finished, failed and cancelled where there are none.
 	States []RunStatus
+	// Labels are those that a run must have, with these values.
+	Labels map[string]string
 	// Keep is how many of the runs that fit stay, the newest ones.
 	Keep int
 	// Force deletes running and waiting runs too.

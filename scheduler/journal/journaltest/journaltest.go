@@ -46,6 +46,9 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"deep values", testDeep},
 		{"events from a seq on", testEventsFrom},
 		{"runs are listed", testRuns},
+		{"runs are found by labels, flow and time", testFilter},
+		{"a run is followed", testFollow},
+		{"a journal has a name", testID},
 		{"unknown runs", testUnknown},
 		{"only one holds a run", testHeld},
 		{"going on with a run", testReopen},
@@ -242,6 +245,7 @@ func testRoundTrip(t *testing.T, b *bench) {
 	h.StartedAt = time.Date(2026, 3, 5, 9, 7, 8, 123456789, zone)
 	h.Options = value.OfMap(value.Pairs("llm", "main", "seed", 7))
 	h.Mode = journal.Async
+	h.Labels, h.Program = map[string]string{journal.LabelOwner: "lin", "工单": "\"42\""}, "v1.2.3"
 	h.Inputs = value.OfMap(value.Pairs("z", value.Must([]any{1.0, nil, true, "<&>"}), "a", value.OfMap(nil)))
 	log, err := b.Begin(b.ctx, h)
 	if err != nil {

@@ -60,6 +60,117 @@ func testRuns(t *testing.T, b *bench) {
 	}), value.Must(value.Must(b.info(t, "r1")).Any()))
 }
 
+func testFilter(t *testing.T, b *bench) {
+	for i, labels := range []map[string]string{
+		nil, {journal.LabelOwner: "lin"}, {journal.LabelOwner: "lin", "ticket": "42"}, {journal.LabelOwner: "bo", "ticket": "42"},
+	} {
+		h := b.header(fmt.Sprintf("r%d", i))
+		h.Labels, h.StartedAt = labels, h.StartedAt.Add(time.Duration(i)*time.Hour).In(time.FixedZone("", i*3600))
+		if i == 3 {
+			h.Flow = "other"
+		}
+		log, err := b.Begin(b.ctx, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &script{RunLog: log, t: t, b: b, id: h.ID}
+		s.add(journal.FlowStarted, journal.FlowFinished)
+		s.close()
+	}
+	same(t, "the labels", map[string]string{journal.LabelOwner: "lin", "ticket": "42"}, b.info(t, "r2").Labels)
+	if labels := b.info(t, "r0").Labels; labels != nil {
+		t.Errorf("a run without labels has %v", labels)
+	}
+	hour := func(n int) time.Time { return b.clock().Add(time.Duration(n) * time.Hour) }
+	for _, test := range []struct {
+		filter journal.RunFilter
+		want   []string
+	}{
+		{journal.RunFilter{Labels: map[string]string{journal.LabelOwner: "lin"}}, []string{"r2", "r1"}},
+		{journal.RunFilter{Labels: map[string]string{journal.LabelOwner: "lin", "ticket": "42"}}, []string{"r2"}},
+		{journal.RunFilter{Labels: map[string]string{"ticket": ""}}, []string{}},
+		{journal.RunFilter{Flow: "other"}, []string{"r3"}},
+		{journal.RunFilter{Since: hour(1), Before: hour(3)}, []string{"r2", "r1"}},
+		{journal.RunFilter{Since: hour(1), Limit: 1}, []string{"r3"}},
+		{journal.RunFilter{Before: hour(3), Limit: 2}, []string{"r2", "r1"}},
+		{journal.RunFilter{After: b.info(t, "r2").Cursor}, []string{"r1", "r0"}},
+		{journal.RunFilter{After: b.info(t, "r3").Cursor, Limit: 1, Labels: map[string]string{journal.LabelOwner: "lin"}}, []string{"r2"}},
+		{journal.RunFilter{After: b.info(t, "r0").Cursor}, []string{}},
+	} {
+		if diff := cmp.Diff(test.want, b.list(t, test.filter)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
+		}
+	}
+	cursor := b.info(t, "r2").Cursor
+	done, err := b.Prune(b.ctx, journal.Prune{Labels: map[string]string{"ticket": "42"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"r3", "r2"}, done.Runs); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"r1", "r0"}, b.list(t, journal.RunFilter{After: cursor})); diff != "" {
+		t.Errorf("after a run that is gone (-want +got):\n%s", diff)
+	}
+	for _, err := range b.Runs(b.ctx, journal.RunFilter{After: "x"}) {
+		wantKind(t, "a cursor of another journal", err, calls.Invalid)
+	}
+	h := b.header("wrong")
+	for _, labels := range []map[string]string{{"": "x"}, {"x": strings.Repeat("x", 300)}, {strings.Repeat("x", 65): "x"}, {"x": "\xff"}} {
+		h.Labels = labels
+		_, err := b.Begin(b.ctx, h)
+		wantKind(t, fmt.Sprintf("the labels %q", labels), err, calls.Invalid)
+	}
+}
+
+func testFollow(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(journal.FlowStarted, journal.StepReady)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	var seen []int64
+	for ev, err := range b.another(t).Follow(ctx, "r1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, ev.Seq)
+		switch ev.Seq {
+		case 2:
+			s.add(journal.StepStarted, journal.StepFinished)
+		case 4:
+			s.add(journal.FlowFinished)
+			s.close()
+		}
+	}
+	if diff := cmp.Diff([]int64{2, 3, 4, 5}, seen); diff != "" {
+		t.Errorf("the events (-want +got):\n%s", diff)
+	}
+	for ev, err := range b.Follow(ctx, "r1", 5) {
+		t.Errorf("nothing is left, got %v, %v", ev, err)
+	}
+	for _, err := range b.Follow(ctx, "r2", 0) {
+		wantKind(t, "an unknown run", err, calls.NotFound)
+	}
+	b.begin(t, "r3").add(journal.FlowStarted)
+	for ev, err := range b.Follow(ctx, "r3", 0) {
+		if err == nil && ev.Seq == 1 {
+			cancel()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Errorf("when the context ends: %v, %v", ev, err)
+		}
+	}
+}
+
+func testID(t *testing.T, b *bench) {
+	id, err := b.ID(b.ctx)
+	if err != nil || id == "" {
+		t.Errorf("the id is %q, %v", id, err)
+	}
+	if again, err := b.another(t).ID(b.ctx); err != nil || again != id {
+		t.Errorf("another process calls %q what is %q: %v", again, id, err)
+	}
+}
+
 func testUnknown(t *testing.T, b *bench) {
 	_, err := b.Run(b.ctx, "r1")
 	wantKind(t, "Run", err, calls.NotFound)

@@ -3,8 +3,11 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,7 +23,10 @@ type Journal struct {
 	clock func() time.Time
 	self  stored.Process
 
+	id string
+
 	mu    sync.Mutex
+	begun int // runs, also those that were deleted
 	runs  map[string]*run
 	order []*run // the oldest first
 	blobs stored.Blobs
@@ -30,6 +36,7 @@ var _ journal.Journal = (*Journal)(nil)
 
 // run is a run; the lock of its journal guards it.
 type run struct {
+	number int // by which its journal orders it
 	info   journal.RunInfo
 	header journal.RunHeader
 	inputs []byte // in stored form, as are the events
@@ -44,7 +51,7 @@ func New(clock func() time.Time) *Journal {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Journal{clock: clock, self: stored.ThisProcess(), runs: map[string]*run{}, blobs: stored.Blobs{}}
+	return &Journal{clock: clock, self: stored.ThisProcess(), id: rand.Text(), runs: map[string]*run{}, blobs: stored.Blobs{}}
 }
 
 // Begin records a new run.
@@ -60,12 +67,14 @@ func (m *Journal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunL
 	if m.runs[h.ID] != nil {
 		return nil, stored.ErrExists(h.ID)
 	}
-	r := &run{header: *h, blobs: map[stored.Digest]struct{}{}}
+	m.begun++
+	r := &run{number: m.begun, header: *h, blobs: map[stored.Digest]struct{}{}}
+	r.header.Labels = maps.Clone(h.Labels)
 	if r.header.Mode == "" {
 		r.header.Mode = journal.Sync
 	}
 	r.info = journal.RunInfo{
-		ID: h.ID, Flow: h.Flow, State: journal.RunRunning,
+		ID: h.ID, Flow: h.Flow, State: journal.RunRunning, Labels: r.header.Labels, Cursor: strconv.Itoa(r.number),
 		StartedAt: h.StartedAt, UpdatedAt: h.StartedAt,
 	}
 	found := stored.Blobs{}
@@ -194,7 +203,12 @@ func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 			yield(nil, err)
 			return
 		}
-		for _, info := range m.list(filter) {
+		infos, err := m.list(filter)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, info := range infos {
 			if !yield(&info, nil) {
 				return
 			}
@@ -202,18 +216,23 @@ func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 	}
 }
 
-func (m *Journal) list(filter journal.RunFilter) (found []journal.RunInfo) {
+func (m *Journal) list(filter journal.RunFilter) (found []journal.RunInfo, err error) {
+	after, err := stored.ParseCursor(filter.After)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.newestFirst() {
-		if len(filter.States) > 0 && !slices.Contains(filter.States, r.info.State) {
+		if int64(r.number) >= after || !filter.Matches(&r.info) {
 			continue
 		}
-		if found = append(found, r.stands()); len(found) == filter.Limit {
+		found = append(found, r.stands())
+		if len(found) == filter.Limit {
 			break
 		}
 	}
-	return found
+	return found, nil
 }
 
 func (m *Journal) newestFirst() []*run {
@@ -253,6 +272,14 @@ func (m *Journal) events(ctx context.Context, id string, from int64, clear bool)
 		}
 	}
 }
+
+// Follow yields the events of a run, also those to come.
+func (m *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
+	return stored.Follow(ctx, m, id, after)
+}
+
+// ID names the journal.
+func (m *Journal) ID(ctx context.Context) (string, error) { return m.id, ctx.Err() }
 
 // Cancel stops a run.
 func (m *Journal) Cancel(ctx context.Context, id string) error {

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -65,8 +67,13 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 			return stored.ErrExists(h.ID)
 		}
 		if err == nil {
-			err = c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-				l.key, h.File, string(mode), source[:], source.String(), files, inputs, options)
+			err = c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				l.key, h.File, string(mode), source[:], source.String(), files, inputs, options, h.Program)
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+			if err == nil {
+				err = c.Exec("INSERT INTO label(run, name, value) VALUES (?, ?, ?)", l.key, name, h.Labels[name])
+			}
 		}
 		if err == nil {
 			err = l.keep(c, found)

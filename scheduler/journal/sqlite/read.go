@@ -2,8 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,17 +27,24 @@ type runRow struct {
 }
 
 const runColumns = `key, id, flow, state, started_at, updated_at, last_seq, cancel,
-	lease, holder_pid, holder_host, holder_identity, lease_until`
+	lease, holder_pid, holder_host, holder_identity, lease_until,
+	(SELECT json_group_object(name, value) FROM label WHERE label.run = run.key)`
 
 // scanRun reads a row of runColumns and finds out whether somebody holds the run.
 func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
-	var started, updated string
+	var started, updated, labels string
 	err := scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
-		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.until)
+		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.until, &labels)
 	if err != nil {
 		return nil, err
 	}
+	if labels != "{}" {
+		if err := json.Unmarshal([]byte(labels), &r.Labels); err != nil {
+			return nil, err
+		}
+	}
+	r.Cursor = strconv.FormatInt(r.key, 10)
 	if r.StartedAt, err = time.Parse(time.RFC3339Nano, started); err != nil {
 		return nil, err
 	}
@@ -98,24 +110,43 @@ func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*
 // list reads all at once: whoever reads slowly must not keep the log from being
 // emptied.
 func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*runRow, err error) {
-	query, args := "SELECT "+runColumns+" FROM run", []any(nil)
+	after, err := stored.ParseCursor(filter.After)
+	if err != nil {
+		return nil, err
+	}
+	query, args := "SELECT "+runColumns+" FROM run WHERE key < ?", []any{after}
 	if len(filter.States) > 0 {
-		query += " WHERE state IN (?" + strings.Repeat(", ?", len(filter.States)-1) + ")"
+		query += " AND state IN (?" + strings.Repeat(", ?", len(filter.States)-1) + ")"
 		for _, state := range filter.States {
 			args = append(args, string(state))
 		}
 	}
-	query += " ORDER BY key DESC"
-	if filter.Limit > 0 {
-		query += fmt.Sprintf(" LIMIT %d", filter.Limit)
+	if filter.Flow != "" {
+		query += " AND flow = ?"
+		args = append(args, filter.Flow)
 	}
+	for _, name := range slices.Sorted(maps.Keys(filter.Labels)) {
+		query += " AND EXISTS (SELECT 1 FROM label WHERE label.run = run.key AND name = ? AND value = ?)"
+		args = append(args, name, filter.Labels[name])
+	}
+	query += " ORDER BY key DESC"
+	enough := errors.New("no more runs are wanted")
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			r, err := j.scanRun(scan)
+			if err != nil || !filter.Matches(&r.RunInfo) { // times are compared here: they are kept as they were given
+				return err
+			}
 			found = append(found, r)
-			return err
+			if len(found) == filter.Limit {
+				return enough
+			}
+			return nil
 		})
 	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
 	return found, err
 }
 
@@ -130,11 +161,11 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.Ru
 	if err != nil {
 		return nil, err
 	}
-	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt}
+	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels}
 	var source, files, inputs, options []byte
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options FROM header WHERE run = ?", []any{r.key},
-			&h.File, &h.Mode, &source, &files, &inputs, &options)
+		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options, program FROM header WHERE run = ?", []any{r.key},
+			&h.File, &h.Mode, &source, &files, &inputs, &options, &h.Program)
 		if err == nil && !found {
 			return fmt.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
 		}
@@ -175,6 +206,20 @@ func (j *SQLite) decoder(ctx context.Context, clear bool) *stored.Decoder {
 		}
 		return data, nil
 	}}
+}
+
+// ID names the journal: the file and its copies.
+func (j *SQLite) ID(ctx context.Context) (id string, err error) {
+	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		_, err := c.QueryRow("SELECT id FROM store", nil, &id)
+		return err
+	})
+	return id, err
+}
+
+// Follow yields the events of a run, also those to come.
+func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
+	return stored.Follow(ctx, j, id, after)
 }
 
 // Events are those of a run.

@@ -63,6 +63,17 @@ CREATE INDEX run_blob_by_blob ON run_blob(blob);
 -- Runs are listed in the order of their keys: a clock may be set, a run's own too.
 DROP INDEX run_by_start;
 ALTER TABLE run DROP COLUMN started_us;
+`, `
+CREATE TABLE label (
+	run   INTEGER NOT NULL REFERENCES run(key) ON DELETE CASCADE,
+	name  TEXT NOT NULL,
+	value TEXT NOT NULL,
+	PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+CREATE INDEX label_by_value ON label(name, value, run);
+ALTER TABLE header ADD COLUMN program TEXT NOT NULL DEFAULT '';
+CREATE TABLE store (id TEXT NOT NULL); -- one row
+INSERT INTO store VALUES (lower(hex(randomblob(16))));
 `}
 
 // layout is that of the file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -144,6 +145,30 @@ func CheckHeader(run *journal.RunHeader) error {
 	case run.Mode != "" && run.Mode != journal.Sync && run.Mode != journal.Async:
 		return calls.Errorf(calls.Invalid, "the durability %q is not known", run.Mode).
 			WithHint("write %s or %s", journal.Sync, journal.Async)
+	}
+	return checkLabels(run.Labels)
+}
+
+// Bounds of labels: they are read with every list of runs.
+const (
+	maxLabels     = 32
+	maxLabelName  = 64
+	maxLabelValue = 256
+)
+
+func checkLabels(labels map[string]string) error {
+	if len(labels) > maxLabels {
+		return calls.Errorf(calls.Invalid, "the run has %d labels, more than %d", len(labels), maxLabels)
+	}
+	for name, text := range labels {
+		switch {
+		case name == "" || len(name) > maxLabelName:
+			return calls.Errorf(calls.Invalid, "the label name %q must have 1 to %d bytes", name, maxLabelName)
+		case len(text) > maxLabelValue:
+			return calls.Errorf(calls.Invalid, "the value of the label %q is longer than %d bytes", name, maxLabelValue)
+		case !utf8.ValidString(name) || !utf8.ValidString(text):
+			return calls.Errorf(calls.Invalid, "the label %q is not valid UTF-8", name)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,51 @@
+package journal
+
+import "slices"
+
+// Matches reports whether a run may be deleted, and is one of those to delete. Keep
+// is left to the caller, who sees all runs.
+func (p *Prune) Matches(run *RunInfo) bool {
+	states := p.States
+	if len(states) == 0 {
+		states = []RunStatus{RunFinished, RunFailed, RunCancelled}
+		if p.Force {
+			states = append(states, RunRunning, RunWaiting)
+		}
+	}
+	live := run.State == RunRunning || run.State == RunWaiting
+	if run.Holder != nil || live && !p.Force {
+		return false
+	}
+	if len(p.Runs) > 0 && !slices.Contains(p.Runs, run.ID) {
+		return false
+	}
+	if !run.HasLabels(p.Labels) {
+		return false
+	}
+	return slices.Contains(states, run.State) && (p.Before.IsZero() || run.TouchedAt.Before(p.Before))
+}
+
+// Matches reports whether a run is one of those wanted. After and Limit are left to the
+// journal, which knows their order.
+func (f *RunFilter) Matches(run *RunInfo) bool {
+	if len(f.States) > 0 && !slices.Contains(f.States, run.State) {
+		return false
+	}
+	if f.Flow != "" && f.Flow != run.Flow || !run.HasLabels(f.Labels) {
+		return false
+	}
+	if run.StartedAt.Before(f.Since) {
+		return false
+	}
+	return f.Before.IsZero() || run.StartedAt.Before(f.Before)
+}
+
+// HasLabels reports whether the run has all of these labels, with these values.
+func (r *RunInfo) HasLabels(labels map[string]string) bool {
+	for name, want := range labels {
+		if have, ok := r.Labels[name]; !ok || have != want {
+			return false
+		}
+	}
+	return true
+}

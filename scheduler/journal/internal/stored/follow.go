@@ -1,0 +1,61 @@
+package stored
+
+import (
+	"context"
+	"iter"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// pollInterval is how often a run that is followed is looked at.
+const pollInterval = 100 * time.Millisecond
+
+// Follow is [journal.RunReader] Follow for stores that nothing tells of new events: it
+// looks again and again.
+func Follow(ctx context.Context, store journal.RunReader, id string, after int64) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		tick := time.NewTicker(pollInterval)
+		defer tick.Stop()
+		for {
+			// How the run stands is read before its events: what it says is in them.
+			info, err := store.Run(ctx, id)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for ev, err := range store.Events(ctx, id, after+1) {
+				if !yield(ev, err) || err != nil {
+					return
+				}
+				after = ev.Seq
+			}
+			if info.State != journal.RunRunning && info.Holder == nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// ParseCursor returns the number of the run that a [journal.RunFilter] goes on after,
+// where the newest have the greatest numbers; "" is before all runs.
+func ParseCursor(cursor string) (int64, error) {
+	if cursor == "" {
+		return math.MaxInt64, nil
+	}
+	n, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || n < 0 {
+		return 0, calls.Errorf(calls.Invalid, "the cursor %q is not one of this journal", cursor).
+			WithHint("leave it out to list from the newest run")
+	}
+	return n, nil
+}
