@@ -122,10 +122,10 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 		ids = append(ids, s.ID)
 	}
 	st := record.Step(id)
-	switch {
-	case st != nil && st.State == journal.StepStatusSkipped:
+	if st != nil && st.State == journal.StepStatusSkipped {
 		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, st.Reason)
-	case exists:
+	}
+	if exists {
 		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)
 	}
 	for _, s := range flow.Steps {

@@ -43,10 +43,9 @@ func partsOfOutput(output value.Value) []calls.Part {
 func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, hops int) []Piece {
 	index := -1
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	switch {
-	case tokens[0] == "messages" && len(tokens) > 2:
+	if tokens[0] == "messages" && len(tokens) > 2 {
 		index, _ = strconv.Atoi(tokens[1])
-	case tokens[0] == "system":
+	} else if tokens[0] == "system" {
 		index = 0
 	}
 	if image, ok := imagePart(got.Output, pointer, index); ok {
@@ -94,7 +93,8 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 		if part.Kind != "image" || !part.Included || part.Message == nil || *part.Message != message {
 			continue
 		}
-		if before--; before < 0 {
+		before--
+		if before < 0 {
 			return part, true
 		}
 	}

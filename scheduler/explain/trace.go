@@ -65,7 +65,8 @@ func (x *explainer) findStep(flow *flow.Flow, id string) (*frame, *flow.Step) {
 		if !ok || !inner || onlyPseudo.MatchString(rest) {
 			return at, s
 		}
-		if at = at.subFlowFrame(s, x.record.Step(at.prefix+segment)); at == nil {
+		at = at.subFlowFrame(s, x.record.Step(at.prefix+segment))
+		if at == nil {
 			return nil, nil
 		}
 		id = rest
@@ -118,13 +119,13 @@ func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, t
 	if p.File != "" {
 		return singlePiece(text, "file "+p.File+" ("+place+")")
 	}
-	switch {
-	case p.Expr != nil:
+	if p.Expr != nil {
 		if path, ok := p.Expr.Path(); ok {
 			return x.explainReference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
 		}
 		return singlePiece(text, place+" (computed)")
-	case p.Text != nil:
+	}
+	if p.Text != nil {
 		rendered, pieces, err := p.Text.Trace(x.ctx, x.scopeOf(at))
 		if err != nil || rendered != text {
 			return singlePiece(text, place)

@@ -64,7 +64,7 @@ func (u *unit) inputSchema() *schema.Schema {
 			hint("write type: object, with the inputs under properties")
 	}
 	if _, ok := doc.Get("properties"); !typed && !ok && doc.Map().Len() > 0 {
-		u.add(u.positionOf(k.node), "inputs is no JSON Schema of an object").
+		u.add(u.positionOf(k.node), "inputs is not a JSON Schema of an object").
 			hint("write inputs: {type: object, properties: {%s: {type: string}}}", doc.Map().Keys()[0])
 	}
 	s, err := schema.Parse(doc)
@@ -234,7 +234,7 @@ func (u *unit) compileMap(n *yaml.Node, compile func(member) *Param) *Param {
 	static := true
 	for _, m := range u.membersOf(n, "a map") {
 		if prompt.HasTags(m.name) {
-			u.warn(u.positionOf(m.key), "a key is no template: %q is taken as it is written", m.name)
+			u.warn(u.positionOf(m.key), "keys are not templates: %q is taken as written", m.name)
 		}
 		c := compile(m)
 		_, ok := c.Static()

@@ -96,16 +96,16 @@ func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		key := yaml.Resolve(n.Content[i])
-		switch {
-		case key.Kind != yaml.Scalar:
+		if key.Kind != yaml.Scalar {
 			d.add(d.positionOf(n.Content[i]), "a key of %s must be plain text", what)
 			continue
-		case key.ShortTag() == "!!merge":
+		}
+		if key.ShortTag() == "!!merge" {
 			d.add(d.positionOf(key), "merge keys (<<) are not supported").hint("write the keys out")
 			continue
 		}
 		if before, twice := first[key.Value]; twice {
-			d.add(d.positionOf(n.Content[i]), "the key %q stands twice, first at %s", key.Value, d.positionOf(before)).hint("keep one of them")
+			d.add(d.positionOf(n.Content[i]), "duplicate key %q (first at %s)", key.Value, d.positionOf(before)).hint("keep one of them")
 			continue
 		}
 		if first != nil {

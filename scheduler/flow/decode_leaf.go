@@ -188,7 +188,7 @@ func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	case n.ShortTag() != "!!str":
 		d.add(d.positionOf(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
 	case err != nil:
-		d.add(d.positionOf(at.node), "%s %q is no duration", nameOf(tag, at), n.Value).hint("write it like 500ms, 30s, 2m or 1h30m")
+		d.add(d.positionOf(at.node), "%s: invalid duration %q", nameOf(tag, at), n.Value).hint("use 500ms, 30s, 2m or 1h30m")
 	case length <= 0:
 		d.add(d.positionOf(at.node), "%s must be more than nothing, not %s", nameOf(tag, at), n.Value)
 	default:

@@ -54,19 +54,20 @@ const importanceKey = "importance_func"
 // suggestWords returns the properties of that name, at any depth, words that an editor may
 // complete.
 func suggestWords(doc value.Value, property string, words []string) value.Value {
-	switch {
-	case doc.Kind() == value.List:
+	if doc.Kind() == value.List {
 		items := make([]value.Value, len(doc.List()))
 		for i, item := range doc.List() {
 			items[i] = suggestWords(item, property, words)
 		}
 		return value.OfList(items...)
-	case doc.Kind() != value.Object || len(words) == 0:
+	}
+	if doc.Kind() != value.Object || len(words) == 0 {
 		return doc
 	}
 	m := value.NewMap(doc.Map().Len())
 	for key, member := range doc.Map().All() {
-		if member = suggestWords(member, property, words); key == property && member.Kind() == value.Object {
+		member = suggestWords(member, property, words)
+		if key == property && member.Kind() == value.Object {
 			member = withMembers(member, "examples", words)
 		}
 		m.Set(key, member)

@@ -23,7 +23,7 @@ func (u *unit) lintCalls() {
 			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
 		}
 		if slices.Contains(u.flow.Plugins[:min(i, len(u.flow.Plugins))], name.text) {
-			u.add(u.positionOf(name.node), "the plugin %q stands twice", name.text)
+			u.add(u.positionOf(name.node), "duplicate plugin %q", name.text)
 		}
 	}
 	u.lintLanguage()

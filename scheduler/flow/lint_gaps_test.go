@@ -86,13 +86,13 @@ Hello
   - {id: a, call: chat, with: {user: x}, when: "inputs.text =="}
   - {id: b, call: chat, with: {user: x}, when: "inputs.text == 1"}
 `, []string{
-			`flow.yaml:2:48: when must be one {{ expression }}; any other text counts as true (and "inputs.text ==" is no expression: unexpected the end of the expression: expected an expression)`,
+			`flow.yaml:2:48: when must be one {{ expression }}; any other text counts as true (and "inputs.text ==" is not an expression: unexpected the end of the expression: expected an expression)`,
 			`flow.yaml:3:48: when must be one {{ expression }}; any other text counts as true (write when: "{{ inputs.text == 1 }}")`,
 		}},
 		"an alias": {`steps:
   - &x {id: a, call: chat, with: {user: x}}
   - *x
-`, []string{`flow.yaml:3:5: the id "a" stands twice, first at flow.yaml:2:13 (ids are unique in a flow)`}},
+`, []string{`flow.yaml:3:5: duplicate step id "a" (first at flow.yaml:2:13) (ids are unique in a flow)`}},
 		"a config file": {`steps:
   - {id: a, call: input, with: {config_path: conf/c.jsonc}}
   - {id: b, call: input, with: {config_path: conf/none.jsonc}}
@@ -245,14 +245,14 @@ steps: [{id: a, call: chat, with: {user: x}}]
 		t.Error(err)
 	}
 	for path, want := range map[string]string{
-		"flows/secret.txt":  "flows/secret.txt:1:1: this file is no flow",
-		"flows/secret.yaml": "flows/secret.yaml:1:1: this file is no flow",
-		"flows/step.yaml":   "flows/step.yaml:1:47: this file is no flow",
+		"flows/secret.txt":  "flows/secret.txt:1:1: this file is not a flow",
+		"flows/secret.yaml": "flows/secret.yaml:1:1: this file is not a flow",
+		"flows/step.yaml":   "flows/step.yaml:1:47: this file is not a flow",
 		"flows/wrong.yaml":  `there is no call "chatt"`,
 		"flows/none.yaml":   "cannot read the flow flows/none.yaml: no such file",
 		"flows/link.yaml":   "cannot read the flow flows/link.yaml: path escapes from parent",
 		"outside.yaml":      "the flow outside.yaml is not in the folder flows",
-		"flows":             "flows is no file",
+		"flows":             "flows is not a regular file",
 	} {
 		_, err := loader.LoadInside("flows", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "secret word") {

@@ -260,10 +260,9 @@ func (u *unit) lintInput(use nameUse) {
 
 // lintVariable checks vars.NAME, and notes that the step wants it.
 func (u *unit) lintVariable(v templateView, use nameUse) {
-	switch {
-	case len(use.Path) < 2:
+	if len(use.Path) < 2 {
 		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
-	default:
+	} else {
 		name := use.Path[1]
 		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
 			v.step.Resolve = append(v.step.Resolve, name)
@@ -297,10 +296,9 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 
 func (u *unit) lintSecret(use nameUse) {
 	allowed := u.loading.Secrets
-	switch {
-	case len(use.Path) < 2:
+	if len(use.Path) < 2 {
 		u.add(use.pos(), "secrets needs the name of a secret").hint("write secrets.NAME")
-	case allowed != nil && !slices.Contains(allowed, use.Path[1]):
+	} else if allowed != nil && !slices.Contains(allowed, use.Path[1]) {
 		p := u.add(use.pos(), "the secret %q is not allowed", use.Path[1])
 		if near := value.Nearest(use.Path[1], allowed); near != "" {
 			p.hint("did you mean %q?", near)

@@ -45,7 +45,7 @@ func (u *unit) lintIDs() {
 			u.add(at, "no step may have the id %q: templates use it for something else", s.ID).hint("call it %s_step", s.ID)
 		}
 		if first, twice := u.byID[s.ID]; twice {
-			u.add(at, "the id %q stands twice, first at %s", s.ID, u.idPlace(u.steps[first])).hint("ids are unique in a flow")
+			u.add(at, "duplicate step id %q (first at %s)", s.ID, u.idPlace(u.steps[first])).hint("ids are unique in a flow")
 			continue
 		}
 		u.byID[s.ID] = s.Index
@@ -63,7 +63,8 @@ func (u *unit) idPlace(s *stepUnit) Position {
 // needsOf sets Needs: what the flow says, or the step before.
 func (u *unit) needsOf(s *stepUnit) {
 	if !s.keys.Needs.isSet() {
-		if s.Implicit = true; s.Index > 0 {
+		s.Implicit = true
+		if s.Index > 0 {
 			s.Needs, s.needKeys = []int{s.Index - 1}, []*yaml.Node{nil}
 		}
 		return
@@ -96,7 +97,8 @@ const maxCompared = 1_000_000
 // for none.
 func (u *unit) nearStep(name string, others []string) string {
 	names := slices.Clone(others)
-	if u.compared += len(u.steps); u.compared <= maxCompared {
+	u.compared += len(u.steps)
+	if u.compared <= maxCompared {
 		for _, s := range u.steps {
 			names = append(names, s.ID)
 		}
@@ -170,7 +172,7 @@ func (u *unit) lintWhen(s *stepUnit) {
 		case err == nil:
 			p.hint("put the whole condition between {{ and }}")
 		case errors.As(err, &bad) && text != "":
-			p.hint("and %q is no expression: %s", shown, bad.Msg)
+			p.hint("and %q is not an expression: %s", shown, bad.Msg)
 		}
 	} else if s.When.Text != nil {
 		u.add(s.When.Pos, "when must be one {{ expression }}; any other text counts as true").

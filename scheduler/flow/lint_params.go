@@ -149,10 +149,10 @@ func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []sche
 	}
 	return slices.DeleteFunc(problems, func(p schema.Problem) bool {
 		h, isHole := at[p.Pointer]
-		switch {
-		case isHole:
+		if isHole {
 			return p.Keyword != "additionalProperties" && (p.Keyword != "type" || !h.text)
-		case above[p.Pointer]:
+		}
+		if above[p.Pointer] {
 			return !slices.Contains([]string{"required", "additionalProperties", "type", "minItems", "maxItems", "minProperties", "maxProperties", "propertyNames"}, p.Keyword)
 		}
 		return false

@@ -22,7 +22,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	if l.ReadFile != nil {
 		src, err = l.ReadFile(path)
 	} else if info, statErr := os.Stat(full); statErr == nil && !info.Mode().IsRegular() { // a pipe would wait for a writer
-		return nil, calls.Errorf(calls.Invalid, "%s is no file", path)
+		return nil, calls.Errorf(calls.Invalid, "%s is not a regular file", path)
 	} else {
 		src, err = l.read(base, full)
 	}
@@ -30,7 +30,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 		return nil, calls.Errorf(calls.NotFound, "cannot read the flow %s: %w", path, withoutPath(err))
 	}
 	if pos, ok := looksLikeFlow(path, src); !ok {
-		return nil, calls.Errorf(calls.Invalid, "%s: this file is no flow", pos)
+		return nil, calls.Errorf(calls.Invalid, "%s: this file is not a flow", pos)
 	}
 	flow, problems := l.Parse(path, src)
 	if err := problems.Err(); err != nil {

@@ -84,10 +84,9 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 		return
 	}
 	var refs []prompt.Ref
-	switch {
-	case p.Expr != nil:
+	if p.Expr != nil {
 		refs = p.Expr.Refs()
-	case p.Text != nil:
+	} else if p.Text != nil {
 		refs = p.Text.Refs()
 	}
 	for _, ref := range refs {

@@ -32,7 +32,8 @@ func newStepOrder(steps []*stepUnit) *stepOrder {
 	waiting := make([]int, n)
 	for i, s := range steps {
 		o.rank[i] = -1
-		if waiting[i] = len(s.Needs); waiting[i] == 0 {
+		waiting[i] = len(s.Needs)
+		if waiting[i] == 0 {
 			o.sorted = append(o.sorted, i)
 		}
 	}
@@ -41,7 +42,8 @@ func newStepOrder(steps []*stepUnit) *stepOrder {
 		o.rank[i] = at
 		o.settleStep(i)
 		for _, next := range steps[i].Next {
-			if waiting[next]--; waiting[next] == 0 {
+			waiting[next]--
+			if waiting[next] == 0 {
 				o.sorted = append(o.sorted, next)
 			}
 		}
@@ -68,7 +70,8 @@ func (o *stepOrder) settleStep(i int) {
 	}
 	nearest := s.Needs[0]
 	for _, n := range s.Needs[1:] {
-		if nearest = o.commonAncestor(nearest, n); nearest < 0 {
+		nearest = o.commonAncestor(nearest, n)
+		if nearest < 0 {
 			return
 		}
 	}
@@ -257,10 +260,10 @@ func circleIn(steps []*stepUnit, component []int, start int) []int {
 
 // constantCondition is the truth of a condition that mentions nothing.
 func constantCondition(when *Param) (yes, known bool) {
-	switch {
-	case when == nil:
+	if when == nil {
 		return true, true
-	case when.Expr != nil:
+	}
+	if when.Expr != nil {
 		return constantExpr(when.Expr)
 	}
 	v, static := when.Static()

@@ -78,7 +78,8 @@ func (u nameUse) pos() Position { return u.within(u.Offset) }
 // resolvePath returns the path of a file that the flow names, with the directory that it
 // must stay in.
 func (u *unit) resolvePath(name string) (path, root string, inside bool) {
-	if root = u.loading.Root; root == "" {
+	root = u.loading.Root
+	if root == "" {
 		root = u.dir
 	}
 	path = filepath.Join(u.dir, filepath.FromSlash(name))

@@ -316,7 +316,8 @@ func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, 
 		if info := r.stands(); !p.Matches(&info) {
 			continue
 		}
-		if fit++; fit > p.Keep {
+		fit++
+		if fit > p.Keep {
 			done.Runs = append(done.Runs, r.info.ID)
 			delete(m.runs, r.info.ID)
 		}

@@ -123,7 +123,8 @@ func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {
 	case value.String:
 		s, _ := v.Str()
-		if v, size = b.packText(s); size < bigPayload {
+		v, size = b.packText(s)
+		if size < bigPayload {
 			return v, size, textHeight
 		}
 	case value.List:
@@ -145,7 +146,8 @@ func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	default:
 		return v, 8, 0
 	}
-	if height++; size < bigPayload && height < maxHeight {
+	height++
+	if size < bigPayload && height < maxHeight {
 		return v, size, height
 	}
 	d := b.Add(v.AppendJSON(nil))

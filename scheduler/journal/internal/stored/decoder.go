@@ -113,7 +113,8 @@ func (d *Decoder) blob(ref value.Value) (value.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	if d.seenSize += len(stored); d.seen == nil || d.seenSize > maxSeen {
+	d.seenSize += len(stored)
+	if d.seen == nil || d.seenSize > maxSeen {
 		d.seen, d.seenSize = map[Digest]value.Value{}, len(stored)
 	}
 	d.seen[sum] = v

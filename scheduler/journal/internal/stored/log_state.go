@@ -139,10 +139,10 @@ func errOver(run string, state journal.RunStatus) error {
 
 // CheckHeader returns an error for a header that no run can begin with.
 func CheckHeader(run *journal.RunHeader) error {
-	switch {
-	case run.ID == "":
+	if run.ID == "" {
 		return calls.Errorf(calls.Internal, "a run needs an id to be recorded")
-	case run.Mode != "" && run.Mode != journal.Sync && run.Mode != journal.Async:
+	}
+	if run.Mode != "" && run.Mode != journal.Sync && run.Mode != journal.Async {
 		return calls.Errorf(calls.Invalid, "the durability %q is not known", run.Mode).
 			WithHint("write %s or %s", journal.Sync, journal.Async)
 	}

@@ -40,7 +40,8 @@ func FindMedia(s string) (start, end int) {
 		if mark < 0 || !strings.EqualFold(s[mark:start], base64Mark) || !endsInMediaType(s[:mark]) {
 			continue
 		}
-		if end = start + base64Len(s[start:]); end > start {
+		end = start + base64Len(s[start:])
+		if end > start {
 			return start, end
 		}
 	}
