@@ -258,7 +258,7 @@ func TestMessages(t *testing.T) {
 		"key": {"steps:\n  - {id: a, call: chat, nede: []}\n",
 			`f.yaml:2:25: unknown key "nede" in step (did you mean "needs"?)`},
 		"duplicate": {"name: a\nname: b\nsteps: [{id: a, call: chat}]\n",
-			`f.yaml:2:1: the key "name" stands twice, first at f.yaml:1:1 (keep one of them)`},
+			`f.yaml:2:1: duplicate key "name" (first at f.yaml:1:1) (keep one of them)`},
 		"unquoted": {"steps:\n  - {id: a, call: chat}\n  - id: b\n    call: chat\n    with:\n      user: {{ a.text }}\n",
 			`f.yaml:6:13: a template must be quoted: YAML reads {{ a.text }} as a map (quote it: "{{ a.text }}")`},
 		"unquoted, text after": {"steps:\n  - id: b\n    call: chat\n    with:\n      user: {{ inputs.x }} and more\n",
