@@ -75,7 +75,7 @@ func TestTexts(t *testing.T) {
 		"Salut {% for x in people %}{{ x.name }}{% else %}{{ place.town }}{% endfor %}": "",
 		"":                                    "",
 		"{{ nom | default('you') }}":          "",
-		"Salut\n {% for x in people %}":       "2:2 {% for %} has no {% endfor %} ",
+		"Salut\n {% for x in people %}":       "2:2 {% for %} is not closed add {% endfor %}",
 		"Salut {{ nom }}\né {{ plcae.town }}": "1:10 there is no nom here there are people, place;2:6 there is no plcae here did you mean place?",
 		"Salut\n {{.Name}}":                   "2:2" + old,
 		"{{- range .People}}{{.Name}}{{end}}": "1:1" + old,
@@ -371,7 +371,7 @@ func TestTracedPrompt(t *testing.T) {
 		got = append(got, p.Kind+" "+p.Name+": "+text[p.Start:p.End])
 	}
 	want := []string{
-		"text greet hi.txt: Hi ", "who who: Ann", "text greet hi.txt: : ", "items items.name: tea", "items items: .", "text greet hi.txt:  ",
+		"text greet hi.txt: Hi ", "who who: Ann", "text greet hi.txt: : ", "items items.name: tea", "items items.parts: .", "text greet hi.txt:  ",
 		"items items.name: Ann", "text greet hi.txt:  ", "n n: 3", "text greet hi.txt: 2\nBye",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

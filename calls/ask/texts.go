@@ -49,12 +49,12 @@ func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, n
 	if err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	text, pieces, err := t.Trace(ctx, prompt.Values{Map: values})
+	text, spans, err := t.Trace(ctx, prompt.Values{Map: values})
 	if err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	text = strings.TrimSuffix(text, "\n")
-	return text, partsOf(pieces, len(text), set.SourceName(path, name+".txt"), loopSources(string(source))), nil
+	return text, partsOf(spans, len(text), set.SourceName(path, name+".txt")), nil
 }
 
 // checkText finds what is wrong in a text that a user wrote.
@@ -112,36 +112,14 @@ func syntaxProblem(err error) schema.Problem {
 	return schema.Problem{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}
 }
 
-var loop = regexp.MustCompile(`\{%[-+]?\s*for\s+([\w,\s]+?)\s+in\s+([A-Za-z_]\w*)`)
-
-// loopSources returns for each variable of a loop the name that the loop goes over.
-func loopSources(text string) map[string]string {
-	sources := map[string]string{}
-	for _, m := range loop.FindAllStringSubmatch(text, -1) {
-		for variable := range strings.SplitSeq(m[1], ",") {
-			sources[strings.TrimSpace(variable)] = m[2]
-		}
-	}
-	return sources
-}
-
-var reference = regexp.MustCompile(`^([A-Za-z_]\w*)((?:\.\w+)*)`)
-
 // partsOf returns the parts of a rendered text of that many bytes. own is what the
-// template is called.
-func partsOf(pieces []prompt.Piece, size int, own string, loops map[string]string) (parts []calls.Part) {
-	for _, p := range pieces {
-		part := calls.Part{Kind: "text", Name: own, Message: new(int), Start: p.Start, End: min(p.End, size), Included: true}
-		if m := reference.FindStringSubmatch(p.Expr); m != nil {
-			name := m[1]
-			for range loops {
-				outer, ok := loops[name]
-				if !ok {
-					break
-				}
-				name = outer
-			}
-			part.Kind, part.Name = name, name+m[2]
+// template is called. A part that was computed from several values counts for the
+// first.
+func partsOf(spans []prompt.Span, size int, own string) (parts []calls.Part) {
+	for _, s := range spans {
+		part := calls.Part{Kind: "text", Name: own, Message: new(int), Start: s.Start, End: min(s.End, size), Included: true}
+		if len(s.Sources) > 0 {
+			part.Kind, part.Name = s.Sources[0].Name, memberName(s.Sources[0])
 		}
 		last := len(parts) - 1
 		switch {
@@ -153,4 +131,15 @@ func partsOf(pieces []prompt.Piece, size int, own string, loops map[string]strin
 		}
 	}
 	return parts
+}
+
+// memberName is a value's name with its members, without the numbers of elements.
+func memberName(ref prompt.ValueRef) string {
+	name := ref.Name
+	for token := range strings.SplitSeq(strings.TrimPrefix(ref.Pointer, "/"), "/") {
+		if strings.Trim(token, "0123456789") != "" {
+			name += "." + token
+		}
+	}
+	return name
 }

@@ -99,20 +99,20 @@ func getItem(o, key val) (v val, ok bool, err error) {
 			at += w
 		}
 		_, w := utf8.DecodeRuneInString(s[at:])
-		return ofStr(s[at : at+w]), true, nil
+		return o.subText(at, s[at:at+w]), true, nil
 	}
 	switch x := o.x.(type) {
 	case nil:
 		if list := o.v.List(); index(len(list)) {
-			return val{v: list[i]}, true, nil
+			return val{v: list[i], from: elementOrigin(o.from, int(i))}, true, nil
 		}
 	case *pyList:
 		if index(len(x.items)) {
-			return x.items[i], true, nil
+			return elements{other: x.items, from: o.from}.at(int(i)), true, nil
 		}
 	case tuple:
 		if index(len(x)) {
-			return x[i], true, nil
+			return elements{other: x, from: o.from}.at(int(i)), true, nil
 		}
 	case *rangeOf:
 		if index(int(x.n)) {
@@ -164,12 +164,7 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 	if !isStr {
 		return ofList(out), nil
 	}
-	var b strings.Builder
-	for _, c := range out {
-		part, _ := c.asString()
-		b.WriteString(part)
-	}
-	return ofStr(b.String()), nil
+	return m.joinTexts(ofStr(""), out, true)
 }
 
 func isASCII(s string) bool {

@@ -103,7 +103,7 @@ func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 	}
 	a.pos = make([]val, 0, len(args))
 	for _, arg := range args {
-		v, err := arg.x.eval(m)
+		v, err := m.evalTraced(arg.x)
 		if err != nil {
 			return a, err
 		}

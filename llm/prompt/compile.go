@@ -21,47 +21,55 @@ type outputRun []segment
 
 type segment struct {
 	text string // where x is nil
-	off  int
 	x    node
-	expr string
-	path []string
+	// The bytes of the text or the expression in the source.
+	off, stop int
 }
 
 // writeSegments writes a run.
 func (r outputRun) writeSegments(m *evaluator) error {
 	for i := range r {
 		s := &r[i]
-		start := len(m.out)
-		if s.x == nil {
-			if err := m.writeText(s.text); err != nil {
-				return withPosition(err, s.off)
+		if s.x != nil {
+			if err := m.printExpr(s.x, s.off, s.stop); err != nil {
+				return err
 			}
-		} else if err := m.printExpr(s.x); err != nil {
-			return err
+			continue
 		}
-		if m.trace && len(m.out) > start {
-			m.pieces = append(m.pieces, Piece{start, len(m.out), s.off, s.path, s.expr})
+		if err := m.writeText(s.text); err != nil {
+			return withPosition(err, s.off)
+		}
+		if m.trace {
+			stop := s.off + len(s.text)
+			m.parts = append(m.parts, part{len(s.text), literalOrigin(s.off, stop, true), s.off, stop})
 		}
 	}
 	return nil
 }
 
 // printExpr writes the text of an expression.
-func (m *evaluator) printExpr(x node) error {
+func (m *evaluator) printExpr(x node, start, stop int) error {
 	if err := m.countSteps(1); err != nil {
 		return withPosition(err, x.pos())
 	}
-	v, err := x.eval(m)
+	v, err := m.evalTraced(x)
 	if err != nil {
 		return err
 	}
+	return m.writeValue(v, x.pos(), start, stop)
+}
+
+// writeValue writes the text of a value that source[start:stop] made.
+func (m *evaluator) writeValue(v val, pos, start, stop int) error {
+	m.touched = m.touched[:0]
 	s, err := m.printedText(v)
+	if err == nil {
+		err = m.writeText(s)
+	}
 	if err != nil {
-		return withPosition(err, x.pos())
+		return withPosition(err, pos)
 	}
-	if err := m.writeText(s); err != nil {
-		return withPosition(err, x.pos())
-	}
+	m.tracePrinted(v, len(s), start, stop)
 	return nil
 }
 
@@ -231,12 +239,14 @@ func (c *compiler) compileOutput(start int) error {
 
 // addExpr adds an expression that began at first and has been read.
 func (c *compiler) addExpr(p *parser, x node, first int) {
-	s := segment{x: x, off: first, expr: strings.TrimSpace(c.src[first:p.current().off])}
-	if path, ok := constPath(x); ok && !c.refs.isDeclared(path[0]) {
-		s.path = path
-	}
-	c.run = append(c.run, s)
+	c.run = append(c.run, segment{x: x, off: first, stop: c.trimmedEnd(first, p)})
 	c.refs.addExpr(x)
+}
+
+// trimmedEnd returns where the expression that begins at first ends, before the
+// white space at its end.
+func (c *compiler) trimmedEnd(first int, p *parser) int {
+	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], isSpace))
 }
 
 // compileStatement reads {% ... %}.

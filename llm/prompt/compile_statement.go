@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"slices"
-	"strings"
 )
 
 // statementParsers are the tags of Jinja2 that templates may use, with what reads
@@ -277,7 +276,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	if !ok {
 		return syntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
-	s.call, s.expr = call, strings.TrimSpace(c.src[first:p.current().off])
+	s.call, s.stop = call, c.trimmedEnd(first, p)
 	c.refs.addExpr(call)
 	c.openMacroBody("call", tagCall, at, s)
 	return nil
@@ -293,7 +292,7 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 		return p.unexpectedError("expected the name of a filter")
 	}
 	c.refs.pushScope()
-	c.openStatement("filter", tagFilter, at, &filterStmt{position(first), chain, strings.TrimSpace(c.src[first:p.current().off])}, c.popScope)
+	c.openStatement("filter", tagFilter, at, &filterStmt{position(first), chain, c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 

@@ -30,10 +30,13 @@ type evaluator struct {
 	pctx     *pongo2.ExecutionContext
 	root     *frame
 	out      []byte
-	captured string // by a filter block
-	trace    bool
-	pieces   []Piece
-	err      error
+	captured val // by a filter block
+
+	// of traces
+	trace   bool
+	touched []*origin // what the expression mentions
+	parts   []part    // of the text written so far
+	err     error
 }
 
 type slot struct {
@@ -96,6 +99,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 			c.off = n.pos()
 			return val{x: &c}, nil
 		}
+		m.touch(nil, s.v.from)
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.name)
@@ -103,6 +107,10 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 		return none, withPosition(err, n.pos())
 	}
 	s.seen, s.v = true, val{v: v}
+	if m.trace && ok {
+		s.v.from = &origin{kind: Reference, key: n.name}
+		m.touch(nil, s.v.from)
+	}
 	if !ok {
 		if g, ok := findGlobal(n.name); ok {
 			s.v = g

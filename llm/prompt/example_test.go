@@ -55,27 +55,31 @@ func ExampleCheck() {
 }
 
 func ExampleTemplate_Trace() {
-	tmpl, err := prompt.Parse(prompt.Source{Text: "Hello {{ user.name }}!{% if tags %} You like {{ tags | join(' and ') }}.{% endif %}"})
+	tmpl, err := prompt.Parse(prompt.Source{Text: "Hello {{ user.name | trim }}!{% for t in tags %} You like {{ t ~ '.' }}{% endfor %}"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	scope := prompt.Values{Map: value.Pairs("user", value.Pairs("name", "Bo"), "tags", []string{"tea", "chess"})}
-	text, pieces, err := tmpl.Trace(context.Background(), scope)
+	scope := prompt.Values{Map: value.Pairs("user", value.Pairs("name", " Bo "), "tags", []string{"tea"})}
+	text, spans, err := tmpl.Trace(context.Background(), scope)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, p := range pieces {
-		fmt.Printf("%-14q from %q %v\n", text[p.Start:p.End], p.Expr, p.Path)
+	for _, s := range spans {
+		fmt.Printf("%-12q %s", text[s.Start:s.End], s.Kind)
+		for _, source := range s.Sources {
+			fmt.Printf(" of %s%s[%d:%d]", source.Name, source.Pointer, source.Start, source.End)
+		}
+		fmt.Println()
 	}
 	// Output:
-	// "Hello "       from "" []
-	// "Bo"           from "user.name" [user name]
-	// "!"            from "" []
-	// " You like "   from "" []
-	// "tea and chess" from "tags | join(' and ')" []
-	// "."            from "" []
+	// "Hello "     literal
+	// "Bo"         reference of user/name[1:3]
+	// "!"          literal
+	// " You like " literal
+	// "tea"        reference of tags/0[0:3]
+	// "."          literal
 }
 
 func ExampleExpr_Eval() {

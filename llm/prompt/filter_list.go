@@ -97,8 +97,7 @@ func filterReverse(m *evaluator, c *call) (val, error) {
 	items = slices.Clone(items)
 	slices.Reverse(items)
 	if _, ok := c.in.asString(); ok {
-		s, err := m.joinTexts("", items, true)
-		return ofStr(s), err
+		return m.joinTexts(ofStr(""), items, true)
 	}
 	return newGenerator("reverse", func() ([]val, error) { return items, nil })
 }
@@ -182,12 +181,14 @@ func foldCase(v val, sensitive bool) val {
 }
 
 func filterJoin(m *evaluator, c *call) (val, error) {
-	sep := ""
+	sep := ofStr("")
 	if c.hasArg(0) {
-		var err error
-		if sep, err = m.textOf(c.args[0]); err != nil {
+		text, err := m.textOf(c.args[0])
+		if err != nil {
 			return none, err
 		}
+		sep = ofStr(text)
+		sep.from = printedOrigin(c.args[0])
 	}
 	items, err := m.itemsOf(c.in)
 	if err != nil {
@@ -205,8 +206,7 @@ func filterJoin(m *evaluator, c *call) (val, error) {
 			}
 		}
 	}
-	s, err := m.joinTexts(sep, items, false)
-	return ofStr(s), err
+	return m.joinTexts(sep, items, false)
 }
 
 func filterSum(m *evaluator, c *call) (val, error) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;")
@@ -20,8 +22,11 @@ func textFilters() map[string]*builtin {
 		"wordcount": {fn: filterWordcount},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe":      {fn: func(m *evaluator, c *call) (val, error) { s, err := m.printedText(c.in); return val{x: markup(s)}, err }},
-		"escape":    {fn: filterEscape},
+		"safe": {fn: func(m *evaluator, c *call) (val, error) {
+			s, err := m.printedText(c.in)
+			return val{x: markup(s), from: printedOrigin(c.in)}, err
+		}},
+		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
 		"upper": toUpper, "lower": toLower, "capitalize": capitalizeText, "title": titleWords,
@@ -63,11 +68,11 @@ func titleWords(s string) string {
 }
 
 func filterTrim(m *evaluator, c *call) (val, error) {
-	s, err := m.textOf(c.in)
+	in, err := m.asText(c.in)
 	if err != nil {
 		return none, err
 	}
-	return m.callMethod(ofStr(s), "strip", callArgs{pos: c.args})
+	return m.callMethod(in, "strip", callArgs{pos: c.args})
 }
 
 func filterReplace(m *evaluator, c *call) (val, error) {
@@ -119,21 +124,20 @@ func filterIndent(m *evaluator, c *call) (val, error) {
 	if err := m.checkTextSize(len(s) + len(lines)*len(pad)); err != nil {
 		return none, err
 	}
-	var b strings.Builder
+	items := make([]val, len(lines))
 	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		indented := blank || line != ""
+		indented := blank || line.from < line.to
 		if i == 0 {
 			indented = first
 		}
+		items[i] = c.in.subText(line.from, s[line.from:line.to])
 		if indented {
-			b.WriteString(pad)
+			if items[i], err = m.addValues(ofStr(pad), items[i]); err != nil {
+				return none, err
+			}
 		}
-		b.WriteString(line)
 	}
-	return ofStr(b.String()), nil
+	return m.joinTexts(ofStr("\n"), items, true)
 }
 
 func filterTruncate(m *evaluator, c *call) (val, error) {
@@ -169,7 +173,10 @@ func filterTruncate(m *evaluator, c *call) (val, error) {
 	if i := strings.LastIndexByte(cut, ' '); !kill && i >= 0 {
 		cut = cut[:i]
 	}
-	return ofStr(cut + end), m.countSteps(len(runes) >> 8)
+	if err := m.countSteps(len(runes) >> 8); err != nil {
+		return none, err
+	}
+	return m.addValues(c.in.subText(0, cut), val{v: value.OfString(end), from: c.args[2].from})
 }
 
 func filterWordcount(m *evaluator, c *call) (val, error) {

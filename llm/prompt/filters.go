@@ -19,12 +19,9 @@ func newFilterTable() map[string]*builtin {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string": {fn: func(m *evaluator, c *call) (val, error) {
-			s, err := m.textOf(c.in)
-			return ofStr(s), err
-		}},
-		"length": {fn: func(m *evaluator, c *call) (val, error) { n, err := m.lengthOf(c.in); return ofInt(n), err }},
-		"tojson": {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
+		"string":  {fn: func(m *evaluator, c *call) (val, error) { return m.asText(c.in) }},
+		"length":  {fn: func(m *evaluator, c *call) (val, error) { n, err := m.lengthOf(c.in); return ofInt(n), err }},
+		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
 	maps.Copy(t, textFilters())
 	maps.Copy(t, listFilters())
@@ -32,6 +29,14 @@ func newFilterTable() map[string]*builtin {
 		t[alias] = t[name]
 	}
 	return t
+}
+
+// asText returns the printed form of a value as a text.
+func (m *evaluator) asText(v val) (val, error) {
+	s, err := m.textOf(v)
+	text := ofStr(s)
+	text.from = printedOrigin(v)
+	return text, err
 }
 
 func filterDefault(_ *evaluator, c *call) (val, error) {

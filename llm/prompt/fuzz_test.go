@@ -93,7 +93,7 @@ func FuzzTemplate(f *testing.F) {
 		}
 		end := 0
 		for _, p := range pieces {
-			if p.Start != end || p.End <= p.Start || p.Offset > len(text) {
+			if p.Start != end || p.End <= p.Start || p.TemplateStart > p.TemplateEnd || p.TemplateEnd > len(text) {
 				t.Errorf("piece %+v after %d", p, end)
 			}
 			end = p.End

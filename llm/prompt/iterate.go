@@ -10,26 +10,33 @@ import (
 type elements struct {
 	plain []value.Value
 	other []val
+	from  *origin // of the list
 }
 
 func (e elements) len() int { return max(len(e.plain), len(e.other)) }
 func (e elements) at(i int) val {
+	v := none
 	if e.other != nil {
-		return e.other[i]
+		v = e.other[i]
+	} else {
+		v.v = e.plain[i]
 	}
-	return val{v: e.plain[i]}
+	if v.from == nil && e.from != nil {
+		v.from = elementOrigin(e.from, i)
+	}
+	return v
 }
 
 func (m *evaluator) listElements(v val) elements {
 	switch x := v.x.(type) {
 	case nil:
-		return elements{plain: v.v.List()}
+		return elements{plain: v.v.List(), from: v.from}
 	case tuple:
-		return elements{other: x}
+		return elements{other: x, from: v.from}
 	case *pyList:
-		return elements{other: x.items}
+		return elements{other: x.items, from: v.from}
 	case *rangeOf:
-		return elements{other: x.allItems()}
+		return elements{other: x.allItems(), from: v.from}
 	}
 	return elements{}
 }
@@ -45,6 +52,30 @@ func (r *rangeOf) allItems() []val {
 // itemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
 // must not be changed.
 func (m *evaluator) itemsOf(v val) ([]val, error) {
+	items, err := m.untracedItems(v)
+	if err != nil || v.from == nil {
+		return items, err
+	}
+	traced := make([]val, len(items))
+	offset := 0
+	for i, item := range items {
+		s, _ := item.asString()
+		switch {
+		case item.from != nil:
+		case isText(v):
+			item.from = sliceOrigin(v.from, offset, len(s))
+			offset += len(s)
+		case v.isDict():
+			item.from = computedOrigin([]*origin{v.from}) // a key
+		default:
+			item.from = elementOrigin(v.from, i)
+		}
+		traced[i] = item
+	}
+	return traced, nil
+}
+
+func (m *evaluator) untracedItems(v val) ([]val, error) {
 	switch x := v.x.(type) {
 	case nil:
 		switch v.v.Kind() {

@@ -25,7 +25,7 @@ type loopState struct {
 func (*loopState) pyType() string { return "LoopContext" }
 
 func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
-	v, err := s.iter.eval(m)
+	v, err := m.evalTraced(s.iter)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 		if err != nil {
 			return withPosition(err, s.iter.pos())
 		}
-		l.items = elements{other: items}
+		l.items = elements{other: items, from: v.from}
 	}
 	before := m.frame
 	defer func() { m.frame = before }()
@@ -187,13 +187,13 @@ func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
 	text, err := m.captureNested(func() error {
 		return l.stmt.runLoop(m, a.pos[0], &loopState{stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
 	})
-	return ofStr(text), err
+	return text, err
 }
 
 // captureNested runs the body of a macro or a recursive loop and returns its text.
-func (m *evaluator) captureNested(f func() error) (string, error) {
+func (m *evaluator) captureNested(f func() error) (val, error) {
 	if m.calls++; m.calls > maxCalls {
-		return "", errorf(Limit, "macros inside each other deeper than %d", maxCalls)
+		return none, errorf(Limit, "macros inside each other deeper than %d", maxCalls)
 	}
 	text, err := m.captureOutput(f)
 	m.calls--

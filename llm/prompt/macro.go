@@ -11,7 +11,7 @@ type macroStmt struct {
 	params []param
 	caller bool // the body mentions caller
 	call   *callNode
-	expr   string
+	stop   int // where the call ends in the source
 }
 
 type param struct {
@@ -62,7 +62,7 @@ func (s *callStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	if err != nil {
 		return withPosition(err, s.pos())
 	}
-	return m.writeComputed(v, s.pos(), s.expr)
+	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
 
 // callMacro runs a macro.
@@ -77,7 +77,7 @@ func (x *macro) callMacro(m *evaluator, a callArgs) (val, error) {
 		}
 		return m.runBody(x.body)
 	})
-	return ofStr(text), err
+	return text, err
 }
 
 // bindParams puts the arguments of a call into the macro's frame. Defaults are
@@ -102,7 +102,7 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 			v = val{x: &undefinedValue{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
 			if p.fallback != nil {
 				var err error
-				if v, err = p.fallback.eval(m); err != nil {
+				if v, err = m.evalTraced(p.fallback); err != nil {
 					return err
 				}
 			}

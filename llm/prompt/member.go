@@ -11,7 +11,7 @@ func (n *attrNode) eval(m *evaluator) (val, error) {
 	}
 	if o.x == nil && !n.method {
 		if v, ok := o.v.Get(n.name); ok {
-			return val{v: v}, nil
+			return m.memberOf(o, val{v: v, from: childOrigin(o.from, n.name)}), nil
 		}
 	}
 	return m.evalMember(o, n)
@@ -43,7 +43,15 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		c.off = n.pos()
 		return val{x: &c}, nil
 	}
-	return v, nil
+	return m.memberOf(o, v), nil
+}
+
+// memberOf records that an expression reaches a member of o.
+func (m *evaluator) memberOf(o, member val) val {
+	if m.trace {
+		m.touch(o.from, member.from)
+	}
+	return member
 }
 
 // missingMember is the undefined value of a member that o has not.
@@ -105,7 +113,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 	if o.x == nil && key.x == nil {
 		if s, ok := key.v.Str(); ok {
 			if v, ok := o.v.Get(s); ok {
-				return val{v: v}, nil
+				return m.memberOf(o, val{v: v, from: childOrigin(o.from, s)}), nil
 			}
 		}
 	}
@@ -139,7 +147,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 		c.off = n.pos()
 		return val{x: &c}, nil
 	}
-	return v, nil
+	return m.memberOf(o, v), nil
 }
 
 // itemPath adds a subscript to a path, as messages show it.

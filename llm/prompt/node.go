@@ -21,7 +21,8 @@ func (p position) pos() int { return int(p) }
 type (
 	constNode struct {
 		position
-		v val
+		v    val
+		stop int // where a text ends in the source
 	}
 	nameNode struct {
 		position
@@ -110,12 +111,19 @@ type argument struct {
 	x    node
 }
 
-func (n *constNode) eval(*evaluator) (val, error) { return n.v, nil }
+func (n *constNode) eval(m *evaluator) (val, error) {
+	v := n.v
+	if m.trace && n.stop > 0 {
+		v.from = literalOrigin(n.pos(), n.stop, false)
+	}
+	return v, nil
+}
 
 func (n *nameNode) eval(m *evaluator) (val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].name == n.name {
+				m.touch(nil, f.vars[i].v.from)
 				return f.vars[i].v, nil
 			}
 		}
@@ -182,11 +190,11 @@ func (n *unaryNode) eval(m *evaluator) (val, error) {
 }
 
 func (n *binaryNode) eval(m *evaluator) (val, error) {
-	a, err := n.a.eval(m)
+	a, err := m.evalTraced(n.a)
 	if err != nil {
 		return none, err
 	}
-	b, err := n.b.eval(m)
+	b, err := m.evalTraced(n.b)
 	if err != nil {
 		return none, err
 	}
@@ -200,8 +208,9 @@ func (n *binaryNode) eval(m *evaluator) (val, error) {
 func (n *concatNode) eval(m *evaluator) (val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
+	var traced []part
 	for _, p := range n.parts {
-		v, err := p.eval(m)
+		v, err := m.evalTraced(p)
 		if err != nil {
 			return none, err
 		}
@@ -211,11 +220,14 @@ func (n *concatNode) eval(m *evaluator) (val, error) {
 		}
 		size += len(s)
 		parts = append(parts, s)
+		if m.trace {
+			traced = append(traced, partsOf(printedOrigin(v), len(s))...)
+		}
 	}
 	if err := m.checkTextSize(size); err != nil {
 		return none, withPosition(err, n.pos())
 	}
-	return ofStr(strings.Join(parts, "")), nil
+	return m.joinedText(strings.Join(parts, ""), traced), nil
 }
 
 func (n *compareNode) eval(m *evaluator) (val, error) {
@@ -282,7 +294,9 @@ func (n *condNode) eval(m *evaluator) (val, error) {
 
 // evalTruth evaluates a condition.
 func (m *evaluator) evalTruth(n node) (bool, error) {
+	touched := len(m.touched)
 	v, err := n.eval(m)
+	m.touched = m.touched[:touched] // no text is made of a condition
 	if err != nil {
 		return false, err
 	}
@@ -299,7 +313,7 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 func (n *listNode) eval(m *evaluator) (val, error) {
 	items := make([]val, len(n.items))
 	for i, x := range n.items {
-		v, err := x.eval(m)
+		v, err := m.evalTraced(x)
 		if err != nil {
 			return none, err
 		}
@@ -319,12 +333,12 @@ func (n *dictNode) eval(m *evaluator) (val, error) {
 		if err != nil {
 			return none, err
 		}
-		v, err := n.vals[i].eval(m)
+		v, err := m.evalTraced(n.vals[i])
 		if err != nil {
 			return none, err
 		}
 		s, ok := k.v.Str()
-		isJSON := ok && k.x == nil && v.x == nil
+		isJSON := ok && k.x == nil && v.x == nil && v.from == nil
 		if d == nil && isJSON {
 			plain.Set(s, v.v)
 			continue

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -104,7 +105,11 @@ func (m *evaluator) addValues(a, b val) (val, error) {
 		if err := m.checkTextSize(len(x) + len(y)); err != nil {
 			return none, err
 		}
-		return ofStr(x + y), nil
+		if !m.trace {
+			return ofStr(x + y), nil
+		}
+		parts := append(slices.Clone(partsOf(a.from, len(x))), partsOf(b.from, len(y))...)
+		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
 	case a.isList() && b.isList():
 		return m.concatLists(a, b, ofList)
 	}

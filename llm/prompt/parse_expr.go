@@ -236,14 +236,14 @@ func (p *parser) parsePrimary() (node, error) {
 		p.i++
 		switch t.text {
 		case "true", "True":
-			return &constNode{position(t.off), ofBool(true)}, nil
+			return &constNode{position(t.off), ofBool(true), t.end}, nil
 		case "false", "False":
-			return &constNode{position(t.off), ofBool(false)}, nil
+			return &constNode{position(t.off), ofBool(false), t.end}, nil
 		case "none", "None":
-			return &constNode{position(t.off), none}, nil
+			return &constNode{position(t.off), none, t.end}, nil
 		}
 		if f, ok := p.funcs[t.text]; ok {
-			return &constNode{position(t.off), funcValue(t.text, f)}, nil
+			return &constNode{position(t.off), funcValue(t.text, f), t.end}, nil
 		}
 		return &nameNode{position(t.off), t.text, p.slots.slotOf(t.text)}, nil
 	case tokString:
@@ -251,10 +251,10 @@ func (p *parser) parsePrimary() (node, error) {
 		for p.current().kind == tokString {
 			s.WriteString(p.advance().text)
 		}
-		return &constNode{position(t.off), ofStr(s.String())}, nil
+		return &constNode{position(t.off), ofStr(s.String()), p.toks[p.i-1].end}, nil
 	case tokInt, tokFloat:
 		p.i++
-		return &constNode{position(t.off), t.num}, nil
+		return &constNode{position(t.off), t.num, t.end}, nil
 	case tokOp:
 		switch t.text {
 		case "(":

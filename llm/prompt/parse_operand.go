@@ -41,7 +41,7 @@ func (p *parser) parseMember(obj node) (node, error) {
 			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text],
 		}, nil
 	case tokInt:
-		return &itemNode{position(obj.pos()), obj, &constNode{position(t.off), t.num}}, nil
+		return &itemNode{position(obj.pos()), obj, &constNode{position: position(t.off), v: t.num}}, nil
 	default:
 		p.i--
 		if t.kind == tokEnd {

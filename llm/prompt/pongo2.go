@@ -207,14 +207,15 @@ func (m *evaluator) writeText(s string) error {
 	return m.countSteps(len(s) >> 8)
 }
 
-// captureOutput runs f and returns what it wrote.
-func (m *evaluator) captureOutput(f func() error) (string, error) {
-	out, trace := m.out, m.trace
-	m.out, m.trace = nil, false
+// captureOutput runs f and returns the text that it wrote.
+func (m *evaluator) captureOutput(f func() error) (val, error) {
+	out, parts, touched := m.out, m.parts, m.touched
+	m.out, m.parts, m.touched = nil, nil, nil
 	err := f()
-	s := string(m.out)
-	m.out, m.trace = out, trace
-	return s, err
+	text := m.joinedText(string(m.out), m.parts)
+	m.out, m.parts, m.touched = out, parts, touched
+	m.touch(nil, text.from)
+	return text, err
 }
 
 // treeWriter writes the structure for pongo2.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -244,50 +243,6 @@ func TestText(t *testing.T) {
 	}
 	if got, want := Text(v), `["it's", 'a"b', '\n\x00中', 1, 2.5, inf, 3.0, None, True, {'k': []}, 12345678901234567890]`; got != want {
 		t.Errorf("want %s\ngot  %s", want, got)
-	}
-}
-
-func TestTrace(t *testing.T) {
-	values := value.Pairs("a", value.Pairs("b", "B"), "l", []string{"x", ""}, "t", "{{ no }}")
-	text := "one {{ a.b }}\r\n{% for i in l %}[{{ i }}|{{ i ~ 1 }}]{% endfor %}{% filter upper %}{{ t }}z{% endfilter %}" +
-		"{% macro m() %}M{% endmacro %}{{ m() }}{% call m2() %}{% endcall %}"
-	text = strings.Replace(text, "{% call m2() %}", "{% macro m2() %}{{ caller() }}!{% endmacro %}{% call m2() %}", 1)
-	tmpl, err := Parse(Source{Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, pieces, err := tmpl.Trace(context.Background(), Values{values})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := tmpl.Render(context.Background(), Values{values})
-	if err != nil || plain != out {
-		t.Errorf("Render gives %q, Trace %q, %v", plain, out, err)
-	}
-	type row struct{ Text, Expr, Path string }
-	var got []row
-	end := 0
-	for _, p := range pieces {
-		if p.Start != end || p.End <= p.Start {
-			t.Errorf("gap, overlap or empty piece at %d: %+v", end, p)
-		}
-		end = p.End
-		got = append(got, row{out[p.Start:p.End], p.Expr, strings.Join(p.Path, ".")})
-		if source := text[p.Offset:]; p.Expr == "" && !strings.HasPrefix(source, out[p.Start:p.End]) || !strings.HasPrefix(source, p.Expr) {
-			t.Errorf("the offset of %+v is wrong", p)
-		}
-	}
-	if end != len(out) {
-		t.Errorf("the pieces end at %d of %d", end, len(out))
-	}
-	want := []row{
-		{"one ", "", ""}, {"B", "a.b", "a.b"}, {"\n", "", ""},
-		{"[", "", ""}, {"x", "i", ""}, {"|", "", ""}, {"x1", "i ~ 1", ""}, {"]", "", ""},
-		{"[", "", ""}, {"|", "", ""}, {"1", "i ~ 1", ""}, {"]", "", ""},
-		{"{{ NO }}Z", "upper", ""}, {"M", "m()", ""}, {"!", "m2()", ""},
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

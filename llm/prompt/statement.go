@@ -24,7 +24,7 @@ type (
 	filterStmt struct {
 		position
 		chain node
-		expr  string
+		stop  int // where the chain ends in the source
 	}
 	withStmt struct {
 		targets []*assignTarget
@@ -34,7 +34,10 @@ type (
 	bodyNode struct{ position }
 )
 
-func (n *bodyNode) eval(m *evaluator) (val, error) { return ofStr(m.captured), nil }
+func (n *bodyNode) eval(m *evaluator) (val, error) {
+	m.touch(nil, m.captured.from)
+	return m.captured, nil
+}
 
 func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	for i, cond := range s.conds {
@@ -53,10 +56,11 @@ func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 }
 
 func (s *setStmt) exec(m *evaluator, _ []*pongo2.NodeWrapper) error {
-	v, err := s.x.eval(m)
+	v, err := m.evalTraced(s.x)
 	if err != nil {
 		return err
 	}
+	m.touched = m.touched[:0]
 	return m.assignTo(m.frame, s.target, v)
 }
 
@@ -110,29 +114,28 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(body *pongo2.NodeWrapper) (string, error) {
+func (m *evaluator) captureBody(body *pongo2.NodeWrapper) (val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.runBody(body) })
 	})
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text string, chain node) (val, error) {
+func (m *evaluator) filterText(text val, chain node) (val, error) {
 	before := m.captured
 	m.captured = text
-	v, err := chain.eval(m)
+	v, err := m.evalTraced(chain)
 	m.captured = before
 	return v, err
 }
 
 func (s *setBlockStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
-	text, err := m.captureBody(bodies[0])
+	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
 	}
-	v := ofStr(text)
 	if s.filter != nil {
-		if v, err = m.filterText(text, s.filter); err != nil {
+		if v, err = m.filterText(v, s.filter); err != nil {
 			return err
 		}
 	}
@@ -148,29 +151,13 @@ func (s *filterStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	if err != nil {
 		return err
 	}
-	return m.writeComputed(v, s.pos(), s.expr)
-}
-
-// writeComputed writes a value that a statement made.
-func (m *evaluator) writeComputed(v val, offset int, expr string) error {
-	text, err := m.printedText(v)
-	start := len(m.out)
-	if err == nil {
-		err = m.writeText(text)
-	}
-	if err != nil {
-		return withPosition(err, offset)
-	}
-	if m.trace && text != "" {
-		m.pieces = append(m.pieces, Piece{start, len(m.out), offset, nil, expr})
-	}
-	return nil
+	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
 
 func (s *withStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	values := make([]val, len(s.values))
 	for i, x := range s.values {
-		v, err := x.eval(m)
+		v, err := m.evalTraced(x)
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func newStrTable() map[string]*builtin {
 		"upper": textMethod(toUpper), "lower": textMethod(toLower), "title": textMethod(pyTitle), "capitalize": textMethod(capitalizeText),
 		"strip": stripMethod(true, true), "lstrip": stripMethod(true, false), "rstrip": stripMethod(false, true),
 		"startswith": affixMethod(strings.HasPrefix), "endswith": affixMethod(strings.HasSuffix),
-		"removeprefix": cutAffixMethod(strings.TrimPrefix), "removesuffix": cutAffixMethod(strings.TrimSuffix),
+		"removeprefix": {params: []string{"part"}, need: 1, fn: cutPrefix}, "removesuffix": {params: []string{"part"}, need: 1, fn: cutSuffix},
 		"find": findMethod(strings.Index, false), "rfind": findMethod(strings.LastIndex, false), "index": findMethod(strings.Index, true),
 		"partition": partitionMethod(strings.Index, false), "rpartition": partitionMethod(strings.LastIndex, true),
 		"split": splitMethod(false), "rsplit": splitMethod(true),
@@ -98,14 +98,13 @@ func newStrTable() map[string]*builtin {
 		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(isDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *evaluator, c *call) (val, error) { return m.listOfTexts(splitLines(c.inputText())) }}
+	t["splitlines"] = &builtin{fn: func(m *evaluator, c *call) (val, error) { return m.listOfTexts(c.in, splitLines(c.inputText())) }}
 	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
 		items, err := m.itemsOf(c.args[0])
 		if err != nil {
 			return none, err
 		}
-		s, err := m.joinTexts(c.inputText(), items, true)
-		return ofStr(s), err
+		return m.joinTexts(c.in, items, true)
 	}}
 	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
 	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
@@ -156,13 +155,14 @@ func stripMethod(left, right bool) *builtin {
 				return none, err
 			}
 		}
+		offset := 0
 		if left {
-			s = strings.TrimLeftFunc(s, cut)
+			offset = len(s) - len(strings.TrimLeftFunc(s, cut))
 		}
-		if right {
+		if s = s[offset:]; right {
 			s = strings.TrimRightFunc(s, cut)
 		}
-		return ofStr(s), nil
+		return c.in.subText(offset, s), nil
 	}}
 }
 
@@ -186,11 +186,16 @@ func affixMethod(has func(s, part string) bool) *builtin {
 	}}
 }
 
-func cutAffixMethod(cut func(s, part string) string) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
-		part, err := c.stringArg(0, "")
-		return ofStr(cut(c.inputText(), part)), err
-	}}
+func cutPrefix(_ *evaluator, c *call) (val, error) {
+	part, err := c.stringArg(0, "")
+	s := c.inputText()
+	rest := strings.TrimPrefix(s, part)
+	return c.in.subText(len(s)-len(rest), rest), err
+}
+
+func cutSuffix(_ *evaluator, c *call) (val, error) {
+	part, err := c.stringArg(0, "")
+	return c.in.subText(0, strings.TrimSuffix(c.inputText(), part)), err
 }
 
 // findMethod is find, rfind or index: positions count characters.
@@ -221,13 +226,14 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 		if sep == "" {
 			return none, errorf(Other, "empty separator")
 		}
-		parts := [3]string{s, "", ""}
+		from, to := len(s), len(s) // the separator
 		if i := search(s, sep); i >= 0 {
-			parts = [3]string{s[:i], sep, s[i+len(sep):]}
+			from, to = i, i+len(sep)
 		} else if last {
-			parts = [3]string{"", "", s}
+			from, to = 0, 0
 		}
-		return val{x: tuple{ofStr(parts[0]), ofStr(parts[1]), ofStr(parts[2])}}, nil
+		in := c.in
+		return val{x: tuple{in.subText(0, s[:from]), in.subText(from, s[from:to]), in.subText(to, s[to:])}}, nil
 	}}
 }
 
@@ -263,105 +269,147 @@ func (m *evaluator) replaceText(s, old, new string, count int) (string, error) {
 }
 
 // joinTexts puts sep between the texts of the items; strict refuses what is not text.
-func (m *evaluator) joinTexts(sep string, items []val, strict bool) (string, error) {
-	parts, size := make([]string, len(items)), 0
+func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
+	between, _ := sep.asString()
+	texts, size := make([]string, len(items)), 0
+	var parts []part
 	for i, x := range items {
+		if err := x.checkDefined(); err != nil {
+			return none, err
+		}
 		s, ok := x.asString()
+		if strict && !ok {
+			return none, errorf(Type, "element %d is a '%s', not a string", i, x.pyType())
+		}
 		if !ok {
-			if err := x.checkDefined(); err != nil {
-				return "", err
-			}
-			if strict {
-				return "", errorf(Type, "element %d is a '%s', not a string", i, x.pyType())
-			}
 			var err error
 			if s, err = m.printedText(x); err != nil {
-				return "", err
+				return none, err
 			}
 		}
-		parts[i] = s
-		if size += len(s) + len(sep); size > maxBytes {
-			return "", m.checkTextSize(size)
+		texts[i] = s
+		if size += len(s) + len(between); size > maxBytes {
+			return none, m.checkTextSize(size)
+		}
+		if m.trace {
+			if i > 0 {
+				parts = append(parts, partsOf(sep.from, len(between))...)
+			}
+			parts = append(parts, partsOf(printedOrigin(x), len(s))...)
 		}
 	}
-	return strings.Join(parts, sep), m.checkTextSize(size)
+	return m.joinedText(strings.Join(texts, between), parts), m.checkTextSize(size)
 }
 
-// splitMethod is split and rsplit.
+// splitMethod is split or rsplit.
 func splitMethod(fromRight bool) *builtin {
 	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *evaluator, c *call) (val, error) {
-		s := c.inputText()
 		limit, err := c.intArg(1, -1)
 		if err != nil {
 			return none, err
 		}
-		if !c.hasArg(0) || c.args[0].isNone() {
-			return m.listOfTexts(splitSpace(s, limit, fromRight))
-		}
-		sep, err := c.stringArg(0, "")
-		if err != nil {
-			return none, err
-		}
-		if sep == "" {
-			return none, errorf(Other, "empty separator")
-		}
-		parts := strings.Split(s, sep)
-		if limit >= 0 && len(parts) > limit+1 {
-			parts = strings.SplitN(s, sep, limit+1)
-			if fromRight {
-				parts = splitLast(s, sep, limit)
+		sep := ""
+		if c.hasArg(0) && !c.args[0].isNone() {
+			if sep, err = c.stringArg(0, ""); err != nil {
+				return none, err
+			}
+			if sep == "" {
+				return none, errorf(Other, "empty separator")
 			}
 		}
-		return m.listOfTexts(parts)
+		return m.listOfTexts(c.in, splitText(c.inputText(), sep, limit, fromRight))
 	}}
 }
 
-func (m *evaluator) listOfTexts(parts []string) (val, error) {
+// byteRange is a part of a text.
+type byteRange struct{ from, to int }
+
+// listOfTexts returns the parts of a text as a list.
+func (m *evaluator) listOfTexts(in val, parts []byteRange) (val, error) {
 	if err := m.checkListSize(len(parts)); err != nil {
 		return none, err
 	}
+	s, _ := in.asString()
 	items := make([]val, len(parts))
 	for i, p := range parts {
-		items[i] = ofStr(p)
+		items[i] = in.subText(p.from, s[p.from:p.to])
 	}
 	return ofList(items), nil
 }
 
-// splitLast splits at the last separators, of which there are at least limit.
-func splitLast(s, sep string, limit int) []string {
-	parts := make([]string, limit+1)
-	for i := limit; i > 0; i-- {
-		at := strings.LastIndex(s, sep)
-		parts[i], s = s[at+len(sep):], s[:at]
+// splitText splits at a separator, or at runs of white space when it is "", at most
+// limit times unless that is negative. White space around the text counts only
+// where the limit leaves a rest.
+func splitText(s, sep string, limit int, fromRight bool) []byteRange {
+	rest := byteRange{0, len(s)}
+	var gaps []byteRange
+	if sep != "" {
+		gaps = findAll(s, sep, fromRight)
+		limit = min(limit, len(gaps))
+	} else {
+		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, isSpace)), len(strings.TrimRightFunc(s, isSpace))}
+		if rest.from >= rest.to {
+			return nil
+		}
+		gaps = findSpace(s, rest)
+		if isLimited := limit >= 0 && limit <= len(gaps); isLimited && fromRight {
+			rest.from = 0
+		} else if isLimited {
+			rest.to = len(s)
+		}
+		limit = min(limit, len(gaps))
 	}
-	parts[0] = s
-	return parts
+	if limit >= 0 && fromRight {
+		gaps = gaps[len(gaps)-limit:]
+	} else if limit >= 0 {
+		gaps = gaps[:limit]
+	}
+	var parts []byteRange
+	for _, gap := range gaps {
+		parts = append(parts, byteRange{rest.from, gap.from})
+		rest.from = gap.to
+	}
+	return append(parts, rest)
 }
 
-// splitSpace splits at runs of white space; what is left beyond the limit keeps
-// its white space inside.
-func splitSpace(s string, limit int, fromRight bool) []string {
-	words := strings.FieldsFunc(s, isSpace)
-	if limit < 0 || len(words) <= limit {
-		return words
-	}
-	if fromRight {
-		rest := strings.TrimRightFunc(s, isSpace)
-		for _, word := range slices.Backward(words[len(words)-limit:]) {
-			rest = strings.TrimRightFunc(rest[:len(rest)-len(word)], isSpace)
+// findAll returns where sep is in s, as seen from one end.
+func findAll(s, sep string, fromRight bool) (found []byteRange) {
+	if !fromRight {
+		for at := 0; ; {
+			i := strings.Index(s[at:], sep)
+			if i < 0 {
+				return found
+			}
+			found = append(found, byteRange{at + i, at + i + len(sep)})
+			at += i + len(sep)
 		}
-		return append([]string{rest}, words[len(words)-limit:]...)
 	}
-	rest := strings.TrimLeftFunc(s, isSpace)
-	for _, word := range words[:limit] {
-		rest = strings.TrimLeftFunc(rest[len(word):], isSpace)
+	for i := strings.LastIndex(s, sep); i >= 0; i = strings.LastIndex(s[:i], sep) {
+		found = append(found, byteRange{i, i + len(sep)})
 	}
-	return append(words[:limit:limit], rest)
+	slices.Reverse(found)
+	return found
+}
+
+// findSpace returns the runs of white space in a part of s that begins and ends
+// without it.
+func findSpace(s string, in byteRange) (runs []byteRange) {
+	for at := in.from; at < in.to; {
+		i := strings.IndexFunc(s[at:in.to], isSpace)
+		if i < 0 {
+			break
+		}
+		run := byteRange{from: at + i}
+		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], isSpace))
+		runs = append(runs, run)
+		at = run.to
+	}
+	return runs
 }
 
 // splitLines splits where Python sees the end of a line.
-func splitLines(s string) []string {
-	var lines []string
+func splitLines(s string) []byteRange {
+	var lines []byteRange
 	start := 0
 	for i := 0; i < len(s); {
 		r, w := utf8.DecodeRuneInString(s[i:])
@@ -372,12 +420,12 @@ func splitLines(s string) []string {
 		if strings.HasPrefix(s[i:], "\r\n") {
 			w = 2
 		}
-		lines = append(lines, s[start:i])
+		lines = append(lines, byteRange{start, i})
 		i += w
 		start = i
 	}
 	if start < len(s) {
-		lines = append(lines, s[start:])
+		lines = append(lines, byteRange{start, len(s)})
 	}
 	return lines
 }

@@ -43,26 +43,7 @@ func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 	return text, err
 }
 
-// Piece is a part of a rendered text.
-type Piece struct {
-	Start, End int // bytes of the rendered text
-	// Offset is where the piece comes from in the source.
-	Offset int
-	// Path is the outer name, with members, that an expression is, when it is nothing
-	// else; nil for the template's own text, for computed values and for names that
-	// the template defines itself, such as that of a loop.
-	Path []string
-	// Expr is the expression's source; "" for the template's own text.
-	Expr string
-}
-
-// Trace renders like Render and tells where every piece of the text comes from.
-// The pieces are in order and cover the text without gaps; none is empty.
-func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Piece, error) {
-	return t.run(ctx, scope, true)
-}
-
-func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []Piece, error) {
+func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []Span, error) {
 	m := newEvaluator(ctx, scope, t.slots)
 	defer m.release()
 	m.trace, m.prog = trace, t.prog
@@ -77,8 +58,14 @@ func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []
 	if err != nil {
 		return "", nil, t.src.locate(err)
 	}
-	return string(m.out), m.pieces, nil
+	if !trace {
+		return string(m.out), nil, nil
+	}
+	return string(m.out), spans(m.parts, 0, 0), nil
 }
+
+// Source returns the source that the template was parsed from.
+func (t *Template) Source() Source { return t.src }
 
 // Refs lists the outer names that the template mentions, in order.
 func (t *Template) Refs() []Ref { return t.refs }

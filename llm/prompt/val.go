@@ -12,6 +12,8 @@ import (
 type val struct {
 	v value.Value // counts where x is nil
 	x pythonOnly
+	// from is where the value comes from, while a rendering is traced.
+	from *origin
 }
 
 // pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
@@ -100,7 +102,7 @@ func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
 func ofList(items []val) val {
 	plain := make([]value.Value, len(items))
 	for i, item := range items {
-		if item.x != nil {
+		if item.x != nil || item.from != nil {
 			return val{x: &pyList{items}}
 		}
 		plain[i] = item.v
@@ -205,10 +207,12 @@ func (d *pyDict) toJSON() val {
 	m := value.NewMap(len(d.keys))
 	for i, k := range d.keys {
 		s, ok := k.v.Str()
-		if !ok || k.x != nil || d.vals[i].x != nil {
+		member := d.vals[i]
+		isJSON := ok && k.x == nil && member.x == nil
+		if !isJSON || member.from != nil {
 			return val{x: d}
 		}
-		m.Set(s, d.vals[i].v)
+		m.Set(s, member.v)
 	}
 	return val{v: value.OfMap(m)}
 }
@@ -226,7 +230,12 @@ func dictAt(v val, i int) (key, member val) {
 		return d.keys[i], d.vals[i]
 	}
 	k, x := v.v.Map().Entry(i)
-	return ofStr(k), val{v: x}
+	if v.from == nil {
+		return ofStr(k), val{v: x}
+	}
+	key = ofStr(k)
+	key.from = computedOrigin([]*origin{v.from})
+	return key, val{v: x, from: childOrigin(v.from, k)}
 }
 
 func dictGet(v, key val) (val, bool, error) {
@@ -234,7 +243,7 @@ func dictGet(v, key val) (val, bool, error) {
 	if !ok {
 		if s, ok := key.asString(); ok {
 			x, ok := v.v.Get(s)
-			return val{v: x}, ok, nil
+			return val{v: x, from: childOrigin(v.from, s)}, ok, nil
 		}
 		_, err := hashKey(key)
 		return none, false, err

@@ -93,7 +93,7 @@ func TestExplainSubFlow(t *testing.T) {
 		"user Written  < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
 		"user Lyon on the Rhone < inputs.town (flow.yaml:13:55) > inputs.note (sub/inner.yaml:12:33)",
 		"user  note < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
-		"user looped < sub/inner.yaml:12:33 {{ greeting }}",
+		"user looped < sub/inner.yaml:12:33",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
 		t.Error(diff)

@@ -126,19 +126,21 @@ func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, t
 		return singlePiece(text, place+" (computed)")
 	}
 	if p.Text != nil {
-		rendered, pieces, err := p.Text.Trace(x.ctx, x.scopeOf(at))
+		rendered, spans, err := p.Text.Trace(x.ctx, x.scopeOf(at))
 		if err != nil || rendered != text {
 			return singlePiece(text, place)
 		}
 		var out []Piece
-		for _, piece := range pieces {
-			sub := rendered[piece.Start:piece.End]
-			switch {
-			case sub == "":
-			case piece.Path != nil:
-				out = append(out, x.explainReference(at, s, piece.Path, sub, place, hops)...)
-			case piece.Expr != "":
-				out = append(out, singlePiece(sub, place+" {{ "+piece.Expr+" }}")...)
+		for _, span := range spans {
+			sub := rendered[span.Start:span.End]
+			switch span.Kind {
+			case prompt.Reference:
+				source := span.Sources[0]
+				path := append([]string{source.Name}, flow.PointerTokens(source.Pointer)...)
+				out = append(out, x.explainReference(at, s, path, sub, place, hops)...)
+			case prompt.Computed:
+				expr := p.Text.Source().Text[span.TemplateStart:span.TemplateEnd]
+				out = append(out, singlePiece(sub, place+" {{ "+expr+" }}")...)
 			default:
 				out = append(out, singlePiece(sub, place)...)
 			}

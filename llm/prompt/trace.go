@@ -1,0 +1,360 @@
+package prompt
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// SpanKind is how a template made a span of its text.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	Literal   SpanKind = "literal"   // the template's own text, or a string constant in an expression
+	Reference SpanKind = "reference" // a value of the scope, or a part of its text, as it is
+	Computed  SpanKind = "computed"  // what filters, operators and functions made
+)
+
+// Span is a stretch of a rendered text with where it comes from. The spans of a
+// text are in order, cover each of its bytes once and are not empty.
+type Span struct {
+	Start int      `json:"start"` // bytes of the rendered text
+	End   int      `json:"end"`
+	Kind  SpanKind `json:"kind"`
+	// TemplateStart and TemplateEnd are the bytes of Source.Text that made the span:
+	// the literal text itself, else the expression without its braces. An expression
+	// in a macro or a {% set %} block is the one there, not the one that uses it.
+	TemplateStart int `json:"template_start"`
+	TemplateEnd   int `json:"template_end"`
+	// Sources is the one value of a Reference, and what a Computed span was computed
+	// from: nothing, where only constants and loop counters went in.
+	Sources []ValueRef `json:"sources,omitempty"`
+}
+
+// ValueRef names a value below a name of the scope.
+type ValueRef struct {
+	Name    string `json:"name"`    // the name that the scope was asked for
+	Pointer string `json:"pointer"` // the RFC 6901 pointer below it; "" for all of it
+	// Start and End are the bytes of the value's printed text that a Reference shows;
+	// both 0 in the sources of a Computed span.
+	Start int `json:"start,omitempty"`
+	End   int `json:"end,omitempty"`
+}
+
+// Member is a text, or a whole value, inside what an expression made. Pointer is its
+// place in the result. A text has spans that cover it; anything else has one span of
+// length 0, whose Reference stands for everything below the pointer.
+type Member struct {
+	Pointer string `json:"pointer"`
+	Spans   []Span `json:"spans"`
+}
+
+// origin is where a value comes from. Values have origins only while a rendering is
+// traced, and inside of an expression nil is one that is not known yet. Origins are
+// immutable.
+type origin struct {
+	kind SpanKind // "" for a text that was joined from parts
+	// Of a reference: the value that it is a member of, or nil for a name of the
+	// scope, its key there, and where in its text a part of it begins.
+	parent *origin
+	key    string
+	offset int
+	// Of a literal: its bytes in the template; exact where they are the text itself.
+	start, stop int
+	exact       bool
+
+	from  []*origin // references that a value was computed from
+	parts []part    // of a joined text
+}
+
+// part is a stretch of a text that is being written or joined.
+type part struct {
+	length int
+	from   *origin
+	// The bytes of the template that inserted it; both 0 until it is printed.
+	start, stop int
+}
+
+func literalOrigin(start, stop int, exact bool) *origin {
+	return &origin{kind: Literal, start: start, stop: stop, exact: exact}
+}
+
+// childOrigin returns the origin of a member of a value.
+func childOrigin(o *origin, key string) *origin {
+	if o == nil || o.kind == Computed {
+		return o
+	}
+	if o.kind == Reference {
+		return &origin{kind: Reference, parent: o, key: key}
+	}
+	return computedOrigin([]*origin{o})
+}
+
+// elementOrigin returns the origin of an element of a list.
+func elementOrigin(o *origin, i int) *origin {
+	if o == nil {
+		return nil
+	}
+	return childOrigin(o, strconv.Itoa(i))
+}
+
+// computedOrigin returns the origin of a value that was computed from others.
+func computedOrigin(from []*origin) *origin {
+	c := &origin{kind: Computed}
+	seen := map[*origin]bool{}
+	var add func(o *origin)
+	add = func(o *origin) {
+		if o == nil || seen[o] {
+			return
+		}
+		seen[o] = true
+		if o.kind == Reference {
+			c.from = append(c.from, o)
+		}
+		for _, x := range o.from {
+			add(x)
+		}
+		for _, p := range o.parts {
+			add(p.from)
+		}
+	}
+	for _, o := range from {
+		add(o)
+	}
+	return c
+}
+
+// sliceOrigin returns the origin of a part of a text.
+func sliceOrigin(o *origin, offset, length int) *origin {
+	if o == nil || o.kind == Computed {
+		return o
+	}
+	if o.kind == "" {
+		return &origin{parts: cutParts(o.parts, offset, offset+length)}
+	}
+	c := *o
+	if o.kind == Reference {
+		c.offset += offset
+	} else if o.exact {
+		c.start += offset
+		c.stop = c.start + length
+	}
+	return &c
+}
+
+// cutParts returns the parts of text[from:to].
+func cutParts(parts []part, from, to int) (cut []part) {
+	begin := 0
+	for _, p := range parts {
+		end := begin + p.length
+		if start, stop := max(begin, from), min(end, to); start < stop {
+			p.from = sliceOrigin(p.from, start-begin, stop-start)
+			p.length = stop - start
+			cut = append(cut, p)
+		}
+		begin = end
+	}
+	return cut
+}
+
+// partsOf returns the parts of a text of that length.
+func partsOf(o *origin, length int) []part {
+	if o != nil && o.kind == "" {
+		return o.parts
+	}
+	if length == 0 {
+		return nil
+	}
+	return []part{{length: length, from: o}}
+}
+
+// joinedText returns the text of several, each with its origin.
+func (m *evaluator) joinedText(text string, parts []part) val {
+	v := ofStr(text)
+	if m.trace {
+		v.from = &origin{parts: parts}
+	}
+	return v
+}
+
+// subText returns a part of the text of v that begins at offset.
+func (v val) subText(offset int, text string) val {
+	return val{v: value.OfString(text), from: sliceOrigin(v.from, offset, len(text))}
+}
+
+// evalTraced evaluates an expression whose result is printed, joined or assigned:
+// when a rendering is traced, a result without an origin is computed from what the
+// expression mentions.
+func (m *evaluator) evalTraced(n node) (val, error) {
+	if !m.trace {
+		return n.eval(m)
+	}
+	outer := m.touched
+	m.touched = nil
+	v, err := n.eval(m)
+	if v.from.isUnknown() {
+		v.from = v.from.completed(computedOrigin(m.touched))
+	}
+	m.touched = append(outer, m.touched...)
+	return v, err
+}
+
+// isUnknown reports whether a value, or a part of a joined text, has no origin yet.
+func (o *origin) isUnknown() bool {
+	return o == nil || slices.ContainsFunc(o.parts, func(p part) bool { return p.from == nil })
+}
+
+// completed returns the origin with computed in place of what is unknown.
+func (o *origin) completed(computed *origin) *origin {
+	if o == nil {
+		return computed
+	}
+	parts := slices.Clone(o.parts)
+	for i := range parts {
+		if parts[i].from == nil {
+			parts[i].from = computed
+		}
+	}
+	return &origin{parts: parts}
+}
+
+// touch records that an expression mentions a value; the member of a value that
+// was recorded takes its place.
+func (m *evaluator) touch(of, member *origin) {
+	if !m.trace || member == nil {
+		return
+	}
+	for i := len(m.touched) - 1; i >= 0 && of != nil; i-- {
+		if m.touched[i] == of {
+			m.touched[i] = member
+			return
+		}
+	}
+	m.touched = append(m.touched, member)
+}
+
+// printedOrigin returns the origin of the text that a value prints as. The text of
+// a list or a dict is computed from it.
+func printedOrigin(v val) *origin {
+	if v.from == nil || isText(v) || !isIterable(v) {
+		return v.from
+	}
+	return computedOrigin([]*origin{v.from})
+}
+
+// tracePrinted records where a text of that length, just written, comes from.
+func (m *evaluator) tracePrinted(v val, length, start, stop int) {
+	if !m.trace || length == 0 {
+		return
+	}
+	for _, p := range partsOf(printedOrigin(v), length) {
+		if p.stop == 0 {
+			p.start, p.stop = start, stop
+		}
+		m.parts = append(m.parts, p)
+	}
+}
+
+// spans turns parts into spans; start and stop count where a part has no place in
+// the template.
+func spans(parts []part, start, stop int) []Span {
+	list := make([]Span, 0, len(parts))
+	end := 0
+	for _, p := range parts {
+		s := Span{Start: end, End: end + p.length, Kind: Computed, TemplateStart: p.start, TemplateEnd: p.stop}
+		end = s.End
+		if p.stop == 0 {
+			s.TemplateStart, s.TemplateEnd = start, stop
+		}
+		switch o := p.from; {
+		case o == nil:
+		case o.kind == Literal:
+			s.Kind, s.TemplateStart, s.TemplateEnd = Literal, o.start, o.stop
+		case o.kind == Reference:
+			ref := o.ref()
+			ref.Start, ref.End = o.offset, o.offset+p.length
+			s.Kind, s.Sources = Reference, []ValueRef{ref}
+		default:
+			for _, from := range o.from {
+				s.Sources = append(s.Sources, from.ref())
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// ref returns the name and the pointer of a reference.
+func (o *origin) ref() ValueRef {
+	pointer := ""
+	for ; o.parent != nil; o = o.parent {
+		pointer = "/" + value.Escape(o.key) + pointer
+	}
+	return ValueRef{Name: o.key, Pointer: pointer}
+}
+
+// Trace renders like [Template.Render] and returns where every byte of the text
+// comes from. It takes about twice the time; Render pays nothing for it.
+func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
+	return t.run(ctx, scope, true)
+}
+
+// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
+// result come from, in the order of the result.
+func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
+	m := newEvaluator(ctx, scope, e.slots)
+	defer m.release()
+	m.trace = true
+	v, err := m.evalTraced(e.root)
+	if err != nil {
+		return value.Value{}, nil, e.src.locate(err)
+	}
+	out, err := m.exportValue(v)
+	if err != nil {
+		return value.Value{}, nil, e.src.locate(withPosition(err, e.root.pos()))
+	}
+	t := memberTracer{stop: len(e.src.Text)}
+	t.add("", v, out)
+	return out, t.list, nil
+}
+
+// memberTracer lists the members of a result.
+type memberTracer struct {
+	list []Member
+	stop int // bytes of the expression
+}
+
+// add adds v, which left the template as out.
+func (t *memberTracer) add(pointer string, v val, out value.Value) {
+	if text, ok := out.Str(); ok {
+		if text != "" {
+			t.list = append(t.list, Member{pointer, spans(partsOf(v.from, len(text)), 0, t.stop)})
+		}
+		return
+	}
+	isWhole := v.from != nil && v.from.kind == Reference
+	switch {
+	case isWhole:
+	case out.Map() != nil && v.isDict():
+		for i := range dictLen(v) {
+			_, member := dictAt(v, i)
+			key, x := out.Map().Entry(i)
+			t.add(pointer+"/"+value.Escape(key), member, x)
+		}
+		return
+	case out.List() != nil:
+		e := (&evaluator{}).listElements(v)
+		for i, x := range out.List() {
+			member := val{v: x, from: v.from}
+			if i < e.len() {
+				member = e.at(i)
+			}
+			t.add(pointer+"/"+strconv.Itoa(i), member, x)
+		}
+		return
+	}
+	t.list = append(t.list, Member{pointer, spans([]part{{from: v.from}}, 0, t.stop)})
+}
