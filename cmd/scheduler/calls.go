@@ -29,7 +29,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeCalls(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			registry, err := a.registry()
+			registry, err := a.runtime.registry("")
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 				return err
 			}
 			if asJSON {
-				return a.PrintJSON(callJSON(def, a.config.DefaultLanguage()))
+				return a.PrintJSON(callJSON(def, a.settings.DefaultLanguage()))
 			}
 			return a.describeCall(def)
 		},
@@ -74,14 +74,14 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 		list := []value.Value{}
 		for _, name := range registry.CallNames() {
 			def, _ := registry.Call(name)
-			list = append(list, callJSON(def, a.config.DefaultLanguage()))
+			list = append(list, callJSON(def, a.settings.DefaultLanguage()))
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, name := range registry.CallNames() {
 		def, _ := registry.Call(name)
-		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.config.DefaultLanguage()))
+		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.settings.DefaultLanguage()))
 	}
 	return w.Flush()
 }
@@ -91,7 +91,7 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 func (a *app) describeCall(def calls.Definition) error {
 	info := def.Info
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.config.DefaultLanguage()))
+	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.settings.DefaultLanguage()))
 	table(&b, info.Params.Doc(), info.Literal)
 	b.WriteString("\nOutput\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {

@@ -22,10 +22,10 @@ func complete(words func() []string) completion {
 // completeCalls offers the names of calls and functions.
 func completeCalls(a *app) completion {
 	return complete(func() []string {
-		if !a.settle() {
+		if a.open() != nil {
 			return nil
 		}
-		registry, err := a.registry()
+		registry, err := a.runtime.registry("")
 		if err != nil {
 			return nil
 		}
@@ -56,27 +56,24 @@ func completeResumable(a *app) completion {
 
 func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 || !a.settle() {
+		if len(args) > 0 || a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		const most = 50
 		var ids []string
-		_ = a.withJournal(cmd.Context(), func(j journal.Journal) error {
-			newest := true
-			for info, err := range j.Runs(cmd.Context(), journal.RunFilter{}) {
-				if err != nil || len(ids) > most {
-					return err
-				}
-				if fits(info) {
-					if newest {
-						ids = append(ids, "last")
-					}
-					ids = append(ids, info.ID+"\t"+info.Flow+", "+standing(info))
-				}
-				newest = false
+		newest := true
+		for info, err := range a.service.Runs(cmd.Context(), journal.RunFilter{}) {
+			if err != nil || len(ids) > most {
+				break
 			}
-			return nil
-		})
+			if fits(info) {
+				if newest {
+					ids = append(ids, "last")
+				}
+				ids = append(ids, info.ID+"\t"+info.Flow+", "+standing(info))
+			}
+			newest = false
+		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -89,36 +86,20 @@ func completeFlags(a *app, cmd *cobra.Command) {
 		}
 	}
 	offer("llm", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		if !a.settle() {
+		if a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.config.LLM.Names(), cobra.ShellCompDirectiveNoFileComp
+		return a.settings.LLM.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
 	offer("format", cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp))
 	offer("explain", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 || !a.settle() {
+		if len(args) == 0 || a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		loader, err := a.loader()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		flow, _ := loader.Load(args[0])
-		if flow == nil {
+		flow, _, _, err := a.service.Load(args[0])
+		if err != nil || flow == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return stepIDs(flow), cobra.ShellCompDirectiveNoFileComp
 	})
-}
-
-// settle reads the settings for a completion: the command itself does not run.
-func (a *app) settle() bool {
-	if a.config == nil {
-		config, err := a.readConfig()
-		if err != nil {
-			return false
-		}
-		a.config = config
-	}
-	return true
 }

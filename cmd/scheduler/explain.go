@@ -1,37 +1,30 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/scheduler/explain"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// explain prints the prompts of a step, every piece with its source.
-func (a *app) explain(flow *flow.Flow, record *journal.RunState, step string, counter llm.Counter) error {
-	if step == lastPrompt {
-		if step = explain.LastPrompt(flow, record); step == "" {
-			return exitError{exitFailed, fmt.Errorf("--explain: no step of the run built a prompt")}
+// printPrompts prints the prompts of a step, every piece with its source, or turns the error
+// into an exit code.
+func (a *app) printPrompts(prompts *service.Prompts, err error) error {
+	if err != nil {
+		if calls.KindOf(err) == calls.NotFound {
+			return usageError(err)
 		}
-	}
-	all, err := explain.Explain(context.Background(), flow, record, step, counter)
-	switch {
-	case calls.KindOf(err) == calls.NotFound:
-		return usageError(err)
-	case err != nil:
 		return exitError{exitFailed, err}
 	}
-	for _, e := range all {
+	for _, e := range prompts.Explanations {
 		if err := a.PrintExplanation(e); err != nil {
 			return err
 		}
 	}
-	_, err = io.WriteString(a.Stdout, tokensNote(record.Step(step)))
+	_, err = io.WriteString(a.Stdout, tokensNote(prompts.Step))
 	return err
 }
 

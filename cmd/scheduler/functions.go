@@ -25,7 +25,7 @@ type function struct {
 // functions lists the importance functions, then the variables: built-in ones first,
 // then those of trusted plugins.
 func (a *app) functions() ([]function, error) {
-	h, err := a.openPlugins()
+	h, err := a.runtime.plugins("")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	if asJSON {
 		list := []value.Value{}
 		for i := range all {
-			list = append(list, all[i].json(a.config.DefaultLanguage()))
+			list = append(list, all[i].json(a.settings.DefaultLanguage()))
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}
@@ -89,7 +89,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 			kind = f.kind
 			fmt.Fprintf(w, "\n%s\n", functionsHead(kind))
 		}
-		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
+		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.settings.DefaultLanguage()))
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	_, err := fmt.Fprint(a.Stdout, terminal.Visible(b.String()))
@@ -106,10 +106,10 @@ func functionsHead(kind manifest.Kind) string {
 // showFunction prints one function.
 func (a *app) showFunction(f *function, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(f.json(a.config.DefaultLanguage()))
+		return a.PrintJSON(f.json(a.settings.DefaultLanguage()))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.config.DefaultLanguage()))
+	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.settings.DefaultLanguage()))
 	if f.plugin != "" {
 		fmt.Fprintf(&b, "\nFrom the plugin %s.\n", f.plugin)
 	}

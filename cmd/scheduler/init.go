@@ -55,10 +55,10 @@ functions of trusted plugins too.`,
 
 // printSchema prints the schema of flows with what trusted plugins give.
 func (a *app) printSchema() (err error) {
-	if a.config, err = a.readConfig(); err != nil {
+	if err := a.open(); err != nil {
 		return err
 	}
-	registry, err := a.registry()
+	registry, err := a.runtime.registry("")
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,23 +22,18 @@ alone give 0.`,
 		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			loader, err := a.loader()
-			if err != nil {
-				return err
-			}
-			var all flow.Problems
+			var flows []string
 			for _, file := range files {
 				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
 					fmt.Fprintf(a.Stderr, "note: %s is a cassette, not a flow: left out\n", file)
 					continue
 				}
-				_, problems := loader.Load(file)
-				all = append(all, problems...)
+				flows = append(flows, file)
 			}
-			for _, p := range loader.LintLanguages() {
-				if !slices.Contains(all, p) { // a flow may use the text
-					all = append(all, p)
-				}
+			all, notes, err := a.service.Lint(flows)
+			a.printNotes(notes)
+			if err != nil {
+				return a.beforeRun(err)
 			}
 			if err := a.printProblems(all, asJSON); err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/plugins/host/process"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // The exit codes. Scripts depend on them.
@@ -41,7 +42,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilInterrupted()
 	defer stop()
 	app := &app{Terminal: &terminal.Terminal{Stdin: stdin, Interrupted: ctx.Done(), Stdout: stdout, Stderr: stderr}}
-	defer app.closePlugins()
+	defer app.close()
 	root := newRoot(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -99,22 +100,51 @@ type app struct {
 	*terminal.Terminal
 	configPath string
 	stateDir   string // --state-dir
-	config     *config.Settings
-	plugins    pluginParts
+	settings   *config.Settings
+	runtime    *runtime
+	service    *service.Service
 }
 
-// readConfig reads the settings; flags win over them.
-func (a *app) readConfig() (*config.Settings, error) {
-	settings, err := config.Load(a.configPath, providerTypes())
-	if err != nil {
-		err = usageError(err)
-	} else if a.stateDir != "" {
-		settings.StateDir = a.stateDir
+// open reads the settings, over which flags win, and puts the program together. Nothing is
+// opened before it is needed.
+func (a *app) open() error {
+	if a.settings != nil {
+		return nil
 	}
+	settings, err := config.Load(a.configPath, providerTypes())
 	for _, name := range config.UnknownVariables(os.Environ()) {
 		fmt.Fprintf(a.Stderr, "warning: no setting reads the environment variable %s\n", name)
 	}
-	return settings, err
+	if err != nil {
+		return usageError(err)
+	}
+	if a.stateDir != "" {
+		settings.StateDir = a.stateDir
+	}
+	a.settings = settings
+	a.runtime = newRuntime(settings, a.Stderr)
+	a.service = newService(a.runtime)
+	return nil
+}
+
+// close ends what open and the commands have opened.
+func (a *app) close() {
+	if a.settings == nil {
+		return
+	}
+	if err := a.service.Close(); err != nil {
+		fmt.Fprintf(a.Stderr, "warning: %v\n", err)
+	}
+	if err := a.runtime.close(); err != nil {
+		fmt.Fprintf(a.Stderr, "warning: ending the plugins: %v\n", err)
+	}
+}
+
+// printNotes prints what a use case has to tell.
+func (a *app) printNotes(notes []service.Note) {
+	for _, n := range notes {
+		fmt.Fprintln(a.Stderr, n)
+	}
 }
 
 // exitError is an error with the exit code that it means; err is nil where
@@ -135,6 +165,21 @@ func (e exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return exitError{exitUsage, err} }
 
+// beforeRun returns the error of what failed before anything ran, with its exit code: 1 where
+// a store cannot be used, else 2.
+func (a *app) beforeRun(err error) error {
+	var unavailable *service.UnavailableError
+	switch {
+	case errors.As(err, new(exitError)):
+		return err
+	case errors.Is(err, service.ErrNoJournal):
+		return a.noJournal()
+	case errors.As(err, &unavailable):
+		return exitError{exitFailed, unavailable.Err}
+	}
+	return usageError(err)
+}
+
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "scheduler",
@@ -151,14 +196,13 @@ prompt came from.`),
   scheduler calls chat`, "\n"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch { // those that need no settings work when the settings are broken
 			case cmd.Name() == "version", cmd.Name() == "help", cmd.Name() == "init" && cmd.Parent() == cmd.Root(),
 				cmd.Parent() != nil && cmd.Parent().Name() == "completion":
 				return nil
 			}
-			a.config, err = a.readConfig()
-			return err
+			return a.open()
 		},
 	}
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default ./scheduler.yaml where there is one)")

@@ -13,6 +13,8 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 func newMemory(a *app) *cobra.Command {
@@ -53,7 +55,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return usageError(fmt.Errorf("%s has no %q%s: want one of %s", cmd.CommandPath(), args[0], didYouMean(args[0], names), strings.Join(names, ", ")))
+	return usageError(fmt.Errorf("%s has no %q%s: want one of %s", cmd.CommandPath(), args[0], value.DidYouMeanSuffix(args[0], names), strings.Join(names, ", ")))
 }
 
 // scopeFlags say whose memories a command is about.
@@ -100,27 +102,23 @@ func (f *scopeFlags) usersOrAll() (memory.Users, error) {
 
 // withMemory opens the memory of the state directory and hands it to do.
 func (a *app) withMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
-	p, err := a.openMemory(ctx, nil)
+	p, err := a.service.Memory(ctx)
 	if err != nil {
-		return err
+		return a.beforeRun(err)
 	}
-	err = do(p)
-	if end := p.Store.Close(); err == nil && end != nil {
-		err = exitError{exitFailed, end}
-	}
-	return err
+	return do(p)
 }
 
 // readMemory is withMemory for commands that change nothing: a state directory
 // without a store has no memories, and gets none.
 func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
-	if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(a.Stderr, "note: there are no memories in %s yet\n", a.config.StateDir)
-		store, err := sqlite.OpenTemporary(ctx, sqlite.Options{})
-		if err != nil {
-			return exitError{exitFailed, err}
-		}
-		return errors.Join(do(a.processor(store, nil)), store.Close())
+	if _, err := os.Stat(filepath.Join(a.settings.StateDir, sqlite.FileName)); !errors.Is(err, fs.ErrNotExist) {
+		return a.withMemory(ctx, do)
 	}
-	return a.withMemory(ctx, do)
+	fmt.Fprintf(a.Stderr, "note: there are no memories in %s yet\n", a.settings.StateDir)
+	p, err := a.runtime.openMemory(ctx, service.MemoryOptions{Temporary: true})
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	return errors.Join(do(p), p.Store.Close())
 }

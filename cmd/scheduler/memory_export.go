@@ -50,8 +50,8 @@ provider may want to be paid for.`,
 			case (jsonl == "") == (len(args) == 0):
 				return usageError(errors.New("where to? give a directory, or --jsonl FILE"))
 			}
-			if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-				return exitError{exitFailed, fmt.Errorf("there are no memories in %s: nothing was exported", a.config.StateDir)}
+			if _, err := os.Stat(filepath.Join(a.settings.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
+				return exitError{exitFailed, fmt.Errorf("there are no memories in %s: nothing was exported", a.settings.StateDir)}
 			}
 			write := func(from memory.Lister) error {
 				return a.exportDir(cmd.Context(), from, users, strings.Join(args, ""), asJSON)
@@ -115,7 +115,7 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 
 // salvage writes what can be read of a damaged store, and says what cannot.
 func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) error {
-	dir, err := filepath.Abs(a.config.StateDir)
+	dir, err := filepath.Abs(a.settings.StateDir)
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
@@ -129,7 +129,7 @@ func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) erro
 	if damaged.Lost > 0 {
 		fmt.Fprintf(a.Stderr, "warning: %s could not be read, and what was there is lost\n", terminal.Count(damaged.Lost, "place"))
 	}
-	file := filepath.Join(a.config.StateDir, sqlite.FileName)
+	file := filepath.Join(a.settings.StateDir, sqlite.FileName)
 	fmt.Fprintf(a.Stderr, "to go on with it, move %s away and import what was exported\n", file)
 	return nil
 }

@@ -188,7 +188,7 @@ func (a *app) find(ctx context.Context, store memory.Store, id string, users mem
 		return found, calls.Errorf(calls.KindOf(err), "%w", err).WithHint("scheduler memory search and scheduler memory snapshot list show ids")
 	case got == nil:
 		return found, calls.Errorf(calls.NotFound, "there is no %s", id).
-			WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.config.StateDir)
+			WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.settings.StateDir)
 	}
 	return value.Of(got)
 }

@@ -81,7 +81,7 @@ func (s *memorySearch) check() error {
 	}
 	for _, name := range s.include {
 		if known := memory.Included(); !slices.Contains(known, name) {
-			return usageError(fmt.Errorf("--include: there is no %q%s: want some of %s", name, didYouMean(name, known), strings.Join(known, ", ")))
+			return usageError(fmt.Errorf("--include: there is no %q%s: want some of %s", name, value.DidYouMeanSuffix(name, known), strings.Join(known, ", ")))
 		}
 	}
 	return nil

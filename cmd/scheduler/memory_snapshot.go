@@ -176,8 +176,8 @@ the vectors that are missing are made, too.`,
 			}
 			ctx := cmd.Context()
 			return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
-				report, usage, err := a.makeSnapshots(ctx, p, users, all)
-				text := snapshotsMade(&report, usage)
+				report, err := a.service.MakeSnapshots(ctx, p, users, all)
+				text := report.String()
 				switch {
 				case text == "" && (report.Postponed > 0 || err != nil):
 					text = "nothing"
@@ -200,7 +200,7 @@ the vectors that are missing are made, too.`,
 					return exitFor(ctx, err, false)
 				}
 				if asJSON {
-					return a.PrintJSON(value.Must(report))
+					return a.PrintJSON(value.Must(report.Report))
 				}
 				return nil
 			})

@@ -2,26 +2,16 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
-	"github.com/callnode/scheduler/cmd/scheduler/config"
-	"github.com/callnode/scheduler/cmd/scheduler/terminal"
-	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
 )
 
 // memoryProgram runs the program in a directory of its own.
@@ -198,88 +188,6 @@ func TestMemoryMirror(t *testing.T) {
 	p.write("scheduler.yaml", "memory: {mirror: scheduler.yaml}\n")
 	if code := p.run("", "memory", "add", "x"); code != exitFailed {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
-	}
-}
-
-// due is a memory in which a snapshot is due.
-func due(t *testing.T) *memory.SnapshotProcessor {
-	t.Helper()
-	store := memorytest.NewStore(t, nil)
-	for i := range memory.DefaultMemories {
-		m := memory.BaseMemory{Content: fmt.Sprintf("Thing %d.", i), Context: memory.Context{UserID: "ann", SessionID: "s"}}
-		if _, err := store.SaveMemories(t.Context(), []memory.BaseMemory{m}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &memory.SnapshotProcessor{Store: store}
-}
-
-// slow is a model that never answers.
-type slow struct{ asked chan struct{} }
-
-func (m slow) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		close(m.asked)
-		<-ctx.Done()
-		yield(llm.Delta{}, ctx.Err())
-	}
-}
-
-func TestDrain(t *testing.T) {
-	var stderr bytes.Buffer
-	a := &app{Terminal: &terminal.Terminal{Stderr: &stderr}, config: &config.Settings{}}
-	c := &a.config.Memory.Snapshot
-	c.Drain = value.Duration(time.Minute)
-
-	a.drain(t.Context(), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, nil)})
-	if stderr.Len() > 0 {
-		t.Errorf("nothing is due, but: %s", &stderr)
-	}
-	p := due(t)
-	c.Drain = 0
-	if a.drain(t.Context(), p); stderr.Len() > 0 {
-		t.Errorf("nothing shall be made, but: %s", &stderr)
-	}
-	c.Drain = value.Duration(time.Minute)
-	if a.drain(t.Context(), p); stderr.String() != "made 1 snapshot\n" {
-		t.Errorf("got %s", &stderr)
-	}
-
-	// A model that takes too long is left; the job is not lost.
-	stderr.Reset()
-	p = due(t)
-	asked := make(chan struct{})
-	p.Generator = &memory.SnapshotGenerator{LLM: slow{asked}}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	a.drain(ctx, p)
-	if !strings.Contains(stderr.String(), "still to be made") {
-		t.Errorf("got %s", &stderr)
-	}
-	p.Generator = nil
-	if report, err := p.Run(t.Context(), memory.AllUsers(), false); err != nil || len(report.Snapshots) != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-// A store that cannot be opened fails the step that needs it, and no other.
-func TestMemoryThatCannotBeOpened(t *testing.T) {
-	newMemoryProgram(t)
-	if err := os.WriteFile("file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := &app{Terminal: &terminal.Terminal{Stderr: &bytes.Buffer{}}, config: &config.Settings{StateDir: "file"}}
-	env := calls.NewEnv()
-	done := a.useMemory(t.Context(), &scheduler.StepExecutor{Env: env}, false)
-	defer done()
-	if turns, err := env.Memory.Recent(t.Context(), calls.Scope{}, 1); turns != nil || err != nil {
-		t.Errorf("%v, %v", turns, err)
-	}
-	if _, err := env.Memory.Retrieve(t.Context(), calls.Scope{User: "ann"}, "x", 1); err == nil {
-		t.Error("a file is a directory")
 	}
 }
 

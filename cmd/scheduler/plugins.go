@@ -2,169 +2,16 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
-	"github.com/callnode/scheduler/scheduler/flow"
 )
-
-// pluginParts is what the process shares of plugins: one host, which starts a plugin
-// when a flow asks for it, and one registry. The zero value opens them when they are
-// first wanted.
-type pluginParts struct {
-	// dir is where relative paths of plugins start; "" is the working directory.
-	dir string
-
-	mu       sync.Mutex
-	host     *host.Host
-	registry *calls.Registry
-}
-
-// startIn makes relative paths of plugins start where a run began, as far as that is
-// still there.
-func (p *pluginParts) startIn(dir string) {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		p.dir = dir
-	}
-}
-
-// workingDir is the working directory; "" where nobody knows it.
-func workingDir() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	return dir
-}
-
-// openPlugins gives the host of plugins. Nothing is started.
-func (a *app) openPlugins() (*host.Host, error) {
-	p := &a.plugins
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.host != nil {
-		return p.host, nil
-	}
-	c := a.config.Plugins
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Log)); err != nil {
-		return nil, usageError(err)
-	}
-	within := func(paths ...string) (full []string) {
-		for _, path := range paths {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(p.dir, path)
-			}
-			full = append(full, path)
-		}
-		return full
-	}
-	h, err := host.Open(host.Options{
-		Folders:          slices.Concat(within(c.Folders...), []string{filepath.Join(a.config.StateDir, "plugins")}),
-		Plugins:          within(c.Paths...),
-		LockFile:         within(c.LockFile)[0],
-		Log:              a.pluginLog(level),
-		AutoMTLS:         c.AutoMTLS,
-		Reaper:           true,
-		BuiltInVariables: variableNames(),
-	})
-	if err != nil {
-		return nil, usageError(err)
-	}
-	p.host = h
-	return h, nil
-}
-
-// pluginLog is where plugins write to: standard error, without the secrets that a flow
-// may have given them.
-func (a *app) pluginLog(level slog.Level) *slog.Logger {
-	var masks []string
-	for _, secret := range a.secretTexts() {
-		masks = append(masks, secret, "***")
-	}
-	mask := strings.NewReplacer(masks...)
-	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-		if attr.Value.Kind() == slog.KindString {
-			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))
-		}
-		return attr
-	}}))
-}
-
-// variableNames are those of the built-in variables: no plugin can have them.
-func variableNames() (names []string) {
-	for _, v := range builtin.Variables() {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-// registry is everything that a flow can name: what is built in, and what trusted
-// plugins give.
-func (a *app) registry() (*calls.Registry, error) {
-	h, err := a.openPlugins()
-	if err != nil {
-		return nil, err
-	}
-	a.plugins.mu.Lock()
-	defer a.plugins.mu.Unlock()
-	if a.plugins.registry != nil {
-		return a.plugins.registry, nil
-	}
-	registry, err := builtin.Registry()
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Register(registry); err != nil {
-		return nil, usageError(calls.Errorf(calls.Invalid, "the lock file of plugins: %w", err).
-			WithHint("keep one of them: scheduler plugins untrust NAME takes the other out of %s", a.config.Plugins.LockFile))
-	}
-	a.plugins.registry = registry
-	return registry, nil
-}
-
-// parseShown reads a flow as the journal kept it, to be looked at and not to be run:
-// plugins may have changed, or be gone from their folders.
-func (a *app) parseShown(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems) {
-	h, err := a.openPlugins()
-	var registry *calls.Registry
-	if err == nil {
-		registry, err = builtin.Registry()
-	}
-	if err == nil {
-		err = h.Register(registry)
-	}
-	if err != nil {
-		return nil, flow.Problems{{Pos: flow.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
-	}
-	registry.SetPluginCheck(nil)
-	return (&flow.Loader{Registry: registry}).LoadText(file, source, files)
-}
-
-// closePlugins ends all plugins, in bounded time.
-func (a *app) closePlugins() {
-	a.plugins.mu.Lock()
-	h := a.plugins.host
-	a.plugins.mu.Unlock()
-	if h == nil {
-		return
-	}
-	if err := h.Close(); err != nil {
-		fmt.Fprintf(a.Stderr, "warning: ending the plugins: %v\n", err)
-	}
-}
 
 func newPlugins(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -203,7 +50,7 @@ func newPluginsList(a *app) *cobra.Command {
 		Example: "  scheduler plugins list\n  scheduler plugins list --json | jq -r '.[].functions[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			h, err := a.openPlugins()
+			h, err := a.runtime.plugins("")
 			if err != nil {
 				return err
 			}
@@ -216,7 +63,7 @@ func newPluginsList(a *app) *cobra.Command {
 			if asJSON {
 				all := []value.Value{}
 				for _, s := range list {
-					all = append(all, pluginJSON(s, a.config.DefaultLanguage()))
+					all = append(all, pluginJSON(s, a.settings.DefaultLanguage()))
 				}
 				return a.PrintJSON(value.OfList(all...))
 			}
@@ -233,7 +80,7 @@ func newPluginsList(a *app) *cobra.Command {
 
 // pluginFolders are the folders that plugins are looked for in, for messages.
 func (a *app) pluginFolders() []string {
-	return slices.Concat(a.config.Plugins.Folders, []string{filepath.Join(a.config.StateDir, "plugins")}, a.config.Plugins.Paths)
+	return slices.Concat(a.settings.Plugins.Folders, []string{filepath.Join(a.settings.StateDir, "plugins")}, a.settings.Plugins.Paths)
 }
 
 // stateWords is a state as people read it.
@@ -264,7 +111,7 @@ func (a *app) pluginList(list []manifest.Status) string {
 			fmt.Fprintf(&b, "  in %s\n", shortPath(s.Dir))
 		}
 		if s.Entry != nil {
-			offers(&b, s.Entry, a.config.DefaultLanguage())
+			offers(&b, s.Entry, a.settings.DefaultLanguage())
 		}
 	}
 	return terminal.Visible(b.String())
@@ -322,10 +169,10 @@ func pluginJSON(s manifest.Status, language string) value.Value {
 // completePlugins offers the names of plugins, all or those that are in the lock file.
 func completePlugins(a *app, trusted bool) completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		if !a.settle() {
+		if a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		h, err := a.openPlugins()
+		h, err := a.runtime.plugins("")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -35,7 +35,7 @@ A plugin runs with your rights: to trust it is to say what it is, it is not lock
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, false),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			h, err := a.openPlugins()
+			h, err := a.runtime.plugins("")
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, true),
 		RunE: func(_ *cobra.Command, names []string) error {
-			h, err := a.openPlugins()
+			h, err := a.runtime.plugins("")
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 				if err != nil {
 					return usageError(err)
 				}
-				fmt.Fprintf(a.Stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.config.Plugins.LockFile)
+				fmt.Fprintf(a.Stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.settings.Plugins.LockFile)
 				entries = append(entries, value.Must(*e))
 			}
 			if asJSON {
@@ -115,8 +115,8 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 		return nil, exitError{exitFailed, err}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.config.Plugins.LockFile)
-	offers(&b, e, a.config.DefaultLanguage())
+	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.settings.Plugins.LockFile)
+	offers(&b, e, a.settings.DefaultLanguage())
 	if w.Trusted != nil {
 		if changes := w.Trusted.Changes(e); changes != "" {
 			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)

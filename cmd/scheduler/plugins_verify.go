@@ -50,7 +50,7 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		}
 		return usageError(err)
 	}
-	opts := host.Options{AutoMTLS: a.config.Plugins.AutoMTLS, Reaper: true}
+	opts := host.Options{AutoMTLS: a.settings.Plugins.AutoMTLS, Reaper: true}
 	if log {
 		opts.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // resumeFlags are the flags of the subcommand resume.
@@ -75,101 +75,64 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	if err != nil {
 		return err
 	}
-	j, err := a.openJournal(ctx)
+	id, err := a.service.FindRun(ctx, name)
 	if err != nil {
-		return err
+		return a.beforeRun(err)
 	}
-	defer func() { _ = j.Close() }() // every event is in it already
-	id, err := findRun(ctx, j, name)
-	if err != nil {
-		return err
-	}
-	header, err := j.Header(ctx, id)
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	var options runOptions
-	if err := value.Decode(header.Options, &options); err != nil {
-		return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
-	}
-	a.plugins.startIn(options.Dir)
-	a.config.Language = cmp.Or(options.Language, a.config.Language) // that of the run, in whose texts it goes on
-	flow, edited, err := a.resumedFlow(header, f.flowFile)
-	if err != nil {
-		return err
-	}
-	if flow.Language == "" && options.Language != "" {
-		if err := a.config.KnownLanguages().Check(options.Language); err != nil {
-			return usageError(fmt.Errorf("the run began in another language: %w", err))
+	var edited *flow.Flow
+	if f.flowFile != "" {
+		if edited, err = a.loaded(a.service.LoadEdited(ctx, id, f.flowFile)); err != nil {
+			return err
 		}
 	}
-	if err := f.show.check(flow); err != nil {
+	resumed, notes, err := a.service.Resume(ctx, service.ResumeRequest{Run: id, Flow: edited, Now: now})
+	a.printNotes(notes)
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	defer a.closeSession(ctx, resumed)
+	if err := f.show.check(resumed.Flow); err != nil {
 		return err
 	}
-	state, err := journal.Fold(j.Events(ctx, id, 1))
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	executor, err := a.executor(flow, options.LLM, now)
-	if err != nil {
-		return err
-	}
-	executor.Seed, executor.Language, executor.Journal = uint64(options.Seed), options.Language, j
-	defer a.useMemory(ctx, executor, false)()
-	s := a.newSession(executor, flow, f.show)
-	s.state = state
-	return s.finish(ctx, s.resume(ctx, id, edited, f))
+	s := &session{app: a, run: resumed, show: f.show}
+	return s.finish(ctx, s.resume(ctx, edited, f))
 }
 
 // resume goes on with the answers of the flags. With an edited flow the run goes on
 // first: what its steps wait for may have changed.
-func (s *session) resume(ctx context.Context, id string, edited *flow.Flow, f *resumeFlags) error {
-	told := len(f.set) > 0 || f.inputFile != ""
+func (s *session) resume(ctx context.Context, edited *flow.Flow, f *resumeFlags) error {
+	hasAnswers := len(f.set) > 0 || f.inputFile != ""
 	if edited != nil {
-		err := s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Flow: edited}))
-		if err == nil && told {
+		err := s.follow(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
+		if err == nil && hasAnswers {
 			fmt.Fprintln(s.app.Stderr, "warning: the edited flow did not wait for the answers")
 		}
 		var waiting *scheduler.Waiting
-		if !told || !errors.As(err, &waiting) {
+		if !hasAnswers || !errors.As(err, &waiting) {
 			return err
 		}
 	}
-	before := s.state.LastSeq
-	answers, err := s.app.answers(f, s.waiting())
+	before := s.run.State.LastSeq
+	answers, err := s.app.answers(f, s.run.Waiting())
 	if err == nil {
-		err = s.follow(s.executor.Resume(ctx, id, scheduler.Resumption{Answers: answers}))
+		err = s.follow(s.run.Continue(ctx, scheduler.Resumption{Answers: answers}))
 	}
-	if told && s.state.LastSeq == before && refused(err) {
-		return s.refuse(id, edited != nil, err)
+	if hasAnswers && s.run.State.LastSeq == before && isRefused(err) {
+		return s.refuse(edited != nil, err)
 	}
 	return err
 }
 
 // refuse says that the answers were not taken.
-func (s *session) refuse(id string, edited bool, err error) error {
+func (s *session) refuse(edited bool, err error) error {
 	s.app.PrintError(err)
-	switch {
-	case edited:
+	if edited {
 		fmt.Fprintln(s.app.Stderr, "the run has taken the edited flow, and goes on waiting")
-		s.app.tellWaiting(id, s.waiting(), nil, false)
-	case len(s.state.Waiting) > 0:
+		s.app.printWaiting(s.run.ID, s.run.Waiting(), nil, false)
+	} else if len(s.run.State.Waiting) > 0 {
 		fmt.Fprintln(s.app.Stderr, "nothing was changed: the run goes on waiting")
 	}
 	return exitError{code: exitUsage}
-}
-
-// resumedFlow is the flow that the journal kept, or the edited one.
-func (a *app) resumedFlow(h *journal.RunHeader, file string) (flow, edited *flow.Flow, err error) {
-	if file != "" {
-		edited, err = a.load(file)
-		return edited, edited, err
-	}
-	flow, problems := a.parseRecorded(h.File, h.Text.Source, h.Text.Files)
-	if problems.HasErrors() {
-		return nil, nil, usageError(fmt.Errorf("the flow of the run does not load with this program: %w", problems.Err()))
-	}
-	return flow, nil, nil
 }
 
 // answers reads --input and --set; the latter win.

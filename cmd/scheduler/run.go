@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -89,15 +88,6 @@ to go on), 130 interrupted.`,
 	return cmd
 }
 
-// runOptions are kept with a run, so that it goes on as it began.
-type runOptions struct {
-	LLM      string `json:"llm"`
-	Seed     int64  `json:"seed"`
-	Language string `json:"language"`
-	// Dir is the working directory, where relative paths of plugins start.
-	Dir string `json:"dir,omitempty"`
-}
-
 // place sorts out the arguments: pflag gives the step of "--explain STEP" as a
 // second argument, before or after the first.
 func (f *showFlags) place(args []string) (first string, err error) {
@@ -137,7 +127,7 @@ func (f *showFlags) check(flow *flow.Flow) error {
 	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
 	switch outer, ok := flow.Step(id); {
 	case !ok:
-		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, didYouMean(id, stepIDs(flow))))
+		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, value.DidYouMeanSuffix(id, stepIDs(flow))))
 	case inner && outer.Sub != nil:
 		return usageError(fmt.Errorf("--explain: the flow that the step %q runs has no step %q", id, f.explain[len(first)+1:]))
 	}
@@ -160,34 +150,37 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err := f.show.check(flow); err != nil {
 		return err
 	}
-	executor, err := a.executor(flow, f.provider, now)
+	started, notes, err := a.service.Start(ctx, service.StartRequest{
+		Flow: flow, Inputs: inputs, Provider: f.provider, Now: now, Seed: f.seed,
+		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(),
+	})
+	a.printNotes(notes)
 	if err != nil {
-		return err
+		return a.beforeRun(err)
 	}
-	executor.Seed, executor.Language = f.seed, a.config.DefaultLanguage()
-	if f.seed != 0 && f.ephemeral { // what leaves no record can be replayed to the letter
-		executor.NewRunID = func() string {
-			return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", f.seed, f.now, inputs)).String()
-		}
-		if !now.IsZero() {
-			executor.Stopwatch = executor.Env.Clock
-		}
+	defer a.closeSession(ctx, started)
+	s := &session{app: a, run: started, show: f.show}
+	return s.finish(ctx, s.follow(started.Events()))
+}
+
+// load reads a flow; its problems are printed, and errors among them end the command.
+func (a *app) load(path string) (*flow.Flow, error) {
+	return a.loaded(a.service.Load(path))
+}
+
+// loaded prints what was found while a flow was read.
+func (a *app) loaded(f *flow.Flow, problems flow.Problems, notes []service.Note, err error) (*flow.Flow, error) {
+	a.printNotes(notes)
+	if err != nil {
+		return nil, a.beforeRun(err)
 	}
-	executor.Options = value.Must(runOptions{f.provider, int64(f.seed), executor.Language, workingDir()})
-	if !f.ephemeral {
-		j, err := a.makeJournal(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = j.Close() }() // every event is in it already
-		executor.Journal = j
+	for _, p := range problems {
+		fmt.Fprintln(a.Stderr, p)
 	}
-	defer a.useMemory(ctx, executor, f.ephemeral)()
-	s := a.newSession(executor, flow, f.show)
-	if f.ephemeral && !f.show.json && a.CanAsk() { // what it waits for can be asked all the same
-		executor.Journal = memory.New(time.Now)
+	if f == nil {
+		return nil, exitError{code: exitUsage}
 	}
-	return s.finish(ctx, s.follow(executor.Run(ctx, flow, inputs)))
+	return f, nil
 }
 
 // readInputs puts the inputs together from --input, -i and --question, applies
@@ -218,14 +211,10 @@ func (a *app) readInputs(flow *flow.Flow, f *runFlags) (value.Value, error) {
 	if f.question != "" {
 		inputs.Set("question", value.OfString(f.question))
 	}
-	a.warnUnknownInputs(flow, inputs)
-	checked := flow.Inputs.ApplyDefaults(value.OfMap(inputs))
-	if problems := flow.Inputs.Check(checked); problems != nil {
-		lines := []string{"the inputs do not fit the flow:"}
-		for _, p := range problems {
-			lines = append(lines, "  "+p.Error())
-		}
-		return value.Value{}, usageError(errors.New(strings.Join(lines, "\n")))
+	checked, notes, err := service.CheckInputs(flow, inputs)
+	a.printNotes(notes)
+	if err != nil {
+		return value.Value{}, usageError(err)
 	}
 	return checked, nil
 }
@@ -236,11 +225,8 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	if !ok || key == "" {
 		return fmt.Errorf("-i %s: want key=value or key=@file", pair)
 	}
-	properties, _ := flow.Inputs.Doc().Get("properties")
-	if _, known := properties.Get(key); !known && properties.Map().Len() > 0 {
-		if _, open := flow.Inputs.Doc().Get("additionalProperties"); !open {
-			return fmt.Errorf("-i %s: the flow has no input %q%s", pair, key, didYouMean(key, properties.Map().Keys()))
-		}
+	if err := service.CheckInputName(flow, key); err != nil {
+		return fmt.Errorf("-i %s: %w", pair, err)
 	}
 	if file, isFile := strings.CutPrefix(text, "@"); isFile {
 		content, err := a.ReadFile(file)
@@ -249,26 +235,12 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 		}
 		text = string(content)
 	}
-	v, err := flow.Inputs.FromText(key, text)
+	v, err := service.ParseInput(flow, key, text)
 	if err != nil {
 		return fmt.Errorf("-i %s: %w", key, err)
 	}
 	inputs.Set(key, v)
 	return nil
-}
-
-// warnUnknownInputs tells of inputs that the flow does not name: JSON Schema lets
-// them pass, but most of them are typing mistakes.
-func (a *app) warnUnknownInputs(flow *flow.Flow, inputs *value.Map) {
-	properties, _ := flow.Inputs.Doc().Get("properties")
-	if _, said := flow.Inputs.Doc().Get("additionalProperties"); said {
-		return
-	}
-	for key := range inputs.All() {
-		if _, known := properties.Get(key); !known {
-			fmt.Fprintf(a.Stderr, "warning: the flow does not name the input %q%s\n", key, didYouMean(key, properties.Map().Keys()))
-		}
-	}
 }
 
 func stepIDs(flow *flow.Flow) []string {
@@ -277,13 +249,6 @@ func stepIDs(flow *flow.Flow) []string {
 		ids[i] = s.ID
 	}
 	return ids
-}
-
-func didYouMean(word string, words []string) string {
-	if near := value.Nearest(word, words); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
 }
 
 // parseTime reads --now: with a zone, or in the local one; "" is the zero time.

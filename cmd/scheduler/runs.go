@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,8 +16,6 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -42,100 +38,14 @@ the beginning or the end of one that fits no other, or last.`,
 	return cmd
 }
 
-// withJournal opens the journal that is there and hands it to do. A state
-// directory without one has no runs.
-func (a *app) withJournal(ctx context.Context, do func(journal.Journal) error) error {
-	path := filepath.Join(a.config.StateDir, sqlite.FileName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := do(memory.New(time.Now)); !errors.Is(err, errNoRuns) {
-			return err
-		}
-		return a.noRuns()
-	}
-	j, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{})
+// noJournal is the error of a state directory without a journal.
+func (a *app) noJournal() error {
+	dir, err := filepath.Abs(a.settings.StateDir)
 	if err != nil {
-		return exitError{exitFailed, err}
+		dir = a.settings.StateDir
 	}
-	err = do(j)
-	return errors.Join(err, j.Close())
-}
-
-var errNoRuns = errors.New("the journal has no runs")
-
-// noRuns says where runs were looked for.
-func (a *app) noRuns() error {
-	dir, err := filepath.Abs(a.config.StateDir)
-	if err != nil {
-		dir = a.config.StateDir
-	}
-	return usageError(calls.Errorf(calls.NotFound, "%w: there is no journal in %s", errNoRuns, dir).
+	return usageError(calls.Errorf(calls.NotFound, "the journal has no runs: there is no journal in %s", dir).
 		WithHint("go to the directory where the run began, or name its journal with --state-dir"))
-}
-
-// openJournal opens the journal that is there to go on with a run of it.
-func (a *app) openJournal(ctx context.Context) (*sqlite.SQLite, error) {
-	if _, err := os.Stat(filepath.Join(a.config.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, a.noRuns()
-	}
-	return a.makeJournal(ctx)
-}
-
-// makeJournal opens or makes the journal for a new run.
-func (a *app) makeJournal(ctx context.Context) (*sqlite.SQLite, error) {
-	j, err := sqlite.Open(ctx, a.config.StateDir, sqlite.Options{})
-	if err != nil {
-		return nil, exitError{exitFailed, err}
-	}
-	return j, nil
-}
-
-// findRun completes what a user wrote for a run's id.
-func findRun(ctx context.Context, j journal.RunReader, name string) (string, error) {
-	if info, err := j.Run(ctx, name); err == nil {
-		return info.ID, nil
-	} else if calls.KindOf(err) != calls.NotFound {
-		return "", exitError{exitFailed, err}
-	}
-	var ids, fits []string
-	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
-		if err != nil {
-			return "", exitError{exitFailed, err}
-		}
-		if name == "last" {
-			return info.ID, nil
-		}
-		ids = append(ids, info.ID)
-		if strings.HasPrefix(info.ID, name) || strings.HasSuffix(info.ID, name) {
-			fits = append(fits, info.ID)
-		}
-	}
-	switch {
-	case len(fits) == 1:
-		return fits[0], nil
-	case len(fits) > 1:
-		return "", usageError(fmt.Errorf("%q fits %d runs: write more of the id", name, len(fits)))
-	case len(ids) == 0:
-		return "", usageError(errNoRuns)
-	}
-	hint := "scheduler runs lists them"
-	if near := nearestRun(name, append(ids, "last")); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return "", usageError(calls.Errorf(calls.NotFound, "the journal has no run %q", name).WithHint("%s", hint))
-}
-
-// nearestRun is the run whose id, or the beginning or the end of it, is most like
-// what a user wrote; "" where none is.
-func nearestRun(name string, ids []string) string {
-	whole := map[string]string{}
-	var words []string
-	for _, id := range slices.Backward(ids) { // of two that are alike, the newest
-		n := min(len(name), len(id))
-		for _, word := range []string{id[:n], id[len(id)-n:]} {
-			words, whole[word] = append(words, word), id
-		}
-	}
-	return whole[value.Nearest(name, words)]
 }
 
 // runStates reads the states of --state.
@@ -143,7 +53,7 @@ func runStates(names []string) (states []journal.RunStatus, err error) {
 	known := []string{"running", "waiting", "failed", "cancelled", "finished"}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, usageError(fmt.Errorf("--state: there is no state %q%s", name, didYouMean(name, known)))
+			return nil, usageError(fmt.Errorf("--state: there is no state %q%s", name, value.DidYouMeanSuffix(name, known)))
 		}
 		states = append(states, journal.RunStatus(name))
 	}
@@ -188,24 +98,22 @@ func newRunsList(a *app) *cobra.Command {
 			if filter.States, err = runStates(states); err != nil {
 				return err
 			}
-			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
-				runs := []value.Value{}
-				w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-				for info, err := range j.Runs(cmd.Context(), filter) {
-					if err != nil {
-						return exitError{exitFailed, err}
-					}
-					runs = append(runs, runJSON(info))
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime))
+			runs := []value.Value{}
+			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			for info, err := range a.service.Runs(cmd.Context(), filter) {
+				if err != nil {
+					return a.beforeRun(err)
 				}
-				if asJSON {
-					return a.PrintJSON(value.OfList(runs...))
-				}
-				if len(runs) == 0 {
-					fmt.Fprintln(a.Stderr, "no such runs in", a.config.StateDir)
-				}
-				return w.Flush()
-			})
+				runs = append(runs, runJSON(info))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime))
+			}
+			if asJSON {
+				return a.PrintJSON(value.OfList(runs...))
+			}
+			if len(runs) == 0 {
+				fmt.Fprintln(a.Stderr, "no such runs in", a.settings.StateDir)
+			}
+			return w.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
@@ -225,22 +133,20 @@ func newRunsEvents(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
-				id, err := findRun(cmd.Context(), j, args[0])
+			id, err := a.service.FindRun(cmd.Context(), args[0])
+			if err != nil {
+				return a.beforeRun(err)
+			}
+			out := terminal.NewEventPrinter(a.Stdout)
+			for event, err := range a.service.Events(cmd.Context(), id, from) {
 				if err != nil {
-					return err
+					return a.beforeRun(err)
 				}
-				out := terminal.NewEventPrinter(a.Stdout)
-				for event, err := range j.Events(cmd.Context(), id, from) {
-					if err != nil {
-						return exitError{exitFailed, err}
-					}
-					if err := out.Event(event); err != nil {
-						return exitError{exitFailed, err}
-					}
+				if err := out.Event(event); err != nil {
+					return exitError{exitFailed, err}
 				}
-				return nil
-			})
+			}
+			return nil
 		},
 	}
 	cmd.Flags().Int64Var(&from, "from", 1, "begin with that `seq`")
@@ -259,30 +165,23 @@ second or two. What finished is kept, and resume goes on with a cancelled run to
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
-				return a.cancelRun(cmd.Context(), j, args[0], asJSON)
-			})
+			return a.cancelRun(cmd.Context(), args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the run as runs list has it")
 	return cmd
 }
 
-func (a *app) cancelRun(ctx context.Context, j journal.Journal, name string, asJSON bool) error {
-	id, err := findRun(ctx, j, name)
+func (a *app) cancelRun(ctx context.Context, name string, asJSON bool) error {
+	id, err := a.service.FindRun(ctx, name)
 	if err != nil {
-		return err
+		return a.beforeRun(err)
 	}
-	if err := j.Cancel(ctx, id); err != nil {
-		if calls.KindOf(err) == calls.Invalid { // it is over
-			return usageError(err)
-		}
-		return exitError{exitFailed, err}
+	info, err := a.service.Cancel(ctx, id)
+	if err != nil {
+		return a.beforeRun(err)
 	}
-	info, err := j.Run(ctx, id)
 	switch {
-	case err != nil:
-		return exitError{exitFailed, err}
 	case asJSON:
 		return a.PrintJSON(runJSON(info))
 	case info.State == journal.RunCancelled:

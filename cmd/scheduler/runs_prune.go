@@ -43,20 +43,18 @@ unless --force says otherwise; one that a process is at always stays.`,
 			if err != nil {
 				return err
 			}
-			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
-				for _, name := range args {
-					id, err := findRun(cmd.Context(), j, name)
-					if err != nil {
-						return err
-					}
-					prune.Runs = append(prune.Runs, id)
-				}
-				pruned, err := j.Prune(cmd.Context(), prune)
+			for _, name := range args {
+				id, err := a.service.FindRun(cmd.Context(), name)
 				if err != nil {
-					return exitError{exitFailed, err}
+					return a.beforeRun(err)
 				}
-				return a.tellPruned(cmd.Context(), j, prune, pruned, f.json)
-			})
+				prune.Runs = append(prune.Runs, id)
+			}
+			pruned, err := a.service.Prune(cmd.Context(), prune)
+			if err != nil {
+				return a.beforeRun(err)
+			}
+			return a.printPruned(cmd.Context(), prune, pruned, f.json)
 		},
 	}
 	cmd.Flags().StringVar(&f.older, "older-than", "", "that no process was at for that `age`, whatever the clock of the run: 90m, 24h, 30d")
@@ -84,8 +82,8 @@ func (f *pruneFlags) prune() (prune journal.Prune, err error) {
 	return prune, err
 }
 
-// tellPruned says what was deleted, and what was named and stayed.
-func (a *app) tellPruned(ctx context.Context, j journal.RunReader, prune journal.Prune, pruned *journal.Pruned, asJSON bool) error {
+// printPruned prints what was deleted, and why what was named stayed.
+func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *journal.Pruned, asJSON bool) error {
 	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
 	if asJSON {
 		return a.PrintJSON(value.OfMap(value.Pairs(
@@ -93,9 +91,9 @@ func (a *app) tellPruned(ctx context.Context, j journal.RunReader, prune journal
 	}
 	fmt.Fprintf(a.Stderr, "deleted %s, %d KiB\n", terminal.Count(len(pruned.Runs), "run"), pruned.Bytes>>10)
 	for _, id := range kept {
-		info, err := j.Run(ctx, id)
+		info, err := a.service.Run(ctx, id)
 		if err != nil {
-			return exitError{exitFailed, err}
+			return a.beforeRun(err)
 		}
 		fmt.Fprintf(a.Stderr, "kept %s: %s\n", id, whyKept(info, prune))
 	}
@@ -118,13 +116,13 @@ func parseAge(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || n < 0 {
-			return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+			return 0, fmt.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
 		}
 		return time.Duration(n * 24 * float64(time.Hour)), nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no age: write 90m, 24h or 30d", text)
+		return 0, fmt.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
 	}
 	return d, nil
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
-	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -32,13 +30,11 @@ func newRunsShow(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withJournal(cmd.Context(), func(j journal.Journal) error {
-				id, err := findRun(cmd.Context(), j, args[0])
-				if err != nil {
-					return err
-				}
-				return a.showRun(cmd.Context(), j, id, step, asJSON)
-			})
+			id, err := a.service.FindRun(cmd.Context(), args[0])
+			if err != nil {
+				return a.beforeRun(err)
+			}
+			return a.showRun(cmd.Context(), id, step, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -46,57 +42,24 @@ func newRunsShow(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) showRun(ctx context.Context, j journal.RunReader, id, step string, asJSON bool) error {
-	info, err := j.Run(ctx, id)
+func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
+	run, notes, err := a.service.ShowRun(ctx, id)
 	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	state, err := journal.Fold(j.Events(ctx, id, 1))
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	var f *flow.Flow
-	var problems flow.Problems
-	header, err := j.Header(ctx, id)
-	switch {
-	case err == nil:
-		f, problems = a.parseShown(header.File, header.Text.Source, header.Text.Files)
-	case step != "":
-		return exitError{exitFailed, err}
-	default: // a copy, or another user's journal, comes without the key of its images
-		fmt.Fprintf(a.Stderr, "warning: steps that have not begun are not shown, for the flow cannot be read: %v\n", err)
-	}
-	if f != nil {
-		state.Complete(scheduler.DeclaredSteps(f))
-		state.Waiting = inFileOrder(f, state.Waiting)
+		return a.beforeRun(err)
 	}
 	if step != "" {
-		if f == nil {
-			return exitError{exitFailed, fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())}
-		}
-		var options runOptions
-		if err := value.Decode(header.Options, &options); err != nil {
-			return exitError{exitFailed, fmt.Errorf("the options of the run %s: %w", id, err)}
-		}
-		return a.explain(f, state, step, tokens.For(a.modelOf(f, options.LLM)))
+		prompts, err := a.service.Prompts(ctx, run, step)
+		return a.printPrompts(prompts, err)
 	}
+	a.printNotes(notes)
 	if asJSON {
-		whole := runJSON(info).Map().Clone()
-		for k, v := range value.Must(state).Map().All() {
+		whole := runJSON(run.Info).Map().Clone()
+		for k, v := range value.Must(run.State).Map().All() {
 			whole.Set(k, v)
 		}
 		return a.PrintJSON(value.OfMap(whole))
 	}
-	return a.printRun(info, state)
-}
-
-// parseRecorded reads a flow as the journal kept it.
-func (a *app) parseRecorded(file string, source []byte, files map[string][]byte) (*flow.Flow, flow.Problems) {
-	loader, err := a.loader()
-	if err != nil {
-		return nil, flow.Problems{{Pos: flow.Position{File: file, Line: 1, Col: 1}, Message: err.Error()}}
-	}
-	return loader.LoadText(file, source, files)
+	return a.printRun(run.Info, run.State)
 }
 
 func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {

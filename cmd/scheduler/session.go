@@ -8,42 +8,42 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// session shows a run to whoever started or resumed it, asks for what it waits
-// for where somebody can answer, and gives the exit code.
+// session shows a run to whoever started or resumed it, asks for what it waits for where
+// a person can answer, and decides the exit code.
 type session struct {
-	app      *app
-	executor *scheduler.StepExecutor
-	flow     *flow.Flow
-	show     showFlags
-	state    *journal.RunState
-	run      string // its id, once there was an event
-	// ended: there was the event that tells the end of the run.
-	ended bool
-	// fleeting: the record of the run is gone with the process.
-	fleeting bool
+	app  *app
+	run  *service.Session
+	show showFlags
+	// hasBegun is true once there was an event.
+	hasBegun bool
+	// hasEnded is true once an event has reported the end of the run.
+	hasEnded bool
 	// typed are answers that the run did not get any more.
 	typed []scheduler.Answer
 	// heard is what steps said before the run came to wait.
 	heard map[string]string
 }
 
-func (a *app) newSession(e *scheduler.StepExecutor, flow *flow.Flow, show showFlags) *session {
-	return &session{app: a, executor: e, flow: flow, show: show, state: journal.NewRunState(), fleeting: e.Journal == nil}
+// closeSession ends a run, and makes the snapshots that are due as long as the settings
+// allow.
+func (a *app) closeSession(ctx context.Context, run *service.Session) {
+	notes, err := run.Close(ctx, service.Drain(a.settings.Memory.Snapshot.Drain))
+	a.printNotes(notes)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "warning: %v\n", err)
+	}
 }
 
-// follow prints the events of a run, and gives the error that ended it.
+// follow prints the events of a run, and returns the error that ended it.
 func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 	speech := service.NewSpeech(s.heard)
 	var out interface {
@@ -53,7 +53,7 @@ func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 	if s.show.json {
 		out = terminal.NewEventPrinter(s.app.Stdout)
 	} else {
-		out = terminal.NewProgress(s.app.Terminal, s.flow, speech, s.show.outputs)
+		out = terminal.NewProgress(s.app.Terminal, s.run.Flow, speech, s.show.outputs)
 	}
 	defer func() {
 		s.heard = speech.Heard()
@@ -61,13 +61,13 @@ func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 			err = closeErr
 		}
 	}()
-	s.ended = false
+	s.hasEnded = false
 	for event, runErr := range events {
 		if runErr != nil {
 			return runErr
 		}
-		s.state.Add(event)
-		s.run, s.ended = event.Run, s.state.State != journal.RunRunning
+		s.hasBegun = true
+		s.hasEnded = s.run.State.State != journal.RunRunning
 		if err := out.Event(event); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
@@ -75,34 +75,42 @@ func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 	return nil
 }
 
-// finish ends the session: asks and goes on while the run waits and somebody is
-// there, explains the prompt, and turns the error into an exit code.
+// finish ends the session: asks and goes on while the run waits and a person can answer,
+// explains the prompt, and turns the error into an exit code.
 func (s *session) finish(ctx context.Context, err error) error {
 	for more := true; more; {
 		more, err = s.answer(ctx, err)
 	}
 	if s.show.explain != "" {
-		if explainErr := s.app.explain(s.flow, s.state, s.show.explain, s.executor.Env.Tokens); err == nil {
+		if explainErr := s.explain(); err == nil {
 			err = explainErr
 		}
 	}
 	return s.exit(ctx, err)
 }
 
-// answer asks for what the run waits for and goes on with it. more says that there
-// may be further questions. What was typed before the input ended counts; after
-// Ctrl-C it is in the command that is printed.
+// explain prints the prompts of the step that --explain names.
+func (s *session) explain() error {
+	step := s.show.explain
+	if step == lastPrompt {
+		step = ""
+	}
+	prompts, err := s.run.Prompts(context.Background(), step)
+	if errors.Is(err, service.ErrNoPrompt) {
+		err = fmt.Errorf("--explain: %w", err)
+	}
+	return s.app.printPrompts(prompts, err)
+}
+
+// answer asks for what the run waits for and goes on with it. more is true while there
+// may be further questions. What was typed before the input ended counts; after Ctrl-C it
+// is in the command that is printed.
 func (s *session) answer(ctx context.Context, err error) (more bool, after error) {
 	var waiting *scheduler.Waiting
-	if !errors.As(err, &waiting) || s.executor.Journal == nil || s.show.json || !s.app.CanAsk() {
+	if !errors.As(err, &waiting) || !s.canAsk() {
 		return false, err
 	}
-	q := &terminal.Asker{
-		Lines: s.app.Lines(), Out: s.app.Stderr, Waiting: s.waiting(),
-		Record: func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
-			return s.executor.Answer(ctx, waiting.Run, answer)
-		},
-	}
+	q := &terminal.Asker{Lines: s.app.Lines(), Out: s.app.Stderr, Waiting: s.run.Waiting(), Record: s.run.Record}
 	ended := q.Ask(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -113,39 +121,13 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 	case len(q.Answers) == 0:
 		return false, err
 	}
-	err = s.follow(s.executor.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: q.Answers}))
+	err = s.follow(s.run.Continue(ctx, scheduler.Resumption{Answers: q.Answers}))
 	return ended == nil, err
 }
 
-// waiting is what the run waits for, in the order of the flow.
-func (s *session) waiting() []journal.WaitingFor {
-	return inFileOrder(s.flow, s.state.Waiting)
-}
-
-// inFileOrder sorts what waits by its place in the flow, items by their index.
-func inFileOrder(flow *flow.Flow, waiting []journal.WaitingFor) []journal.WaitingFor {
-	place := func(id string) (places []int) {
-		for at := flow; at != nil; {
-			segment, rest, inner := strings.Cut(id, "/")
-			name, index, _ := strings.Cut(segment, "[")
-			n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
-			if err != nil {
-				n = -1
-			}
-			step, ok := at.Step(name)
-			if !ok {
-				break
-			}
-			if places = append(places, step.Index, n); !inner {
-				break
-			}
-			at, id = step.Sub, rest
-		}
-		return places
-	}
-	sorted := slices.Clone(waiting)
-	slices.SortStableFunc(sorted, func(a, b journal.WaitingFor) int { return slices.Compare(place(a.Step), place(b.Step)) })
-	return sorted
+// canAsk reports whether a person can give the run what it waits for.
+func (s *session) canAsk() bool {
+	return s.run.CanContinue() && !s.show.json && s.app.CanAsk()
 }
 
 func (s *session) exit(ctx context.Context, err error) error {
@@ -157,28 +139,28 @@ func (s *session) exit(ctx context.Context, err error) error {
 		return err
 	case errors.As(err, &waiting) && ctx.Err() != nil:
 		s.app.PrintError(errors.New("interrupted"))
-		s.app.tellWaiting(waiting.Run, s.waiting(), s.typed, s.fleeting)
+		s.app.printWaiting(waiting.Run, s.run.Waiting(), s.typed, s.run.Ephemeral)
 		return exitError{code: exitInterrupted}
 	case errors.As(err, &waiting):
-		s.app.tellWaiting(waiting.Run, s.waiting(), nil, s.fleeting)
+		s.app.printWaiting(waiting.Run, s.run.Waiting(), nil, s.run.Ephemeral)
 		return exitError{code: exitWaiting}
-	case s.run == "" && refused(err):
+	case !s.hasBegun && isRefused(err):
 		return usageError(err)
 	case errors.As(err, &held) && held.Holder != nil:
 		return usageError(calls.Errorf(calls.Invalid, "%w", held).
 			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s",
 				s.app.command("runs", "show", held.Run), s.app.command("runs", "cancel", held.Run)))
 	}
-	code := exitFor(ctx, err, s.show.json && s.ended)
-	if s.fleeting || s.run == "" || s.show.json || errors.Is(err, journal.ErrSecretLost) {
+	code := exitFor(ctx, err, s.show.json && s.hasEnded)
+	if s.run.Ephemeral || !s.hasBegun || s.show.json || errors.Is(err, journal.ErrSecretLost) {
 		return code
 	}
 	s.app.PrintError(code)
-	fmt.Fprintf(s.app.Stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run, nil, nil))
-	if refused(err) || calls.KindOf(err) == calls.Budget {
-		file, absErr := filepath.Abs(s.flow.File)
+	fmt.Fprintf(s.app.Stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run.ID, nil, nil))
+	if isRefused(err) || calls.KindOf(err) == calls.Budget {
+		file, absErr := filepath.Abs(s.run.Flow.File)
 		if absErr != nil {
-			file = s.flow.File
+			file = s.run.Flow.File
 		}
 		fmt.Fprintf(s.app.Stderr, "the run keeps its flow as it was: once you have edited it, add --flow %s\n", terminal.ShellQuote(file))
 	}
@@ -187,9 +169,9 @@ func (s *session) exit(ctx context.Context, err error) error {
 	return exitError{code: exit.code}
 }
 
-// refused says that an error is about what somebody wrote: a flow, an answer, an
+// isRefused reports whether an error is about what a user wrote: a flow, an answer, an
 // input.
-func refused(err error) bool {
+func isRefused(err error) bool {
 	kind := calls.KindOf(err)
 	var failure *scheduler.Failure
 	if errors.As(err, &failure) {
@@ -198,13 +180,13 @@ func refused(err error) bool {
 	return kind == calls.Invalid || kind == calls.NotFound || kind == calls.Missing
 }
 
-// tellWaiting prints what a run waits for and the command that goes on with it,
+// printWaiting prints what a run waits for and the command that goes on with it,
 // with the answers that are there already.
-func (a *app) tellWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, fleeting bool) {
+func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, isEphemeral bool) {
 	for _, one := range waiting {
 		fmt.Fprint(a.Stderr, terminal.WaitingText(one))
 	}
-	if fleeting {
+	if isEphemeral {
 		fmt.Fprintln(a.Stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
 		return
 	}
@@ -226,7 +208,7 @@ func program() string {
 // command is one that finds the same journal from any directory.
 func (a *app) command(words ...string) string {
 	parts := append([]string{program()}, words...)
-	for _, path := range []struct{ flag, path string }{{"--state-dir", a.config.StateDir}, {"--config", a.config.File()}} {
+	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.settings.File()}} {
 		if path.path == "" {
 			continue
 		}
@@ -266,16 +248,16 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 	return strings.Join(parts, " ")
 }
 
-// exitFor gives the error of a run its exit code. said means that stdout told the
-// error already.
-func exitFor(ctx context.Context, err error, said bool) error {
+// exitFor gives the error of a run its exit code. told is true
+// where stdout has the error already.
+func exitFor(ctx context.Context, err error, told bool) error {
 	var code exitError
 	switch {
 	case err == nil || errors.As(err, &code):
 		return err
 	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
 		return exitError{exitInterrupted, errors.New("interrupted")}
-	case said:
+	case told:
 		return exitError{code: exitFailed}
 	}
 	return exitError{exitFailed, err}

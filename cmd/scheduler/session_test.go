@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // wanting is a step that waits for what the flat schema names.
@@ -36,7 +37,7 @@ func TestResumeCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Terminal: &terminal.Terminal{}, config: settings}
+	a := &app{Terminal: &terminal.Terminal{}, settings: settings}
 	w := wanting(t, "each[1]", `{properties: {/a: {}, "/b c": {}}}`)
 	typed := []scheduler.Answer{{Step: "each[1]", Pointer: "/a/k", Value: value.OfString("x y")}}
 	want := " resume RUN --state-dir " + dir + "/state --config '" + dir + `/it'\''s mine.yaml' --set '/a/k=x y' --set '/b c=VALUE'`
@@ -56,27 +57,27 @@ func TestExit(t *testing.T) {
 	misrendered := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "no such key"}, Err: errors.New("no such key")}
 	budget := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Budget, Message: "used up"}, Err: calls.Errorf(calls.Budget, "used up")}
 	for name, c := range map[string]struct {
-		s    session
+		run  *service.Session
 		err  error
 		code int
 		says []string
 		not  string
 	}{
-		"failed":    {session{run: "r"}, failure, exitFailed, []string{"down", "resume r"}, "--flow"},
-		"budget":    {session{run: "r"}, budget, exitFailed, []string{"resume r", "/my flow.yaml'"}, "none"},
-		"template":  {session{run: "r"}, misrendered, exitFailed, []string{"resume r", "--flow"}, "none"},
-		"ephemeral": {session{run: "r", fleeting: true}, failure, exitFailed, nil, "resume"},
-		"secret":    {session{run: "r"}, lost, exitFailed, nil, "resume"},
-		"refused":   {session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
-		"held":      {session{}, &journal.HeldError{Run: "r", Holder: &journal.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
-		"waiting":   {session{run: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
+		"failed":    {&service.Session{ID: "r"}, failure, exitFailed, []string{"down", "resume r"}, "--flow"},
+		"budget":    {&service.Session{ID: "r"}, budget, exitFailed, []string{"resume r", "/my flow.yaml'"}, "none"},
+		"template":  {&service.Session{ID: "r"}, misrendered, exitFailed, []string{"resume r", "--flow"}, "none"},
+		"ephemeral": {&service.Session{ID: "r", Ephemeral: true}, failure, exitFailed, nil, "resume"},
+		"secret":    {&service.Session{ID: "r"}, lost, exitFailed, nil, "resume"},
+		"refused":   {&service.Session{}, calls.Errorf(calls.Invalid, "no"), exitUsage, nil, "resume"},
+		"held":      {&service.Session{}, &journal.HeldError{Run: "r", Holder: &journal.Holder{PID: 7, Host: "h"}}, exitUsage, nil, "resume"},
+		"waiting":   {&service.Session{ID: "r"}, &scheduler.Waiting{Run: "r"}, exitWaiting, []string{"resume r"}, "ephemeral"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			c.s.app = &app{Terminal: &terminal.Terminal{Stderr: &out}, config: &config.Settings{StateDir: "s"}}
-			c.s.flow, c.s.state = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
+			c.run.Flow, c.run.State = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
+			s := &session{app: &app{Terminal: &terminal.Terminal{Stderr: &out}, settings: &config.Settings{StateDir: "s"}}, run: c.run, hasBegun: c.run.ID != ""}
 			var code exitError
-			if !errors.As(c.s.exit(t.Context(), c.err), &code) || code.code != c.code {
+			if !errors.As(s.exit(t.Context(), c.err), &code) || code.code != c.code {
 				t.Errorf("got %v", code)
 			}
 			for _, text := range c.says {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -17,7 +17,7 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Stdout, "scheduler %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.Stdout, "scheduler %s %s %s/%s\n", buildVersion(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
 			return err
 		},
 	}

@@ -2,31 +2,57 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/anthropic"
 	"github.com/callnode/scheduler/llm/openai"
-	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// This file is the only place where all parts meet: the registry of calls, the
-// providers, the loader of flows and the executor.
+// runtime is what the runs and requests of a process share: the settings, the plugins and
+// what they offer, the providers. [newRuntime] makes one, [runtime.close] ends it. Its
+// methods are safe for concurrent use.
+//
+// This file and those beside it (wire_memory.go, providers.go) are the only place where all
+// parts meet.
+type runtime struct {
+	settings *config.Settings
+	log      io.Writer // what plugins and stores write while they work
+
+	mu       sync.Mutex          // guards what follows
+	catalogs map[string]*catalog // by the directory in which relative paths start
+}
+
+// catalog is the plugins of a directory, and all that a flow there can name.
+type catalog struct {
+	host     *host.Host
+	registry *calls.Registry // nil until it is needed
+}
 
 // providerTypes lists the kinds of model servers that llm.providers can name as type. A
 // new one is a folder below llm and a line here.
@@ -37,219 +63,255 @@ func providerTypes() []config.ProviderType {
 	}
 }
 
-// cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
-// beside it.
-const cassetteSuffix = ".cassette.yaml"
+func newRuntime(settings *config.Settings, log io.Writer) *runtime {
+	return &runtime{settings: settings, log: log, catalogs: map[string]*catalog{}}
+}
 
-// loader gives what reads flows.
-func (a *app) loader() (*flow.Loader, error) {
-	registry, err := a.registry()
+// newService puts the use cases together.
+func newService(rt *runtime) *service.Service {
+	return service.New(service.Parts{
+		Loader:           rt.loader,
+		Viewer:           rt.viewer,
+		Executor:         rt.executor,
+		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
+		Journal:          rt.openJournal,
+		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
+		Memory:           rt.openMemory,
+		Snapshots:        rt.snapshotGenerator,
+		CallEnv:          rt.callEnv,
+		Languages:        rt.settings.KnownLanguages,
+		Script: func(answers value.Value) (llm.Provider, error) {
+			parsed, err := scripted.Parse(answers)
+			if err != nil {
+				return nil, err
+			}
+			return scripted.New(parsed...), nil
+		},
+	})
+}
+
+// plugins returns the host of plugins whose relative paths start in dir; "" is the working
+// directory. Nothing is started.
+func (rt *runtime) plugins(dir string) (*host.Host, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	c, err := rt.catalogLocked(dir)
 	if err != nil {
 		return nil, err
 	}
-	h, err := a.openPlugins()
+	return c.host, nil
+}
+
+// registry returns everything that a flow can name: what is built in, and what trusted
+// plugins offer.
+func (rt *runtime) registry(dir string) (*calls.Registry, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	c, err := rt.catalogLocked(dir)
 	if err != nil {
 		return nil, err
 	}
-	languages := a.config.KnownLanguages()
+	if c.registry != nil {
+		return c.registry, nil
+	}
+	registry, err := builtin.Registry()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.host.Register(registry); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the lock file of plugins: %w", err).
+			WithHint("keep one of them: scheduler plugins untrust NAME takes the other out of %s", rt.settings.Plugins.LockFile)
+	}
+	c.registry = registry
+	return registry, nil
+}
+
+func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
+	if c, known := rt.catalogs[dir]; known {
+		return c, nil
+	}
+	given := rt.settings.Plugins
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(given.Log)); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	within := func(paths ...string) (full []string) {
+		for _, path := range paths {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			full = append(full, path)
+		}
+		return full
+	}
+	h, err := host.Open(host.Options{
+		Folders:          slices.Concat(within(given.Folders...), []string{filepath.Join(rt.settings.StateDir, "plugins")}),
+		Plugins:          within(given.Paths...),
+		LockFile:         within(given.LockFile)[0],
+		Log:              rt.pluginLog(level),
+		AutoMTLS:         given.AutoMTLS,
+		Reaper:           true,
+		BuiltInVariables: variableNames(),
+	})
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	rt.catalogs[dir] = &catalog{host: h}
+	return rt.catalogs[dir], nil
+}
+
+// pluginLog is where plugins write to: standard error, without the secrets that a flow
+// may have given them.
+func (rt *runtime) pluginLog(level slog.Level) *slog.Logger {
+	var masks []string
+	for _, secret := range rt.secretTexts() {
+		masks = append(masks, secret, "***")
+	}
+	mask := strings.NewReplacer(masks...)
+	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		if attr.Value.Kind() == slog.KindString {
+			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))
+		}
+		return attr
+	}}))
+}
+
+// variableNames are those of the built-in variables: no plugin can have them.
+func variableNames() (names []string) {
+	for _, v := range builtin.Variables() {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// close ends all plugins, in bounded time.
+func (rt *runtime) close() error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	var all []error
+	for _, c := range rt.catalogs {
+		all = append(all, c.host.Close())
+	}
+	return errors.Join(all...)
+}
+
+// loader returns what reads the flows of an origin.
+func (rt *runtime) loader(from service.Origin) (*flow.Loader, []service.Note, error) {
+	registry, err := rt.registry(from.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := rt.plugins(from.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	languages := rt.settings.KnownLanguages()
+	languages.Default = cmp.Or(from.Language, languages.Default)
+	var notes []service.Note
 	if languages.Files != nil {
 		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
-			fmt.Fprintf(a.Stderr, "warning: the setting languages: %v\n", err)
+			notes = append(notes, service.Note{Level: service.LevelWarning, Text: fmt.Sprintf("the setting languages: %v", err)})
 		}
 	}
 	return &flow.Loader{
 		Registry:  registry,
-		Providers: a.config.LLM.Names(),
+		Providers: rt.settings.LLM.Names(),
 		Plugins:   h.Names(),
-		Secrets:   slices.Clip(append([]string{}, a.config.Secrets...)),
+		Secrets:   slices.Clip(append([]string{}, rt.settings.Secrets...)),
 		Languages: languages,
-	}, nil
+	}, notes, nil
 }
 
-// load reads a flow; its problems are printed, and errors among them end the
-// command.
-func (a *app) load(path string) (*flow.Flow, error) {
-	loader, err := a.loader()
+// viewer returns what reads flows of the journal to be looked at and not to be run: plugins
+// may have changed, or be gone from their folders.
+func (rt *runtime) viewer() (*flow.Loader, error) {
+	h, err := rt.plugins("")
 	if err != nil {
 		return nil, err
 	}
-	flow, problems := loader.Load(path)
-	for _, p := range problems {
-		fmt.Fprintln(a.Stderr, p)
-	}
-	if problems.HasErrors() {
-		return nil, exitError{code: exitUsage}
-	}
-	return flow, nil
-}
-
-// executor gives what runs a flow, with a provider by name ("" is the flow's own
-// choice) and a fixed clock unless now is zero.
-func (a *app) executor(f *flow.Flow, provider string, now time.Time) (*scheduler.StepExecutor, error) {
-	loader, err := a.loader()
+	registry, err := builtin.Registry()
 	if err != nil {
 		return nil, err
+	}
+	if err := h.Register(registry); err != nil {
+		return nil, err
+	}
+	registry.SetPluginCheck(nil)
+	return &flow.Loader{Registry: registry}, nil
+}
+
+// executor returns what runs a flow.
+func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+	loader, _, err := rt.loader(o.Origin) // its notes were told when the flow was loaded
+	if err != nil {
+		return nil, nil, err
 	}
 	env := calls.NewEnv()
-	env.MediaRoots = a.config.Media
-	env.Languages = a.config.FurtherLanguages().Files
-	if env.HTTP, err = guard.NewClient(a.config.HTTP.AllowHosts); err != nil {
-		return nil, err
+	env.MediaRoots = rt.settings.Media
+	env.Languages = rt.settings.FurtherLanguages().Files
+	if env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts); err != nil {
+		return nil, nil, err
 	}
-	env.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if !now.IsZero() {
-		env.Clock = func() time.Time { return now }
+	env.Log = slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if !o.Now.IsZero() {
+		env.Clock = func() time.Time { return o.Now }
 	}
-	chosen, err := a.choose(f, provider)
+	chosen, notes, err := rt.choose(f, o.Provider)
 	if err != nil {
-		return nil, err
+		return nil, notes, err
 	}
 	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
 	return &scheduler.StepExecutor{
 		Env:         env,
 		Loader:      loader,
-		Provider:    func(name string) (llm.Provider, error) { return a.other(chosen, name) },
-		Durability:  journal.Durability(a.config.Journal.Durability),
-		MaxParallel: a.config.Run.MaxParallel,
-		CancelGrace: time.Duration(a.config.Run.CancelGrace),
+		Provider:    func(name string) (llm.Provider, error) { return rt.other(chosen, name) },
+		Durability:  journal.Durability(rt.settings.Journal.Durability),
+		MaxParallel: rt.settings.Run.MaxParallel,
+		CancelGrace: time.Duration(rt.settings.Run.CancelGrace),
 		Secrets: func(name string) (string, bool) {
-			if !slices.Contains(a.config.Secrets, name) {
+			if !slices.Contains(rt.settings.Secrets, name) {
 				return "", false
 			}
 			return os.LookupEnv(name)
 		},
-	}, nil
+	}, notes, nil
 }
 
-// choice is who answers a flow.
-type choice struct {
-	llm   llm.Provider
-	name  string // of the provider that was asked for; "" where nobody said
-	model string // by which tokens are counted
-	// all says that it answers sub-flows too, whatever they name.
-	all       bool
-	recording bool
-}
-
-// choose finds who answers: by name, the flow's word, the setting; and whether a
-// cassette stands before or instead of it.
-func (a *app) choose(f *flow.Flow, name string) (*choice, error) {
-	c := &choice{name: a.providerName(f, name), all: name != ""}
-	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
-	mode := a.config.LLM.Mode
-	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
-		fmt.Fprintf(a.Stderr, "note: no model provider is configured; answers come from the recorded %s\n", cassette)
-		mode = "replay"
-	}
-	var err error
-	switch {
-	case mode == "replay":
-		c.all = true
-		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: a.secretTexts()})
-		return c, err
-	case c.name == "":
-		if step := asking(f); step != nil {
-			return nil, usageError(calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
-				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow"))
-		}
-		c.llm = calls.NewEnv().LLM
-		return c, nil
-	}
-	c.llm, err = a.openProvider(c.name)
+// callEnv returns what single calls may use.
+func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
+	registry, err := rt.registry("")
 	if err != nil {
 		return nil, err
 	}
-	c.model = a.modelOf(f, name)
-	if mode == "record" {
-		c.recording = true
-		secrets := append(secretsOf(c.llm), a.secretTexts()...)
-		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
+	env := calls.NewEnv()
+	env.Registry = registry
+	env.MediaRoots = rt.settings.Media
+	env.Languages = rt.settings.FurtherLanguages().Files
+	env.Tokens = tokens.For("")
+	if env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts); err != nil {
+		return nil, err
 	}
-	return c, err
+	name := rt.settings.LLM.Default
+	if !asksModel || name == "" {
+		return env, nil
+	}
+	if env.LLM, err = rt.openProvider(name); err != nil {
+		return nil, err
+	}
+	env.Tokens = tokens.For(rt.settings.LLM.ModelOf(name))
+	return env, nil
 }
 
-// providerName is the provider of a flow: by name, the flow's word, the setting; "" is
-// none.
-func (a *app) providerName(f *flow.Flow, name string) string {
-	return cmp.Or(name, f.LLM, a.config.LLM.Default)
-}
-
-// modelOf is the model by which the tokens of a flow are counted, as [app.choose] has
-// it, whether or not it can be asked now.
-func (a *app) modelOf(f *flow.Flow, name string) string {
-	if a.config.LLM.Mode == "replay" {
-		return ""
+// openJournal opens the journal of the state directory. With create it is made where there
+// is none, and must be writable.
+func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
+	dir := rt.settings.StateDir
+	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, service.ErrNoJournal
 	}
-	return a.config.LLM.ModelOf(a.providerName(f, name))
-}
-
-// asking is the first step that is sure to ask a model of the flow's own provider;
-// nil where there is none.
-func asking(f *flow.Flow) *flow.Step {
-	for _, s := range f.Steps {
-		switch info := s.Def.Info; {
-		case s.When != nil || s.Continue:
-		case info.UsesLLM && !info.LLMOptional:
-			return s
-		case s.Sub != nil && s.Sub.LLM == "" && asking(s.Sub) != nil:
-			return s
-		}
-	}
-	return nil
-}
-
-// secretTexts are the values of the secrets that the settings allow.
-func (a *app) secretTexts() (texts []string) {
-	for _, name := range a.config.Secrets {
-		if text := os.Getenv(name); text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return texts
-}
-
-// other gives the provider that a flow or a sub-flow names under llm.
-func (a *app) other(c *choice, name string) (llm.Provider, error) {
-	if c.all || name == c.name {
-		return c.llm, nil
-	}
-	if c.recording {
-		return nil, usageError(fmt.Errorf("recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name))
-	}
-	return a.openProvider(name)
-}
-
-// openCassette opens a cassette; one that cannot be read is found before the run.
-func openCassette(c replay.Config) (llm.Provider, error) {
-	c.Hint = "run with SCHEDULER_LLM_MODE=record and a provider (llm.providers in the settings) to record it"
-	p, err := replay.New(c)
+	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
-	return p, nil
-}
-
-// openProvider makes the configured provider of that name.
-func (a *app) openProvider(name string) (llm.Provider, error) {
-	if name == config.EchoProvider {
-		return scripted.Echo{}, nil
-	}
-	c := a.config.LLM.Find(name)
-	if c == nil {
-		return nil, usageError(fmt.Errorf("there is no model provider %q%s: llm.providers in the settings lists them",
-			name, didYouMean(name, a.config.LLM.Names())))
-	}
-	p, err := c.Open()
-	if err != nil {
-		return nil, usageError(err)
-	}
-	return p, nil
-}
-
-// secretsOf returns the texts of a provider that no file may hold.
-func secretsOf(p llm.Provider) []string {
-	if holder, ok := p.(llm.SecretHolder); ok {
-		return holder.Secrets()
-	}
-	return nil
+	return j, nil
 }

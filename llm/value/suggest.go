@@ -15,6 +15,14 @@ func DidYouMean(key string, keys []string) string {
 	return fmt.Sprintf("did you mean %q?", near)
 }
 
+// DidYouMeanSuffix returns [DidYouMean] in brackets after a space, for the end of a message.
+func DidYouMeanSuffix(key string, keys []string) string {
+	if hint := DidYouMean(key, keys); hint != "" {
+		return " (" + hint + ")"
+	}
+	return ""
+}
+
 // Nearest returns the key among keys that key was most likely meant to be; "" when
 // none is near. [DidYouMean] makes the hint of it. Near is at most one edit in three
 // characters, and one in two (insertion, deletion, substitution, swap of

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
+// beside it.
+const cassetteSuffix = ".cassette.yaml"
+
+// choice is who answers a flow.
+type choice struct {
+	llm   llm.Provider
+	name  string // of the provider that was asked for; "" where nobody said
+	model string // by which tokens are counted
+	// all says that it answers sub-flows too, whatever they name.
+	all       bool
+	recording bool
+}
+
+// choose finds who answers: by name, the flow's word, the setting; and whether a
+// cassette stands before or instead of it.
+func (rt *runtime) choose(f *flow.Flow, name string) (*choice, []service.Note, error) {
+	var notes []service.Note
+	c := &choice{name: rt.providerName(f, name), all: name != ""}
+	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
+	mode := rt.settings.LLM.Mode
+	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
+		notes = append(notes, service.Note{Level: service.LevelNote, Text: "no model provider is configured; answers come from the recorded " + cassette})
+		mode = "replay"
+	}
+	var err error
+	switch {
+	case mode == "replay":
+		c.all = true
+		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: rt.secretTexts()})
+		return c, notes, err
+	case c.name == "":
+		if step := asking(f); step != nil {
+			return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
+				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
+		}
+		c.llm = calls.NewEnv().LLM
+		return c, notes, nil
+	}
+	c.llm, err = rt.openProvider(c.name)
+	if err != nil {
+		return nil, notes, err
+	}
+	c.model = rt.modelOf(f, name)
+	if mode == "record" {
+		c.recording = true
+		secrets := append(secretsOf(c.llm), rt.secretTexts()...)
+		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
+	}
+	return c, notes, err
+}
+
+// providerName is the provider of a flow: by name, the flow's word, the setting; "" is
+// none.
+func (rt *runtime) providerName(f *flow.Flow, name string) string {
+	return cmp.Or(name, f.LLM, rt.settings.LLM.Default)
+}
+
+// modelOf is the model by which the tokens of a flow are counted, as [runtime.choose] has
+// it, whether or not it can be asked now.
+func (rt *runtime) modelOf(f *flow.Flow, name string) string {
+	if rt.settings.LLM.Mode == "replay" {
+		return ""
+	}
+	return rt.settings.LLM.ModelOf(rt.providerName(f, name))
+}
+
+// asking is the first step that is sure to ask a model of the flow's own provider;
+// nil where there is none.
+func asking(f *flow.Flow) *flow.Step {
+	for _, s := range f.Steps {
+		switch info := s.Def.Info; {
+		case s.When != nil || s.Continue:
+		case info.UsesLLM && !info.LLMOptional:
+			return s
+		case s.Sub != nil && s.Sub.LLM == "" && asking(s.Sub) != nil:
+			return s
+		}
+	}
+	return nil
+}
+
+// secretTexts are the values of the secrets that the settings allow.
+func (rt *runtime) secretTexts() (texts []string) {
+	for _, name := range rt.settings.Secrets {
+		if text := os.Getenv(name); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// other gives the provider that a flow or a sub-flow names under llm.
+func (rt *runtime) other(c *choice, name string) (llm.Provider, error) {
+	if c.all || name == c.name {
+		return c.llm, nil
+	}
+	if c.recording {
+		return nil, calls.Errorf(calls.Invalid, "recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name)
+	}
+	return rt.openProvider(name)
+}
+
+// openCassette opens a cassette; one that cannot be read is found before the run.
+func openCassette(c replay.Config) (llm.Provider, error) {
+	c.Hint = "run with SCHEDULER_LLM_MODE=record and a provider (llm.providers in the settings) to record it"
+	p, err := replay.New(c)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	return p, nil
+}
+
+// openProvider makes the configured provider of that name.
+func (rt *runtime) openProvider(name string) (llm.Provider, error) {
+	if name == config.EchoProvider {
+		return scripted.Echo{}, nil
+	}
+	c := rt.settings.LLM.Find(name)
+	if c == nil {
+		return nil, calls.Errorf(calls.Invalid, "there is no model provider %q%s: llm.providers in the settings lists them",
+			name, value.DidYouMeanSuffix(name, rt.settings.LLM.Names()))
+	}
+	p, err := c.Open()
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	return p, nil
+}
+
+// secretsOf returns the texts of a provider that no file may hold.
+func secretsOf(p llm.Provider) []string {
+	if holder, ok := p.(llm.SecretHolder); ok {
+		return holder.Secrets()
+	}
+	return nil
+}

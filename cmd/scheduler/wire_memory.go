@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// openMemory opens the memory of the state directory, or makes it.
+func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*memory.SnapshotProcessor, error) {
+	clock := o.Clock
+	if o.Temporary {
+		store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
+		if err != nil {
+			return nil, err
+		}
+		return rt.processor(store, clock), nil
+	}
+	store, err := sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(rt.log)})
+	if err != nil {
+		return nil, err
+	}
+	p := rt.processor(store, clock)
+	if dir := rt.settings.Memory.Mirror; dir != "" {
+		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
+		if err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+		p.Store = mirror
+	}
+	return p, nil
+}
+
+// processor is what uses a store, as the settings say.
+func (rt *runtime) processor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
+	c := &rt.settings.Memory.Snapshot
+	return &memory.SnapshotProcessor{
+		Store: store, Clock: clock,
+		Log:      terminal.NewWarningLog(rt.log),
+		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: rt.embeddings(),
+	}
+}
+
+// snapshotGenerator returns the model of the settings that writes snapshots; nil where there
+// is none.
+func (rt *runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
+	c := rt.settings.Memory.Snapshot
+	if c.LLM == "" {
+		return nil, nil
+	}
+	provider, err := rt.openProvider(c.LLM)
+	if err != nil {
+		return nil, err
+	}
+	return &memory.SnapshotGenerator{
+		LLM: provider, Model: c.Model, Language: rt.settings.DefaultLanguage(), Languages: rt.settings.FurtherLanguages().Files,
+	}, nil
+}
+
+// embeddings returns the embeddings of the settings; nil where there are none. A
+// provider that cannot be asked fails when it is: memories are saved and found
+// without it.
+func (rt *runtime) embeddings() *memory.Embeddings {
+	c := rt.settings.Memory.Embeddings
+	if c.Provider == "" {
+		return nil
+	}
+	e := &memory.Embeddings{Timeout: time.Duration(c.Timeout)}
+	provider, err := rt.openProvider(c.Provider)
+	if err != nil {
+		e.Embedder = unusable{c.Model, err}
+		return e
+	}
+	if p, ok := provider.(llm.EmbeddingProvider); ok {
+		e.Embedder = p.Embedder(c.Model, c.Dimensions)
+		return e
+	}
+	e.Embedder = unusable{c.Model, fmt.Errorf("the provider %q has no embeddings (name one of another type)", c.Provider)}
+	return e
+}
+
+// unusable is the embedder of a provider that cannot be asked.
+type unusable struct {
+	model string
+	err   error
+}
+
+// Model is the model of the settings.
+func (u unusable) Model() string { return u.model }
+
+// Embed says what is wrong.
+func (u unusable) Embed(context.Context, []string) ([][]float32, error) { return nil, u.err }

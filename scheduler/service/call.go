@@ -1,0 +1,218 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
+
+// Caller runs one call outside of flows. [Service.Caller] makes one; it is safe for
+// concurrent use. Requests share nothing but the memory.
+type Caller struct {
+	service *Service
+	def     calls.Definition
+
+	mu      sync.Mutex
+	checked map[string]error // what is wrong with the texts in a language
+}
+
+// CallRequest is one use of a call.
+type CallRequest struct {
+	// With are the parameters, taken as they are: nothing in them is a template.
+	With value.Value
+	Vars CallVars
+	// LLM is the model; nil is that of the settings.
+	LLM llm.Provider
+}
+
+// CallVars is what a single call sees.
+type CallVars struct {
+	Question string               `json:"question"`
+	Inputs   value.Value          `json:"inputs"`
+	History  []calls.FinishedStep `json:"history"`
+	Summary  string               `json:"summary"`
+	Facts    []string             `json:"facts"`
+	Vars     *value.Map           `json:"vars"`
+	Language string               `json:"language"`
+	User     string               `json:"user"`
+	Session  string               `json:"session"`
+	// Now is the time of the call's clock; zero is the clock of the machine.
+	Now time.Time `json:"-"`
+}
+
+// varNames lists the members of vars.
+func varNames() []string {
+	return []string{"question", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "now"}
+}
+
+// ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of
+// the model in order. parseTime reads vars.now. The error is of kind Invalid.
+func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, error)) (*CallRequest, error) {
+	for name := range doc.Map().All() {
+		if known := []string{"id", "with", "vars", "llm"}; !slices.Contains(known, name) {
+			return nil, calls.Errorf(calls.Invalid, "unknown member %q%s", name, value.DidYouMeanSuffix(name, known))
+		}
+	}
+	vars, _ := doc.Get("vars")
+	for name := range vars.Map().All() {
+		if known := varNames(); !slices.Contains(known, name) {
+			return nil, calls.Errorf(calls.Invalid, "unknown member %q of vars%s", name, value.DidYouMeanSuffix(name, known))
+		}
+	}
+	var members struct {
+		ID   value.Value `json:"id"`
+		With value.Value `json:"with"`
+		Vars struct {
+			CallVars
+			Now string `json:"now"`
+		} `json:"vars"`
+		LLM []value.Value `json:"llm"`
+	}
+	if err := value.Decode(doc, &members); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	r := &CallRequest{With: members.With, Vars: members.Vars.CallVars}
+	var err error
+	if r.LLM, err = s.parts.Script(value.OfList(members.LLM...)); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
+	}
+	if r.Vars.Now, err = parseTime(members.Vars.Now); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	return r, nil
+}
+
+// Caller prepares a call for any number of requests.
+func (s *Service) Caller(def calls.Definition) *Caller {
+	return &Caller{service: s, def: def, checked: map[string]error{}}
+}
+
+// Call runs the call once and returns its output.
+func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note, error) {
+	language := cmp.Or(r.Vars.Language, c.service.parts.Languages().Default)
+	notes, err := c.checkTexts(language)
+	if err != nil {
+		if r.Vars.Language != "" {
+			err = calls.Errorf(calls.Invalid, "vars.language: %w", err)
+		}
+		return value.Value{}, notes, err
+	}
+	env, err := c.service.parts.CallEnv(r.LLM == nil && c.def.Info.UsesLLM)
+	if err != nil {
+		return value.Value{}, notes, err
+	}
+	if r.LLM != nil {
+		env.LLM = r.LLM
+	}
+	env.Memory = c.service.memories
+	env.Calls = directCalls{env}
+	env.Vars = r.Vars.vars(language)
+	if !r.Vars.Now.IsZero() {
+		env.Clock = func() time.Time { return r.Vars.Now }
+	}
+	with := r.With
+	if with.IsNull() {
+		with = value.OfMap(nil)
+	}
+	output, err := scheduler.Invoke(ctx, c.def, with, env)
+	return output, notes, err
+}
+
+// checkTexts looks at the texts of the call in a language, once. To a call without texts
+// the language is a name like any other.
+func (c *Caller) checkTexts(language string) ([]Note, error) {
+	if len(c.def.Texts) == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err, known := c.checked[language]; known {
+		return nil, err
+	}
+	languages := c.service.parts.Languages()
+	err := languages.Check(language)
+	var notes []Note
+	if err == nil {
+		problems := languages.Lint(language, c.def)
+		for _, p := range problems.Warnings() {
+			notes = append(notes, Note{Text: p.String()})
+		}
+		if faults := problems.Err(); faults != nil {
+			err = calls.Errorf(calls.Invalid, "%w", faults)
+		}
+	}
+	c.checked[language] = err
+	return notes, err
+}
+
+// vars is what the call sees.
+func (v *CallVars) vars(language string) *calls.Vars {
+	resolved := make(map[string]value.Value, v.Vars.Len())
+	for name, x := range v.Vars.All() {
+		resolved[name] = x
+	}
+	inputs := v.Inputs
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	now := v.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return &calls.Vars{
+		Inputs: inputs, Question: v.Question, Resolved: resolved, Language: language, Now: now,
+		Scope:    calls.Scope{User: v.User, Session: v.Session},
+		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
+	}
+}
+
+// directCalls runs calls without a flow around them.
+type directCalls struct{ env *calls.Env }
+
+// RunCall runs a call of the registry.
+func (c directCalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
+	def, ok := c.env.Registry.Call(name)
+	if !ok {
+		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
+	}
+	return scheduler.Invoke(ctx, def, params, c.env)
+}
+
+// AnswerLine answers one line of requests: {"id", "output"}, or {"id", "error"} with the
+// kind, the message and the hint. line is its number, for messages.
+func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTime func(string) (time.Time, error)) (value.Value, []Note) {
+	parsed, err := value.ParseJSON(text)
+	if err != nil {
+		return callAnswer(value.Value{}, value.Value{}, calls.Errorf(calls.Invalid, "line %d: the JSON at %w", line, err)), nil
+	}
+	id, _ := parsed.Get("id")
+	r, err := c.service.ParseCall(parsed, parseTime)
+	if err != nil {
+		return callAnswer(id, value.Value{}, calls.Errorf(calls.Invalid, "line %d: %w", line, err)), nil
+	}
+	output, notes, err := c.Call(ctx, r)
+	return callAnswer(id, output, err), notes
+}
+
+// callAnswer is the answer to one line.
+func callAnswer(id, output value.Value, err error) value.Value {
+	answer := value.Pairs("id", id)
+	if err == nil {
+		answer.Set("output", output)
+		return value.OfMap(answer)
+	}
+	info := value.Pairs("kind", string(calls.KindOf(err)), "message", fmt.Sprint(err))
+	if hint := calls.HintOf(err); hint != "" {
+		info.Set("hint", value.OfString(hint))
+	}
+	answer.Set("error", value.OfMap(info))
+	return value.OfMap(answer)
+}

@@ -1,0 +1,39 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// Load reads a flow with all its problems; the flow is nil where errors are among them.
+func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
+	loader, notes, err := s.parts.Loader(Origin{})
+	if err != nil {
+		return nil, nil, notes, err
+	}
+	f, problems := loader.Load(path)
+	if problems.HasErrors() {
+		f = nil
+	}
+	return f, problems, notes, nil
+}
+
+// Lint returns the problems of flows and of all texts in further languages.
+func (s *Service) Lint(files []string) (flow.Problems, []Note, error) {
+	loader, notes, err := s.parts.Loader(Origin{})
+	if err != nil {
+		return nil, notes, err
+	}
+	var all flow.Problems
+	for _, file := range files {
+		_, problems := loader.Load(file)
+		all = append(all, problems...)
+	}
+	for _, p := range loader.LintLanguages() {
+		if !slices.Contains(all, p) { // a flow may use the text
+			all = append(all, p)
+		}
+	}
+	return all, notes, nil
+}

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+)
+
+// Memory returns the memory, opened once for all runs and requests.
+func (s *Service) Memory(ctx context.Context) (*memory.SnapshotProcessor, error) {
+	p, err := s.memories.Open(ctx)
+	return p, unavailable(err)
+}
+
+// lazyMemory is a memory that is opened when it is needed.
+func (s *Service) lazyMemory(options MemoryOptions) *memory.Lazy {
+	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
+		return s.parts.Memory(ctx, options)
+	})
+}
+
+// SnapshotReport is what [Service.MakeSnapshots] made, and what the model was paid for it.
+type SnapshotReport struct {
+	memory.Report
+	Usage llm.Usage
+}
+
+// String is what was made, in words; "" for nothing.
+func (r *SnapshotReport) String() string {
+	var parts []string
+	for _, one := range []struct {
+		n    int
+		noun string
+	}{{len(r.Snapshots), "snapshot"}, {len(r.MetaSnapshots), "meta snapshot"}, {r.Embedded, "vector"}} {
+		switch one.n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+one.noun)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %ss", one.n, one.noun))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if r.Usage.Total() > 0 {
+		text += fmt.Sprintf(" (%d tokens in, %d out)", r.Usage.InputTokens, r.Usage.OutputTokens)
+	}
+	return text
+}
+
+// MakeSnapshots makes the snapshots of users that are due, or, with all, those with
+// anything new, by the model of the settings. The report holds what was made until the
+// error.
+func (s *Service) MakeSnapshots(ctx context.Context, p *memory.SnapshotProcessor, users memory.Users, all bool) (*SnapshotReport, error) {
+	generator, err := s.parts.Snapshots()
+	if err != nil {
+		return &SnapshotReport{}, err
+	}
+	meter := &meteredLLM{}
+	mine := *p // others use it at the same time
+	if generator != nil {
+		meter.Provider = generator.LLM
+		generator.LLM, generator.Clock = meter, p.Clock
+		mine.Generator = generator
+	}
+	report, err := mine.Run(ctx, users, all)
+	return &SnapshotReport{report, meter.usage}, err
+}
+
+// meteredLLM counts what a model is paid for.
+type meteredLLM struct {
+	llm.Provider
+	mu    sync.Mutex
+	usage llm.Usage
+}
+
+// Chat counts the usage of the answers.
+func (m *meteredLLM) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for delta, err := range m.Provider.Chat(ctx, req) {
+			if delta.Usage != nil {
+				m.mu.Lock()
+				m.usage.Add(*delta.Usage)
+				m.mu.Unlock()
+			}
+			if !yield(delta, err) {
+				return
+			}
+		}
+	}
+}
+
+// Drain says how long the end of a run may take to make the snapshots that are due; 0 makes
+// none.
+type Drain time.Duration
+
+// drainAlone is how long that takes at most where no model has to be waited for: after a
+// large import there are thousands of snapshots, and none is in a hurry.
+const drainAlone = time.Second
+
+// drain makes the snapshots that are due. What is left over, or fails, is done by a later
+// one.
+func (s *Service) drain(ctx context.Context, p *memory.SnapshotProcessor, limit Drain) []Note {
+	if limit == 0 {
+		return nil
+	}
+	generator, err := s.parts.Snapshots()
+	if err == nil && generator == nil && p.Embeddings == nil {
+		limit = min(limit, Drain(drainAlone))
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(limit))
+	defer cancel()
+	report, err := s.MakeSnapshots(ctx, p, memory.AllUsers(), false)
+	var notes []Note
+	if text := report.String(); text != "" {
+		notes = append(notes, Note{Text: "made " + text})
+	}
+	switch {
+	case ctx.Err() != nil:
+		notes = append(notes, Note{Level: LevelNote, Text: "some snapshots are still to be made: a later run does it, or scheduler memory snapshot run"})
+	case err != nil:
+		notes = append(notes, warning("no snapshots were made: %v", err))
+	}
+	return notes
+}
+
+// KeepSnapshots makes the snapshots that are due every interval, until ctx ends: the
+// background work of a process that runs many flows. failed hears of what fails; it is tried
+// again.
+func (s *Service) KeepSnapshots(ctx context.Context, interval time.Duration, failed func(error)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		p := s.memories.Opened()
+		if p == nil {
+			continue // no run has remembered anything
+		}
+		if _, err := s.MakeSnapshots(ctx, p, memory.AllUsers(), false); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	}
+}

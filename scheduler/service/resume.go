@@ -1,0 +1,120 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// ResumeRequest is a run that shall go on.
+type ResumeRequest struct {
+	// Run is its id.
+	Run string
+	// Flow is an edited flow; nil is that of the journal.
+	Flow *flow.Flow
+	// Now is the fixed time of the run's clock; zero is the clock of the machine.
+	Now time.Time
+}
+
+// Resume prepares a run of the journal to go on as it began, in the language and with the
+// provider that it began with: [Session.Continue] goes on with it.
+func (s *Service) Resume(ctx context.Context, r ResumeRequest) (*Session, []Note, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	header, err := j.Header(ctx, r.Run)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	began, err := optionsOf(header)
+	if err != nil {
+		return nil, nil, err
+	}
+	origin := Origin{Dir: directory(began.Dir), Language: began.Language}
+	f := r.Flow
+	if f == nil {
+		if f, err = s.recordedFlow(header, origin); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.Language == "" && began.Language != "" {
+		if err := s.parts.Languages().Check(began.Language); err != nil {
+			return nil, nil, calls.Errorf(calls.Invalid, "the run began in another language: %w", err)
+		}
+	}
+	state, err := journal.Fold(j.Events(ctx, r.Run, 1))
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	e, notes, err := s.parts.Executor(f, ExecutorOptions{Origin: origin, Provider: began.LLM, Now: r.Now})
+	if err != nil {
+		return nil, notes, err
+	}
+	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
+	session := s.newSession(e, f, false, r.Now)
+	session.State, session.ID = state, r.Run
+	return session, notes, nil
+}
+
+// LoadEdited reads an edited flow for a run, in the language in which that began.
+func (s *Service) LoadEdited(ctx context.Context, run, file string) (*flow.Flow, flow.Problems, []Note, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	header, err := j.Header(ctx, run)
+	if err != nil {
+		return nil, nil, nil, unavailable(err)
+	}
+	began, err := optionsOf(header)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	loader, notes, err := s.parts.Loader(Origin{Dir: directory(began.Dir), Language: began.Language})
+	if err != nil {
+		return nil, nil, notes, err
+	}
+	f, problems := loader.Load(file)
+	if problems.HasErrors() {
+		f = nil
+	}
+	return f, problems, notes, nil
+}
+
+// recordedFlow reads the flow that the journal kept.
+func (s *Service) recordedFlow(h *journal.RunHeader, origin Origin) (*flow.Flow, error) {
+	loader, _, err := s.parts.Loader(origin)
+	if err != nil {
+		return nil, err
+	}
+	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
+	f, problems := loader.LoadText(h.File, h.Text.Source, h.Text.Files)
+	if problems.HasErrors() {
+		return nil, calls.Errorf(calls.Invalid, "the flow of the run does not load with this program: %w", problems.Err())
+	}
+	return f, nil
+}
+
+// optionsOf returns what a run began with.
+func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
+	if err := value.Decode(h.Options, &options); err != nil {
+		return options, unavailable(fmt.Errorf("the options of the run %s: %w", h.ID, err))
+	}
+	return options, nil
+}
+
+// directory returns dir as far as that is still there.
+func directory(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
+}

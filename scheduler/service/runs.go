@@ -1,0 +1,256 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Runs yields the runs of the journal, the newest first. Where there is no journal there
+// are none.
+func (s *Service) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+	return func(yield func(*journal.RunInfo, error) bool) {
+		j, err := s.journal(ctx, false)
+		if errors.Is(err, ErrNoJournal) {
+			return
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for info, err := range j.Runs(ctx, filter) {
+			if !yield(info, unavailable(err)) {
+				return
+			}
+		}
+	}
+}
+
+// FindRun returns the id of a run by its id, the beginning or the end of one that fits no
+// other, or last.
+func (s *Service) FindRun(ctx context.Context, name string) (string, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	info, err := j.Run(ctx, name)
+	if err == nil {
+		return info.ID, nil
+	}
+	if calls.KindOf(err) != calls.NotFound {
+		return "", unavailable(err)
+	}
+	var ids, fits []string
+	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
+		if err != nil {
+			return "", unavailable(err)
+		}
+		if name == "last" {
+			return info.ID, nil
+		}
+		ids = append(ids, info.ID)
+		if strings.HasPrefix(info.ID, name) || strings.HasSuffix(info.ID, name) {
+			fits = append(fits, info.ID)
+		}
+	}
+	switch {
+	case len(fits) == 1:
+		return fits[0], nil
+	case len(fits) > 1:
+		return "", calls.Errorf(calls.Invalid, "%q fits %d runs: write more of the id", name, len(fits))
+	case len(ids) == 0:
+		return "", calls.Errorf(calls.NotFound, "the journal has no runs")
+	}
+	hint := "scheduler runs lists them"
+	if near := nearestRun(name, append(ids, "last")); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return "", calls.Errorf(calls.NotFound, "the journal has no run %q", name).WithHint("%s", hint)
+}
+
+// nearestRun returns the run whose id, or the beginning or the end of it, is most like name;
+// "" where none is near.
+func nearestRun(name string, ids []string) string {
+	whole := map[string]string{}
+	var words []string
+	for _, id := range slices.Backward(ids) { // of two that are alike, the newest
+		n := min(len(name), len(id))
+		for _, word := range []string{id[:n], id[len(id)-n:]} {
+			words = append(words, word)
+			whole[word] = id
+		}
+	}
+	return whole[value.Nearest(name, words)]
+}
+
+// Run returns how a run stands.
+func (s *Service) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	info, err := j.Run(ctx, id)
+	return info, unavailable(err)
+}
+
+// RunDetails are a run with all its steps.
+type RunDetails struct {
+	Info *journal.RunInfo
+	// State has what waits in the order of the flow.
+	State *journal.RunState
+	// Flow is nil where it cannot be read any more, and Unreadable says why.
+	Flow       *flow.Flow
+	Unreadable error
+
+	options runOptions
+}
+
+// ShowRun returns a run with all its steps, those too that have not begun. It needs no
+// plugin to be as it was.
+func (s *Service) ShowRun(ctx context.Context, id string) (*RunDetails, []Note, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := j.Run(ctx, id)
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	state, err := journal.Fold(j.Events(ctx, id, 1))
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	details := &RunDetails{Info: info, State: state}
+	var notes []Note
+	header, err := j.Header(ctx, id)
+	if err == nil {
+		err = s.addFlow(details, header)
+	} else { // a copy, or another user's journal, comes without the key of its images
+		notes = append(notes, warning("steps that have not begun are not shown, for the flow cannot be read: %v", err))
+	}
+	if err != nil {
+		details.Unreadable = err
+	}
+	if details.Flow != nil {
+		state.Complete(scheduler.DeclaredSteps(details.Flow))
+		state.Waiting = scheduler.InFileOrder(details.Flow, state.Waiting)
+	}
+	return details, notes, nil
+}
+
+// addFlow reads the flow that the journal kept, to be looked at.
+func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
+	loader, err := s.parts.Viewer()
+	if err != nil {
+		return err
+	}
+	f, problems := loader.LoadText(h.File, h.Text.Source, h.Text.Files)
+	if f == nil {
+		return fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())
+	}
+	details.Flow = f
+	details.options, err = optionsOf(h)
+	return err
+}
+
+// Prompts explains the prompts of a step of a recorded run.
+func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string) (*Prompts, error) {
+	if details.Unreadable != nil {
+		return nil, unavailable(details.Unreadable)
+	}
+	return promptsOf(ctx, details.Flow, details.State, step, s.parts.Counter(details.Flow, details.options.LLM))
+}
+
+// Events yields the events of a run with a seq of at least from.
+func (s *Service) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		j, err := s.journal(ctx, false)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for event, err := range j.Events(ctx, id, from) {
+			if !yield(event, unavailable(err)) {
+				return
+			}
+		}
+	}
+}
+
+// followInterval is how often the journal is asked for what another process has written.
+const followInterval = 250 * time.Millisecond
+
+// Follow yields the events of a run with a seq above after, those too that are still to
+// come, from whichever process, until the run is over or ctx ends. A run that waits for
+// values is not over.
+func (s *Service) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		for {
+			info, err := s.Run(ctx, id)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for event, err := range s.Events(ctx, id, after+1) {
+				if !yield(event, err) || err != nil {
+					return
+				}
+				after = event.Seq
+			}
+			if isOver(info) && after >= info.LastSeq {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			case <-time.After(followInterval):
+			}
+		}
+	}
+}
+
+// isOver reports whether a run has ended and no process goes on with it.
+func isOver(info *journal.RunInfo) bool {
+	ended := info.State == journal.RunFinished || info.State == journal.RunFailed || info.State == journal.RunCancelled
+	return ended && info.Holder == nil
+}
+
+// Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
+// by that process a little later. A run that is over is an error of kind Invalid.
+func (s *Service) Cancel(ctx context.Context, id string) (*journal.RunInfo, error) {
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Cancel(ctx, id); err != nil {
+		if calls.KindOf(err) == calls.Invalid {
+			return nil, err
+		}
+		return nil, unavailable(err)
+	}
+	return s.Run(ctx, id)
+}
+
+// Prune deletes runs for good.
+func (s *Service) Prune(ctx context.Context, which journal.Prune) (*journal.Pruned, error) {
+	j, err := s.journal(ctx, false)
+	if errors.Is(err, ErrNoJournal) && len(which.Runs) == 0 {
+		return &journal.Pruned{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	pruned, err := j.Prune(ctx, which)
+	return pruned, unavailable(err)
+}

@@ -1,0 +1,178 @@
+// Package service is the use cases that the command line and a server share: flows are
+// checked, runs started, followed, resumed, cancelled and looked at, single calls made,
+// memory kept. It knows no flags, prints nothing and speaks no HTTP: notes and warnings are
+// returned, and the program gives it everything that has a backend ([Parts]).
+//
+// [Service.Load] reads a flow, [Service.Start] makes a [Session] of it, whose events its
+// caller takes one by one; [Speech] makes the text for a user of them.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Service carries out the use cases. [New] makes one for the life of a process, [Service.Close]
+// ends it. Its methods are safe for concurrent use.
+type Service struct {
+	parts Parts
+
+	mu       sync.Mutex      // guards what follows
+	recorder journal.Journal // nil until it is needed
+	memories *memory.Lazy
+}
+
+// Parts are what the program puts a [Service] together from. All but Loader and Executor
+// may be nil where no use case needs them. The functions are safe for concurrent use; they
+// return new values, which the Service may change.
+type Parts struct {
+	// Loader returns what reads flows.
+	Loader func(Origin) (*flow.Loader, []Note, error)
+	// Viewer returns what reads flows only to be looked at: their plugins may have changed,
+	// or be gone.
+	Viewer func() (*flow.Loader, error)
+	// Executor returns what runs a flow, without a journal and a memory.
+	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
+	// Counter counts the tokens of a flow as the model does that answers it; provider is
+	// that of [StartRequest].
+	Counter func(f *flow.Flow, provider string) llm.Counter
+	// Journal opens the record of runs. Without create, the error of one that is not there
+	// is an [ErrNoJournal].
+	Journal func(ctx context.Context, create bool) (journal.Journal, error)
+	// EphemeralJournal returns one that is gone with the process.
+	EphemeralJournal func() journal.Journal
+	// Memory opens the memory.
+	Memory func(ctx context.Context, options MemoryOptions) (*memory.SnapshotProcessor, error)
+	// Snapshots returns the model that writes snapshots; nil where there is none.
+	Snapshots func() (*memory.SnapshotGenerator, error)
+	// CallEnv returns what single calls may use, and the registry with them: without a memory.
+	// asksModel is true for those that ask the model of the settings.
+	CallEnv func(asksModel bool) (*calls.Env, error)
+	// Languages are those that there are texts for.
+	Languages func() *flow.Languages
+	// Script makes a model of the answers that a [CallRequest] scripts.
+	Script func(answers value.Value) (llm.Provider, error)
+}
+
+// Origin is where a run began; the zero value is here.
+type Origin struct {
+	// Dir is the directory in which relative paths of plugins start; "" is the working directory.
+	Dir string
+	// Language is that of flows that name none; "" is the setting.
+	Language string
+}
+
+// ExecutorOptions say how a flow is run.
+type ExecutorOptions struct {
+	Origin
+	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
+	Provider string
+	// Now is the fixed time of the run's clock; zero is the clock of the machine.
+	Now time.Time
+}
+
+// MemoryOptions say which memory is opened.
+type MemoryOptions struct {
+	// Clock is the present; nil is the clock of the machine.
+	Clock func() time.Time
+	// Temporary is one that is empty, and removed when it is closed.
+	Temporary bool
+}
+
+// Note is what a user should know beside a result.
+type Note struct {
+	// Level is "note", "warning" where something may be wrong, or "" for what was done.
+	Level string
+	Text  string
+}
+
+// The levels of a [Note].
+const (
+	LevelNote    = "note"
+	LevelWarning = "warning"
+)
+
+// warning is a [Note] of what may be wrong.
+func warning(format string, args ...any) Note {
+	return Note{LevelWarning, fmt.Sprintf(format, args...)}
+}
+
+// String is the note as a line.
+func (n Note) String() string {
+	if n.Level == "" {
+		return n.Text
+	}
+	return n.Level + ": " + n.Text
+}
+
+// ErrNoJournal is the error of a state directory without a journal.
+var ErrNoJournal = errors.New("there is no journal")
+
+// UnavailableError is the error of a journal or a memory that cannot be opened or read: it
+// is no fault of the request.
+type UnavailableError struct{ Err error }
+
+// Error is that of the store.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the store.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// unavailable marks the error of a store.
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnavailableError{err}
+}
+
+// New returns a Service of these parts. Nothing is opened before it is needed.
+func New(parts Parts) *Service {
+	s := &Service{parts: parts}
+	s.memories = s.lazyMemory(MemoryOptions{})
+	return s
+}
+
+// Close closes the journal and the memory, where they were opened. Sessions must have
+// ended.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.recorder != nil {
+		err = s.recorder.Close()
+	}
+	if p := s.memories.Opened(); p != nil {
+		err = errors.Join(err, p.Store.Close())
+	}
+	return err
+}
+
+// journal returns the journal, opened once.
+func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recorder != nil {
+		return s.recorder, nil
+	}
+	j, err := s.parts.Journal(ctx, create)
+	switch {
+	case errors.Is(err, ErrNoJournal):
+		return nil, err
+	case err != nil:
+		return nil, unavailable(err)
+	}
+	s.recorder = j
+	return j, nil
+}

@@ -1,0 +1,130 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Session is a run that this process carries out. [Service.Start] and [Service.Resume] make
+// one; [Session.Close] ends it. It is for one goroutine, which takes the events; any number
+// of sessions may run at once.
+type Session struct {
+	Flow *flow.Flow
+	// State is what the events so far add up to.
+	State *journal.RunState
+	// ID is that of the run; "" before its first event.
+	ID string
+	// Ephemeral is true where the record of the run is gone with the session.
+	Ephemeral bool
+
+	service  *Service
+	executor *scheduler.StepExecutor
+	begin    iter.Seq2[*journal.Event, error] // nil for a run that goes on
+	memories *memory.Lazy                     // of this session alone; nil: those of the service
+}
+
+func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral bool, now time.Time) *Session {
+	session := &Session{Flow: f, State: journal.NewRunState(), Ephemeral: ephemeral, service: s, executor: e}
+	memories := s.memories
+	if ephemeral || !now.IsZero() { // a store of its own: it has the clock of the run
+		memories = s.lazyMemory(MemoryOptions{Clock: e.Env.Clock, Temporary: ephemeral})
+		session.memories = memories
+	}
+	e.Env.Memory = memories
+	return session
+}
+
+// Events begins the run and yields its events. The last error is that of
+// [scheduler.StepExecutor.Run]: a *[scheduler.Waiting] where it waits for values.
+func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.follow(s.begin) }
+
+// Continue goes on with the run, with answers or an edited flow.
+func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
+	return s.follow(s.executor.Resume(ctx, s.ID, with))
+}
+
+// CanContinue reports whether the run can go on when it has come to wait.
+func (s *Session) CanContinue() bool { return s.executor.Journal != nil }
+
+// Record puts an answer on record as it is understood, before the run goes on. The error is
+// of kind Invalid where it does not fit.
+func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
+	return s.executor.Answer(ctx, s.ID, answer)
+}
+
+// Waiting returns what the run waits for, in the order of the flow.
+func (s *Session) Waiting() []journal.WaitingFor {
+	return scheduler.InFileOrder(s.Flow, s.State.Waiting)
+}
+
+// Prompts explains the prompts of a step; "" is the last step that built one.
+func (s *Session) Prompts(ctx context.Context, step string) (*Prompts, error) {
+	return promptsOf(ctx, s.Flow, s.State, step, s.executor.Env.Tokens)
+}
+
+// Close ends the session. A run without a record loses its memory; with drain, the
+// snapshots that are due are made first, as long as that takes at most.
+func (s *Session) Close(ctx context.Context, drain Drain) ([]Note, error) {
+	memories := s.memories
+	if memories == nil {
+		memories = s.service.memories
+	}
+	p := memories.Opened()
+	if p == nil {
+		return nil, nil
+	}
+	var notes []Note
+	if !s.Ephemeral && ctx.Err() == nil {
+		notes = s.service.drain(ctx, p, drain)
+	}
+	if s.memories == nil {
+		return notes, nil
+	}
+	return notes, p.Store.Close()
+}
+
+// follow yields events after it has added them to the state.
+func (s *Session) follow(events iter.Seq2[*journal.Event, error]) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		for event, err := range events {
+			if err == nil {
+				s.State.Add(event)
+				s.ID = event.Run
+			}
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+// Prompts are the prompts of one step of a run.
+type Prompts struct {
+	Step         *journal.StepState
+	Explanations []*explain.Explanation
+}
+
+// ErrNoPrompt is the error of a run without a prompt to explain.
+var ErrNoPrompt = errors.New("no step of the run built a prompt")
+
+func promptsOf(ctx context.Context, f *flow.Flow, state *journal.RunState, step string, counter llm.Counter) (*Prompts, error) {
+	if step == "" {
+		if step = explain.LastPrompt(f, state); step == "" {
+			return nil, ErrNoPrompt
+		}
+	}
+	all, err := explain.Explain(ctx, f, state, step, counter)
+	if err != nil {
+		return nil, err
+	}
+	return &Prompts{state.Step(step), all}, nil
+}
