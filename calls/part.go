@@ -29,6 +29,55 @@ type Part struct {
 	Included bool `json:"included"`
 	// Reason says why it is in or out.
 	Reason string `json:"reason"`
+	// Code is the reason as a stable word: included, disabled, condition, budget,
+	// duplicate, empty, unread, error ...; "" where the call has none.
+	Code string `json:"code,omitempty"`
+	// Detail says more than the reason, for people who ask why.
+	Detail string `json:"detail,omitempty"`
+	// Origins are where the bytes of Text were taken from, in order and without
+	// overlaps. Bytes that no origin covers are the call's own words. The call carries
+	// them along from where it takes the text; they are never found by equal text.
+	Origins []Origin `json:"origins,omitempty"`
+}
+
+// Origin is where a stretch of a piece was taken from: a parameter, a file, or
+// something with a name of its own.
+type Origin struct {
+	// Start and End are the bytes [Start, End) of the piece's text.
+	Start int `json:"start"`
+	End   int `json:"end"`
+	// Pointer is the JSON pointer of the parameter; "" where it is of none.
+	Pointer string `json:"pointer,omitempty"`
+	// From is the byte of the source's text at which the stretch begins: of the
+	// parameter, or of the file.
+	From int `json:"from,omitempty"`
+	// Computed is set where the stretch was made from its source and is not a copy
+	// of it: From then means nothing.
+	Computed bool `json:"computed,omitempty"`
+	// File is the path of a file, and Line, from 1, the line where the stretch begins;
+	// 0 where it is not known.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	// Kind and Name tell of other sources: memory, text, variable, question ...
+	Kind string `json:"kind,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// FromParam returns the origin of a text that is a parameter, or a string inside one,
+// as it is.
+func FromParam(pointer, text string) []Origin {
+	return []Origin{{End: len(text), Pointer: pointer}}
+}
+
+// CutOrigins returns the origins of the first size bytes of a piece.
+func CutOrigins(origins []Origin, size int) (cut []Origin) {
+	for _, o := range origins {
+		o.End = min(o.End, size)
+		if o.Start < o.End {
+			cut = append(cut, o)
+		}
+	}
+	return cut
 }
 
 type partsKey struct{}

@@ -12,7 +12,7 @@ func (b *builder) fixedTokens(identity, session string, user *userWords, tail []
 	before, after := b.surroundings()
 	n := count(before) + count(identity) + count(after) + count(session) + llm.MessageOverhead
 	if user != nil {
-		n += count(user.text) + count(user.runtime) + llm.MessageOverhead
+		n += count(user.text) + count(user.runtime.text) + llm.MessageOverhead
 		for _, x := range user.skills {
 			n += count(blankLine + skillText(x))
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -42,7 +41,7 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 		}
 		defer b.workspace.close()
 	}
-	identity, reason, err := b.identityText(ctx)
+	identity, err := b.identityText(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +62,20 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	bootstrap, memory, recalled := b.bootstrapSection(), b.memorySection(), b.recalledSection()
 	past := newHistory(b.historyMessages(ctx), tail, env.Tokens)
 	session := b.sessionText()
-	if err := b.applyBudget(b.fixedTokens(identity, session, user, tail)+past.fixedTokens(), []shrinkable{active, bootstrap, past, memory, recalled, list}); err != nil {
+	if err := b.applyBudget(b.fixedTokens(identity.text, session, user, tail)+past.fixedTokens(), []shrinkable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err
 	}
 	before, after := b.surroundings()
-	b.addSystemText("slot", "before_char", before, "parameter slots", env.Tokens.Count(before))
-	b.addSystemText("identity", "identity", identity, reason, env.Tokens.Count(identity))
-	b.addSystemText("slot", "after_char", after, "parameter slots", env.Tokens.Count(after))
+	b.addSystemText("slot", "before_char", before, "parameter slots", env.Tokens.Count(before),
+		calls.FromParam("/slots/before_char", params.Slots.BeforeChar)...)
+	b.addSystemText("identity", "identity", identity.text, identity.reason, env.Tokens.Count(identity.text), identity.origins...)
+	b.addSystemText("slot", "after_char", after, "parameter slots", env.Tokens.Count(after),
+		shiftOrigins(calls.FromParam("/slots/after_char", params.Slots.AfterChar), len(sectionBreak))...)
 	for _, s := range []*section{bootstrap, memory, recalled, active, list} {
 		b.writeSection(s)
 	}
 	if session != "" {
-		b.addSystemText("session", params.Channel, session, "channel and chat_id are given", env.Tokens.Count(session))
+		b.addSystemText("session", params.Channel, session, "channel and chat_id are given", env.Tokens.Count(session), b.sessionOrigins(session)...)
 	}
 	b.out.System = b.system.String()
 	b.addMessage(value.Pairs("role", "system", "content", b.out.System))
@@ -110,10 +111,16 @@ func (b *builder) addUnit(s *section, u *unit) {
 	s.units = append(s.units, u)
 }
 
-// identityText is the text that the system prompt begins with, and where it comes from.
-func (b *builder) identityText(ctx context.Context) (text, reason string, err error) {
-	if b.params.Identity != "" {
-		return b.params.Identity, "parameter identity", nil
+// tracedText is a text with where it comes from.
+type tracedText struct {
+	text, reason string
+	origins      []calls.Origin
+}
+
+// identityText is the text that the system prompt begins with.
+func (b *builder) identityText(ctx context.Context) (tracedText, error) {
+	if given := b.params.Identity; given != "" {
+		return tracedText{given, "parameter identity", calls.FromParam("/identity", given)}, nil
 	}
 	f := facts{Runtime: platformName()}
 	if !b.runtimeInMessage() {
@@ -122,28 +129,42 @@ func (b *builder) identityText(ctx context.Context) (text, reason string, err er
 	if b.params.Workspace != "" {
 		f.Workspace = shownPath(b.params.Workspace)
 	}
-	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, "identity", f.values())
-	reason = "built-in text"
-	for _, p := range parts {
-		if p.Kind == "text" && p.Name != "context identity.txt" {
-			reason = "the text " + p.Name // of a user
-		}
-	}
-	return text, reason, err
+	return b.renderTraced(ctx, "identity", f)
 }
 
 func (b *builder) sessionText() string {
 	if b.params.Channel == "" || b.params.ChatID == "" || b.runtimeInMessage() {
 		return ""
 	}
-	return "\n\n## Current Session\nChannel: " + b.params.Channel + "\nChat ID: " + b.params.ChatID
+	return sessionHead + b.params.Channel + sessionChat + b.params.ChatID
+}
+
+const (
+	sessionHead = "\n\n## Current Session\nChannel: "
+	sessionChat = "\nChat ID: "
+)
+
+func (b *builder) sessionOrigins(session string) []calls.Origin {
+	channel := shiftOrigins(calls.FromParam("/channel", b.params.Channel), len(sessionHead))
+	chat := shiftOrigins(calls.FromParam("/chat_id", b.params.ChatID), len(session)-len(b.params.ChatID))
+	return append(channel, chat...)
+}
+
+// shiftOrigins moves origins by some bytes that precede the text.
+func shiftOrigins(origins []calls.Origin, by int) []calls.Origin {
+	for i := range origins {
+		origins[i].Start += by
+		origins[i].End += by
+	}
+	return origins
 }
 
 // userWords are the user's message: what was said and what the call adds to it.
 type userWords struct {
-	text, runtime string
-	skills        []*skill.Skill
-	images        []*picture
+	text    string
+	runtime tracedText
+	skills  []*skill.Skill
+	images  []*picture
 }
 
 // hasUser reports whether there is a user's message.
@@ -165,7 +186,7 @@ func (b *builder) userMessage(ctx context.Context, later []*skill.Skill) (*userW
 		if b.params.Channel != "" && b.params.ChatID != "" {
 			f.Channel, f.ChatID = b.params.Channel, b.params.ChatID
 		}
-		w.runtime, err = b.renderText(ctx, "runtime", f)
+		w.runtime, err = b.renderTraced(ctx, "runtime", f)
 	}
 	return w, err
 }
@@ -183,7 +204,7 @@ func (b *builder) appendedMessages() ([]*value.Map, error) {
 }
 
 // addSystemText writes a piece of the system text and notes where it comes from.
-func (b *builder) addSystemText(kind, name, text, reason string, tokens int) {
+func (b *builder) addSystemText(kind, name, text, reason string, tokens int, origins ...calls.Origin) {
 	if text == "" {
 		return
 	}
@@ -191,13 +212,13 @@ func (b *builder) addSystemText(kind, name, text, reason string, tokens int) {
 	b.system.WriteString(text)
 	b.out.Parts = append(b.out.Parts, calls.Part{
 		Kind: kind, Name: name, Message: new(int), Start: start, End: b.system.Len(),
-		Text: text, Tokens: tokens, Included: true, Reason: reason,
+		Text: text, Tokens: tokens, Included: true, Reason: reason, Code: codeIncluded, Origins: calls.CutOrigins(origins, len(text)),
 	})
 }
 
 // addLeftOut notes a piece that is not in the prompt.
-func (b *builder) addLeftOut(kind, name, reason string, tokens int) {
-	b.out.Parts = append(b.out.Parts, calls.Part{Kind: kind, Name: name, Tokens: tokens, Reason: reason})
+func (b *builder) addLeftOut(kind, name, reason, code string, tokens int) {
+	b.out.Parts = append(b.out.Parts, calls.Part{Kind: kind, Name: name, Tokens: tokens, Reason: reason, Code: code})
 }
 
 // writeSection writes a section, its separator before it.
@@ -206,19 +227,19 @@ func (b *builder) writeSection(s *section) {
 	left := len(s.included())
 	if left > 0 {
 		b.addSystemText("separator", s.name, sectionBreak, "between sections", s.count.Count(sectionBreak))
-		b.addSystemText("heading", s.name, s.head, "heading of the section", s.count.Count(s.head))
+		b.addSystemText("heading", s.name, s.head, "heading of the section", s.count.Count(s.head), s.headOrigins...)
 	}
 	for _, u := range s.units {
 		if u.out {
-			b.addLeftOut(u.kind, u.name, u.reason, u.tokens)
+			b.addLeftOut(u.kind, u.name, u.reason, u.code, u.tokens)
 			continue
 		}
 		if written > 0 {
 			b.addSystemText("separator", s.name, s.join, "between the pieces of a section", s.count.Count(s.join))
 		}
-		b.addSystemText(u.kind, u.name, u.text, u.reason, u.tokens)
+		b.addSystemText(u.kind, u.name, u.text, u.reason, u.tokens, u.origins...)
 		if u.lost > 0 {
-			b.addLeftOut(u.kind, u.name, "left out: the rest, over the token budget", u.lost)
+			b.addLeftOut(u.kind, u.name, "left out: the rest, over the token budget", codeBudget, u.lost)
 		}
 		written++
 	}
@@ -231,10 +252,10 @@ func (b *builder) addMessage(m *value.Map) { b.out.Messages = append(b.out.Messa
 
 // addMessagePart notes a piece of the message that is written next, which begins at start
 // of the message's text.
-func (b *builder) addMessagePart(kind, name, text, reason string, start, tokens int) {
+func (b *builder) addMessagePart(kind, name, text, reason string, start, tokens int, origins ...calls.Origin) {
 	index := len(b.out.Messages)
 	b.out.Parts = append(b.out.Parts, calls.Part{
 		Kind: kind, Name: name, Message: &index, Start: start, End: start + len(text),
-		Text: text, Tokens: tokens, Included: true, Reason: reason,
+		Text: text, Tokens: tokens, Included: true, Reason: reason, Code: codeIncluded, Origins: origins,
 	})
 }

@@ -82,7 +82,7 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 // reportUnsent reports a file that is not sent.
 func (b *builder) reportUnsent(name string, err error) {
 	b.warn("media %s: not sent: %v", name, err)
-	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error()})
+	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error(), Code: codeError})
 }
 
 func (b *builder) mediaRoots() []*rootDir {

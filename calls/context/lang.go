@@ -23,9 +23,22 @@ func (f facts) values() *value.Map {
 	return value.Pairs("time", f.Time, "runtime", f.Runtime, "workspace", f.Workspace, "channel", f.Channel, "chat_id", f.ChatID)
 }
 
-// renderText renders a text in the language of the run.
-func (b *builder) renderText(ctx context.Context, name string, f facts) (string, error) {
-	return ask.Prompt(ctx, b.env, "context", texts, name, f.values())
+// renderTraced renders a text in the language of the run, with the sources of its
+// bytes: words of the text's file, and facts, of which some are parameters.
+func (b *builder) renderTraced(ctx context.Context, name string, f facts) (tracedText, error) {
+	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, f.values())
+	traced := tracedText{text: text, reason: "built-in text"}
+	for _, p := range parts {
+		o := calls.Origin{Start: p.Start, End: p.End, Kind: p.Kind, Name: p.Name}
+		if pointer := map[string]string{"workspace": "/workspace", "channel": "/channel", "chat_id": "/chat_id"}[p.Kind]; pointer != "" {
+			o.Pointer, o.Computed = pointer, p.Kind == "workspace"
+		}
+		traced.origins = append(traced.origins, o)
+		if p.Kind == "text" && p.Name != "context "+name+".txt" {
+			traced.reason = "the text " + p.Name // of a user
+		}
+	}
+	return traced, err
 }
 
 // formatClock writes a time to the minute, with the day of the week.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -39,10 +40,10 @@ func (b *builder) writeHistory(h *history) {
 	for i, m := range h.messages {
 		name := fmt.Sprintf("%d %s%s", i, role(m), from)
 		if i < h.from {
-			b.addLeftOut("history", name, "left out: over the token budget", h.costs[i]-llm.MessageOverhead)
+			b.addLeftOut("history", name, "left out: over the token budget", codeBudget, h.costs[i]-llm.MessageOverhead)
 			continue
 		}
-		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead)
+		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead, b.historyOrigins(i, m)...)
 		b.addMessage(m)
 	}
 }
@@ -55,18 +56,18 @@ func (b *builder) writeUserMessage(w *userWords) {
 	count := b.env.Tokens.Count
 	content := make([]value.Value, 0, len(w.images)+1)
 	for _, p := range w.images {
-		b.addMessagePart("image", p.name, "", p.reason(), 0, p.tokens)
+		b.addMessagePart("image", p.name, "", p.reason(), 0, p.tokens, calls.Origin{File: p.name, Computed: p.note != ""})
 		content = append(content, value.OfMap(value.Pairs("type", "image_url", "image_url", value.Pairs("url", p.url))))
 	}
-	b.addMessagePart("message", "current_message", w.text, "the current message", 0, count(w.text))
+	b.addMessagePart("message", "current_message", w.text, "the current message", 0, count(w.text), calls.FromParam("/current_message", w.text)...)
 	text := w.text
-	if w.runtime != "" {
-		b.addMessagePart("runtime", "", w.runtime, "runtime_context is message", len(text), count(w.runtime))
-		text += w.runtime
+	if runtime := w.runtime.text; runtime != "" {
+		b.addMessagePart("runtime", "", runtime, "runtime_context is message", len(text), count(runtime), w.runtime.origins...)
+		text += runtime
 	}
 	for _, x := range w.skills {
 		body := blankLine + skillText(x)
-		b.addMessagePart("skill", x.Name, body, "asked for by $"+x.Name, len(text), count(body))
+		b.addMessagePart("skill", x.Name, body, "asked for by $"+x.Name, len(text), count(body), shiftOrigins(skillOrigins(x), len(blankLine))...)
 		text += body
 	}
 	if len(w.images) == 0 {
@@ -79,7 +80,7 @@ func (b *builder) writeUserMessage(w *userWords) {
 
 func (b *builder) writeAppended(tail []*value.Map) {
 	for i, m := range tail {
-		b.addMessagePart("append", fmt.Sprintf("%d %s", i, role(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens))
+		b.addMessagePart("append", fmt.Sprintf("%d %s", i, role(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens), b.appendOrigins(i, m)...)
 		b.addMessage(m)
 	}
 }
@@ -91,4 +92,41 @@ func (b *builder) countTokens() {
 			b.out.Tokens += p.Tokens
 		}
 	}
+}
+
+// historyOrigins are where the text of a message of the history was taken from.
+func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
+	if b.remembered {
+		return []calls.Origin{{End: len(contentText(m)), Kind: "memory", Name: "session"}}
+	}
+	return contentOrigins(member(m, "content"), fmt.Sprintf("/history/%d/content", i))
+}
+
+// appendOrigins are where the text of an appended message was taken from.
+func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
+	given := b.params.Append[i]
+	key := "content"
+	if _, ok := given.Get(key); !ok {
+		key = "result"
+	}
+	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), member(given, key)
+	if content.Kind() == value.String || isParts(content) {
+		return contentOrigins(content, pointer)
+	}
+	return []calls.Origin{{End: len(contentText(m)), Pointer: pointer, Computed: true}} // as JSON
+}
+
+// contentOrigins are the origins of [contentText]: the content, or its text parts.
+func contentOrigins(content value.Value, pointer string) (origins []calls.Origin) {
+	if text, ok := content.Str(); ok {
+		return calls.FromParam(pointer, text)
+	}
+	end := 0
+	for i, part := range content.List() {
+		member, _ := part.Get("text")
+		text, _ := member.Str()
+		origins = append(origins, calls.Origin{Start: end, End: end + len(text), Pointer: fmt.Sprintf("%s/%d/text", pointer, i)})
+		end += len(text)
+	}
+	return calls.CutOrigins(origins, end)
 }

@@ -6,7 +6,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
+)
+
+// The codes of parts that are left out.
+const (
+	codeIncluded = "included"
+	codeBudget   = "budget"
+	codeHidden   = "disabled"
+	codeError    = "error"
 )
 
 const (
@@ -32,8 +41,13 @@ type unit struct {
 	// title is the length in bytes of the heading, which is not kept by itself.
 	title int
 
+	// origins are where the bytes of text were taken from.
+	origins []calls.Origin
+
 	tokens int
 	out    bool
+	// code is the reason as a stable word.
+	code string
 	// lost are the tokens of what was cut off.
 	lost int
 }
@@ -43,6 +57,8 @@ type section struct {
 	name             string
 	head, join, tail string
 	units            []*unit
+	// headOrigins are where the bytes of head were taken from.
+	headOrigins []calls.Origin
 	// percent of the room for all that can be cut is promised to the section.
 	percent int
 	count   llm.Counter
@@ -88,7 +104,7 @@ func (s *section) shrinkTo(room int) int {
 		if u.tokens > left {
 			if !u.lines || !s.cutLines(u, left) {
 				u.out = true
-				u.reason = "left out: over the token budget"
+				u.reason, u.code = "left out: over the token budget", codeBudget
 				continue
 			}
 		}

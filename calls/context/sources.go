@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -46,7 +47,13 @@ func (b *builder) bootstrapSection() *section {
 // quoteFile adds a file under a heading of its name.
 func (b *builder) quoteFile(s *section, name, text string) {
 	title := "## " + name + blankLine
-	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace"})
+	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace",
+		origins: b.fileOrigins(name, title, text)})
+}
+
+// fileOrigins are those of a title and the text of a file of the workspace.
+func (b *builder) fileOrigins(name, title, text string) []calls.Origin {
+	return []calls.Origin{{Start: len(title), End: len(title) + len(text), File: path.Join(b.workspace.shown, name), Line: 1}}
 }
 
 // quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working
@@ -148,7 +155,7 @@ func (b *builder) memorySection() *section {
 	} {
 		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text != "" {
 			b.addUnit(s, &unit{kind: "memory", name: f.name, text: f.title + text, title: len(f.title),
-				rank: i, lines: true, reason: "file of the workspace"})
+				rank: i, lines: true, reason: "file of the workspace", origins: b.fileOrigins(f.name, f.title, text)})
 		}
 	}
 	return s
@@ -159,9 +166,14 @@ func (b *builder) recalledSection() *section {
 	s := b.newSection("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
 	for i, m := range b.params.Memories {
 		text, isText := m.Str()
-		name, reason := fmt.Sprint(i), "recalled"
+		name, reason, pointer := fmt.Sprint(i), "recalled", fmt.Sprintf("/memories/%d", i)
 		if !isText {
 			text, _ = firstMember(m.Map(), "text", "content").Str()
+			if _, has := m.Get("text"); has {
+				pointer += "/text"
+			} else {
+				pointer += "/content"
+			}
 			if id, ok := firstMember(m.Map(), "memory_id", "id").Str(); ok {
 				name = id
 			}
@@ -169,14 +181,30 @@ func (b *builder) recalledSection() *section {
 				reason = fmt.Sprintf("recalled, relevance %.2f", score)
 			}
 		}
-		if text = strings.TrimSpace(text); text == "" {
+		if strings.TrimSpace(text) == "" {
 			b.warn("memories[%d]: skipped: it is neither a text nor an object with text or content", i)
 			continue
 		}
-		text = "- " + strings.ReplaceAll(text, "\n", "\n  ")
-		b.addUnit(s, &unit{kind: "recalled", name: name, text: text, reason: reason})
+		item, origins := listItem(text, pointer)
+		b.addUnit(s, &unit{kind: "recalled", name: name, text: item, reason: reason, origins: origins})
 	}
 	return s
+}
+
+// listItem is a text as an item of a list, its further lines indented, with the
+// origins of its lines.
+func listItem(text, pointer string) (item string, origins []calls.Origin) {
+	from := strings.Index(text, strings.TrimSpace(text))
+	item = "- "
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if i > 0 {
+			item += "\n  "
+		}
+		origins = append(origins, calls.Origin{Start: len(item), End: len(item) + len(line), Pointer: pointer, From: from})
+		item += line
+		from += len(line) + 1
+	}
+	return item, calls.CutOrigins(origins, len(item))
 }
 
 // skillSections finds the skills and makes the sections of the loaded ones and of the
@@ -220,7 +248,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 		if asked && !x.Available() {
 			b.warn("skill %s: loaded because it was asked for, but it lacks %s", x.Name, strings.Join(x.Missing, ", "))
 		}
-		u := &unit{kind: "skill", name: x.Name, text: skillText(x), asked: asked, reason: reason}
+		u := &unit{kind: "skill", name: x.Name, text: skillText(x), asked: asked, reason: reason, origins: skillOrigins(x)}
 		if !asked {
 			u.rank = 1
 		}
@@ -253,6 +281,12 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 
 func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Body }
 
+// skillOrigins are those of skillText: its body is of the SKILL.md.
+func skillOrigins(x *skill.Skill) []calls.Origin {
+	end := len(skillText(x))
+	return []calls.Origin{{Start: end - len(x.Body), End: end, File: x.Location}}
+}
+
 func didYouMean(name string, found []*skill.Skill) string {
 	names := make([]string, len(found))
 	for i, x := range found {
@@ -266,10 +300,10 @@ func didYouMean(name string, found []*skill.Skill) string {
 
 // skillListSection is the section that lists all skills.
 func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*section, error) {
-	intro := b.params.SkillsIntro
-	if intro == "" {
+	intro := tracedText{text: b.params.SkillsIntro, origins: calls.FromParam("/skills_intro", b.params.SkillsIntro)}
+	if intro.text == "" {
 		var err error
-		if intro, err = b.renderText(ctx, "skills", facts{}); err != nil {
+		if intro, err = b.renderTraced(ctx, "skills", facts{}); err != nil {
 			return nil, err
 		}
 	}
@@ -277,16 +311,18 @@ func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*
 	if b.params.SkillsFormat == "agent-skills" {
 		catalog = skill.AgentSkills()
 	}
-	s := b.newSection("list of skills", "# Skills"+blankLine+intro+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
+	s := b.newSection("list of skills", "# Skills"+blankLine+intro.text+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
+	s.headOrigins = shiftOrigins(intro.origins, len("# Skills"+blankLine))
 	for _, x := range found {
 		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: "available"}
+		u.origins = []calls.Origin{{End: len(u.text), File: x.Location, Computed: true}}
 		if !x.Available() {
 			u.reason, u.rank = "not available: lacks "+strings.Join(x.Missing, ", "), 1
 		}
 		if !catalog.Lists(x) {
 			u.out = true
 			if x.Hidden {
-				u.reason = "left out: hidden by disable-model-invocation"
+				u.reason, u.code = "left out: hidden by disable-model-invocation", codeHidden
 			}
 		}
 		b.addUnit(s, u)

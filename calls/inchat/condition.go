@@ -79,7 +79,7 @@ func (b *builder) evaluateConditions(ctx context.Context, env *calls.Env, in Inp
 				return judge.causeOfEnd(err)
 			}
 		}
-		c.out, c.reason = !c.cond.holds, c.cond.reason
+		c.out, c.reason, c.code = !c.cond.holds, c.cond.reason, codeCondition
 	}
 	return nil
 }

@@ -47,6 +47,8 @@ type candidate struct {
 	book    *book      // nil for a preset
 	pointer string     // JSON pointer into the parameters
 	slot    string     // the place outside of the chat; "" for the chat
+	// computed is set when macros of the content were expanded.
+	computed bool
 
 	out     bool
 	code    string // one of the codes, "" where the reason says all
@@ -102,7 +104,7 @@ func (b *builder) collectEntries(presets, books value.Value) {
 
 // readPreset reads one preset entry; i is its place.
 func (b *builder) readPreset(v value.Value, i int) candidate {
-	c := candidate{kind: kindPreset, index: i, entry: v.Map(), role: "user"}
+	c := candidate{kind: kindPreset, index: i, entry: v.Map(), role: "user", pointer: "/presets_in_chat/" + strconv.Itoa(i)}
 	if c.entry == nil {
 		c.name = strconv.Itoa(i)
 		c.leaveOut("not an entry but %s", v.Kind())

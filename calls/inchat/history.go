@@ -13,6 +13,8 @@ type message struct {
 	content string
 	index   int        // in the history
 	entry   *candidate // nil for a message of the history
+	// computed is set when the content of the history was not a text.
+	computed bool
 }
 
 // isRole reports whether a message may have that role.
@@ -44,6 +46,7 @@ func readHistory(history value.Value) ([]message, error) {
 		messages[i] = message{role: role, index: i}
 		if content, _ := v.Get("content"); !content.IsNull() {
 			messages[i].content = plainText(content)
+			messages[i].computed = content.Kind() != value.String
 		}
 	}
 	return messages, nil

@@ -56,10 +56,12 @@ func TestDocumentedExample(t *testing.T) {
 	}
 	two, three := 2, 3
 	wantParts := []calls.Part{
-		{Kind: "preset", Name: "示例", Message: &two, End: 18, Text: "系统注入示例", Tokens: 5, Included: true, Reason: "always"},
+		{Kind: "preset", Name: "示例", Message: &two, End: 18, Text: "系统注入示例", Tokens: 5, Included: true, Reason: "always",
+			Code: "included", Origins: calls.FromParam("/presets_in_chat/0/content", "系统注入示例")},
 		{
 			Kind: "world_book", Name: "艾拉的背景", Message: &three, End: 24, Text: "艾拉是机械工程师", Tokens: 6, Included: true,
 			Reason: "condition <<keywords:艾拉,工程师>> is true: found 艾拉",
+			Code:   "condition", Origins: calls.FromParam("/world_books/0/0/content", "艾拉是机械工程师"),
 		},
 	}
 	if diff := cmp.Diff(wantParts, parts); diff != "" {
@@ -363,4 +365,47 @@ func FuzzWorldBook(f *testing.F) {
 			t.Fatalf("%d messages, %d entries included", len(messages.List()), included)
 		}
 	})
+}
+
+// Every text knows the parameter that it was taken from, also where all are equal.
+func TestOrigins(t *testing.T) {
+	with := params(t, `
+history: [{role: user, content: same}, {role: assistant, content: same}]
+presets_in_chat: [{position: in-chat, content: same, depth: 1}]
+world_books:
+  - {entries: {a: {content: same, position: user, depth: 0}, b/c: {content: other, position: before_char}}}
+  - {uid: 1, constant: true, position: 4, content: same}
+`)
+	out, err := run(t, inchat.Definition(), with, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pointers []string
+	for _, name := range []string{"parts", "trace"} {
+		list, _ := out.Get(name)
+		var parts []calls.Part
+		if err := value.Decode(list, &parts); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range parts {
+			o := p.Origins[0]
+			pointers = append(pointers, o.Pointer)
+			text := p.Text
+			if p.Message != nil {
+				message, _ := out.At(fmt.Sprintf("/messages/%d/content", *p.Message))
+				text, _ = message.Str()
+			}
+			source, _ := with.At(o.Pointer)
+			if want, _ := source.Str(); text != want || o.Start != 0 || o.End != len(text) {
+				t.Errorf("%+v: %q is not %q", o, text, want)
+			}
+		}
+	}
+	want := []string{
+		"/history/0/content", "/history/1/content", "/presets_in_chat/0/content",
+		"/world_books/0/entries/a/content", "/world_books/0/entries/b~1c/content", "/world_books/1/content",
+	}
+	if diff := cmp.Diff(want, pointers); diff != "" {
+		t.Error(diff)
+	}
 }

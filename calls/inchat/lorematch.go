@@ -35,7 +35,9 @@ func (b *builder) evaluateLore(ctx context.Context, env *calls.Env, in Input) er
 			m.decide(c)
 		}
 		if !c.out {
-			c.content = m.expander.expand(ctx, c.content)
+			expanded := m.expander.expand(ctx, c.content)
+			c.computed = expanded != c.content
+			c.content = expanded
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -26,8 +26,9 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	for i := range b.candidates {
 		trace[i] = b.candidates[i].part()
 	}
-	out := value.NewMap(4)
+	out := value.NewMap(5)
 	out.Set("messages", value.OfList(list...))
+	out.Set("parts", historyParts(messages))
 	if slots.Len() > 0 {
 		out.Set("slots", value.OfMap(slots))
 	}
@@ -98,7 +99,7 @@ func (m message) source() value.Value {
 
 // part is the entry's line in the trace, a calls.Part.
 func (c *candidate) part() value.Value {
-	p := value.NewMap(9)
+	p := value.NewMap(11)
 	p.Set("kind", value.OfString(c.kind))
 	p.Set("name", value.OfString(c.name))
 	text := ""
@@ -118,5 +119,46 @@ func (c *candidate) part() value.Value {
 		reason += "; in the slot " + c.slot
 	}
 	p.Set("reason", value.OfString(reason))
+	if c.code != "" {
+		p.Set("code", value.OfString(c.code))
+	}
+	if text != "" {
+		p.Set("origins", originOf(c.pointer+"/content", len(text), c.computed))
+	}
 	return value.OfMap(p)
+}
+
+// historyParts are the parts of the messages that are of the history.
+func historyParts(messages []message) value.Value {
+	var parts []value.Value
+	for i, m := range messages {
+		if m.entry != nil || m.content == "" {
+			continue
+		}
+		p := value.NewMap(9)
+		p.Set("kind", value.OfString("")) // passed on
+		p.Set("name", value.OfString(""))
+		p.Set("message", value.OfInt(int64(i)))
+		p.Set("start", value.OfInt(0))
+		p.Set("end", value.OfInt(int64(len(m.content))))
+		p.Set("text", value.OfString(""))
+		p.Set("tokens", value.OfInt(0))
+		p.Set("included", value.OfBool(true))
+		p.Set("reason", value.OfString("kept as it is"))
+		p.Set("origins", originOf("/history/"+strconv.Itoa(m.index)+"/content", len(m.content), m.computed))
+		parts = append(parts, value.OfMap(p))
+	}
+	return value.OfList(parts...)
+}
+
+// originOf is a list of one [calls.Origin], that of a whole text.
+func originOf(pointer string, size int, computed bool) value.Value {
+	o := value.NewMap(4)
+	o.Set("start", value.OfInt(0))
+	o.Set("end", value.OfInt(int64(size)))
+	o.Set("pointer", value.OfString(pointer))
+	if computed {
+		o.Set("computed", value.OfBool(true))
+	}
+	return value.OfList(value.OfMap(o))
 }

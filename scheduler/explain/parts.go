@@ -24,7 +24,7 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 	}
 }
 
-func partsOfOutput(output value.Value) []calls.Part {
+func partsOfOutput(output value.Value) (all []calls.Part) {
 	for _, name := range []string{"parts", "trace"} {
 		list, ok := output.Get(name)
 		if !ok {
@@ -32,10 +32,10 @@ func partsOfOutput(output value.Value) []calls.Part {
 		}
 		var parts []calls.Part
 		if err := value.Decode(list, &parts); err == nil {
-			return parts
+			all = append(all, parts...)
 		}
 	}
-	return nil
+	return all
 }
 
 // explainParts explains a text by the provenance that the step put out with it. nil
@@ -108,10 +108,68 @@ func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState,
 	if part.Name != "" && part.Name != part.Kind {
 		label += " " + part.Name
 	}
+	if part.Origins != nil && s.With != nil {
+		pieces := x.explainOrigins(at, s, got, part.Origins, text, hops)
+		if part.Kind == "" {
+			return pieces // it was only passed on
+		}
+		return withSource(pieces, label)
+	}
 	if p, rest, ok := findParam(s.With, got.Params, text, ""); ok && len(text) > 1 {
 		return withSource(x.explainParam(at, s, p, rest, text, hops), label)
 	}
 	return withSource(x.explainByQuotes(at, s, got, text, hops), label)
+}
+
+// explainOrigins explains a part by the parameters that the call says its bytes were
+// taken from. The bytes between are of the part itself: of its file, or the call's own
+// words.
+func (x *explainer) explainOrigins(at *frame, s *flow.Step, got *journal.StepState, origins []calls.Origin, text string, hops int) (pieces []Piece) {
+	end := 0
+	for _, o := range origins {
+		if o.Pointer == "" || o.Start < end || o.Start >= o.End || o.End > len(text) {
+			continue
+		}
+		if o.Start > end {
+			pieces = append(pieces, singlePiece(text[end:o.Start])...)
+		}
+		pieces = append(pieces, x.explainStretch(at, s, got, o, text[o.Start:o.End], hops)...)
+		end = o.End
+	}
+	if end < len(text) {
+		pieces = append(pieces, singlePiece(text[end:])...)
+	}
+	return pieces
+}
+
+// explainStretch explains a stretch that was taken from a parameter: by the pieces of
+// the whole parameter, cut to the stretch.
+func (x *explainer) explainStretch(at *frame, s *flow.Step, got *journal.StepState, o calls.Origin, stretch string, hops int) []Piece {
+	p, rest := flow.Descend(s.With, o.Pointer)
+	v, _ := got.Params.At(o.Pointer)
+	whole, isText := v.Str()
+	isCopy := !o.Computed && isText && o.From <= len(whole) && strings.HasPrefix(whole[o.From:], stretch)
+	if !isCopy {
+		return x.explainParam(at, s, p, rest, stretch, hops)
+	}
+	return cutPieces(x.explainParam(at, s, p, rest, whole, hops), o.From, o.From+len(stretch))
+}
+
+// cutPieces returns the pieces of the bytes [start, end) of the text that they make.
+func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
+	at := 0
+	for _, p := range pieces {
+		from, to := max(start-at, 0), min(end-at, len(p.Text))
+		at += len(p.Text)
+		if from < to {
+			if to-from < len(p.Text) {
+				p.Tokens = 0 // what the whole piece costs
+			}
+			p.Text = p.Text[from:to]
+			cut = append(cut, p)
+		}
+	}
+	return cut
 }
 
 // isQuotable reports whether a parameter's text can be told from chance when it stands
