@@ -1,0 +1,56 @@
+package flow_test
+
+import (
+	"fmt"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// A Loader reads a flow and reports everything that is wrong in it.
+func ExampleLoader() {
+	registry, err := builtin.Registry()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	loader := &flow.Loader{Registry: registry}
+	_, problems := loader.Parse("hello.yaml", []byte(`
+steps:
+  - {id: greet, call: template, with: {template: "Hello, guest"}}
+  - {id: answer, call: chat, with: {user: "{{ great.text }}"}, tiemout: 30s}
+`))
+	for _, p := range problems {
+		fmt.Println(p)
+	}
+	// Output:
+	// hello.yaml:4:47: unknown name "great" (did you mean "greet"?)
+	// hello.yaml:4:64: unknown key "tiemout" in step (did you mean "timeout"?)
+}
+
+// A flow can be drawn, or given out as data.
+func ExampleFlow_Mermaid() {
+	registry, err := builtin.Registry()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	loader := &flow.Loader{Registry: registry}
+	f, problems := loader.Parse("hello.yaml", []byte(`
+steps:
+  - {id: greet, call: template, with: {template: "Hello"}}
+  - {id: answer, call: chat, with: {user: "{{ greet.text }}"}}
+`))
+	if f == nil {
+		fmt.Println(problems)
+		return
+	}
+	fmt.Print(f.Mermaid())
+	fmt.Println(len(f.Graph().Nodes), "nodes")
+	// Output:
+	// flowchart TD
+	//   s0["greet<br/>template"]
+	//   s1["answer<br/>chat"]
+	//   s0 --> s1
+	// 2 nodes
+}
