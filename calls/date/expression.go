@@ -50,7 +50,7 @@ var expressions = []expression{
 		return seasonPeriod(g[1], parseYear(g[2], "", today), today), true
 	}},
 	{phrase(`(?:last|this|past) ` + seasonNames), nil, func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
-	{nil, regexp.MustCompile(chineseYear + `的?([春夏秋冬])`), func(g []string, today time.Time) (Period, bool) {
+	{nil, regexp.MustCompile(chineseYear + `的?([春夏秋冬])[天季]?`), func(g []string, today time.Time) (Period, bool) {
 		return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
 	}},
 	{phrase(howMany + ` (day|week|month|year)s? ago`), regexp.MustCompile(chineseMany + `个?(天|日|周|星期|礼拜|月|年)(?:以前|之前|前)`), func(g []string, today time.Time) (Period, bool) {

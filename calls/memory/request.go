@@ -98,10 +98,21 @@ type RelevantMemory struct {
 	Timestamp      string       `json:"timestamp,omitempty"`
 	SnapshotIDs    *[]string    `json:"snapshot_ids,omitempty"`
 	Context        *value.Value `json:"context,omitempty"`
+	// Mark is [MarkContext] for a memory that only stands near a hit.
+	Mark string `json:"mark,omitempty"`
 }
 
-// Included returns the members that a response can have besides id, score and reason.
-func Included() []string { return []string{"content", "timestamp", "snapshot_ids", "context"} }
+// MarkContext marks a memory that is in a response because of the memories around it.
+const MarkContext = "context"
+
+// IncludeNeighbours asks for the neighbours of hits, which are below the default cut.
+const IncludeNeighbours = "neighbours"
+
+// Included returns what a response can have besides id, score and reason: members of a
+// memory, and further memories.
+func Included() []string {
+	return []string{"content", "timestamp", "snapshot_ids", "context", IncludeNeighbours}
+}
 
 // Response returns what was found in the form of a response. include selects members of
 // [Included].
@@ -123,6 +134,9 @@ func (f *Found) Response(include ...string) *Response {
 		if slices.Contains(include, "context") {
 			context, _ := value.Must(s.Memory).Get("context")
 			m.Context = &context
+		}
+		if s.Neighbour {
+			m.Mark = MarkContext
 		}
 		r.RelevantMemories = append(r.RelevantMemories, m)
 	}

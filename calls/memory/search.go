@@ -31,47 +31,95 @@ type UserIndex interface {
 const extraCandidates = 20
 
 // SearchUser searches one user's memories. Stores call it for each user of a query.
-func SearchUser(ctx context.Context, shelf UserIndex, q *Query) ([]Scored, error) {
-	ix := shelf.Index()
-	asked := shelf.SessionNumber(q.Session)
-	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: asked, Keep: q.entryFilter(asked), Limit: q.effectiveLimit() + extraCandidates}
+func SearchUser(ctx context.Context, index UserIndex, q *Query) ([]Scored, error) {
+	for limit := q.effectiveLimit() + extraCandidates; ; limit *= 8 {
+		found, complete, err := q.searchHits(ctx, index, limit)
+		if err != nil || complete || len(found) >= q.effectiveLimit() {
+			return found, err
+		}
+	}
+}
+
+// searchHits searches with the best hits, at most limit of them. complete reports whether
+// more hits would not add to the result; they may if many have the same text.
+func (q *Query) searchHits(ctx context.Context, index UserIndex, limit int) (found []Scored, complete bool, err error) {
+	ix := index.Index()
+	session := index.SessionNumber(q.Session)
+	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: session, Keep: q.entryFilter(session), Limit: limit}
 	if q.Vector != nil {
 		rq.Limit = max(rq.Limit, fuseBest)
 	}
-	result, err := rank.Search(ctx, ix, shelf, rq)
+	result, err := rank.Search(ctx, ix, index, rq)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	complete = len(result.Hits) < rq.Limit
 	r := &ranking{hits: result.Hits, relevance: result.Relevance}
 	if q.Vector != nil {
-		near, err := q.nearestMemories(ctx, shelf, rq.Keep)
+		near, err := q.nearestMemories(ctx, index, rq.Keep)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		r = fuseRankings(result, near, &q.Vector.Model)
 	}
-	q.dropUnwanted(r)
-	seqs := make([]uint32, len(r.hits))
-	for i, h := range r.hits {
-		seqs[i] = h.Seq
-	}
-	memories, err := shelf.Load(ctx, seqs)
+	complete = q.dropUnwanted(r) || complete
+	list, err := q.loadDistinct(ctx, index, r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return q.scoreCandidates(ix, &result.Analysis, r, memories), nil
+	return q.scoreCandidates(ix, &result.Analysis, r, list), complete, nil
 }
 
-// dropUnwanted drops the hits that cannot be among the result, whatever reorders them.
-func (q *Query) dropUnwanted(r *ranking) {
+// dropUnwanted drops the hits that are below the cut, whatever reorders them, and reports
+// whether there were any.
+func (q *Query) dropUnwanted(r *ranking) (dropped bool) {
 	if !q.Other.IsNull() {
-		r.hits = r.hits[:min(len(r.hits), q.effectiveLimit()+extraCandidates)]
-		return
+		return false
 	}
-	r.hits = r.hits[:min(len(r.hits), q.effectiveLimit()+2)]
-	for n := len(r.hits); n > 0 && q.isBelowCut(roundRelevance(r.relevance(r.hits[n-1].Score))); n-- {
-		r.hits = r.hits[:n-1]
+	n := len(r.hits)
+	for n > 0 && q.isBelowCut(roundRelevance(r.relevance(r.hits[n-1].Score))) {
+		n--
 	}
+	dropped = n < len(r.hits)
+	r.hits = r.hits[:n]
+	return dropped
+}
+
+// loadDistinct loads the best hits, as many as may be in the result. Of memories with the
+// same text by the same speaker the newest stands for all, with the best score.
+func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (list []candidate, err error) {
+	wanted := q.effectiveLimit() + 2
+	if !q.Other.IsNull() {
+		wanted = q.effectiveLimit() + extraCandidates
+	}
+	positions := map[string]int{}
+	for hits := range slices.Chunk(r.hits, wanted) {
+		numbers := make([]uint32, len(hits))
+		for i, h := range hits {
+			numbers[i] = h.Seq
+		}
+		memories, err := index.Load(ctx, numbers)
+		if err != nil {
+			return nil, err
+		}
+		for i, h := range hits {
+			c := candidate{hit: h, memory: memories[i]}
+			key := c.memory.Speaker() + "\x00" + ContentKey(c.memory.Content)
+			at, known := positions[key]
+			switch {
+			case !known:
+				positions[key] = len(list)
+				list = append(list, c)
+			case c.memory.Timestamp.After(list[at].memory.Timestamp):
+				c.hit.Score = list[at].hit.Score
+				list[at] = c
+			}
+		}
+		if len(list) >= wanted {
+			break
+		}
+	}
+	return list, nil
 }
 
 func (q *Query) effectiveLimit() int {
@@ -111,33 +159,63 @@ func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 
 // candidate is a hit with its memory.
 type candidate struct {
-	hit    rank.Hit
-	memory BaseMemory
-	doc    rank.Document
+	hit     rank.Hit
+	memory  BaseMemory
+	doc     rank.Document
+	words   []string // of the query that it has, to show
+	matches bool     // it has terms of the query
 	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
 	// whether no word found it.
 	byMeaning, onlyByMeaning bool
 }
 
-func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, memories []BaseMemory) []Scored {
-	list := make([]candidate, len(r.hits))
-	for i, h := range r.hits {
-		h.Score *= 1 + boostShared*float64(min(2, countSharedMembers(q.Other, memories[i].Context.Other)))
-		list[i] = candidate{h, memories[i], rank.Analyze(memories[i].Content, memories[i].Speaker()), r.byMeaning[h.Seq], r.onlyByMeaning[h.Seq]}
+func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, list []candidate) []Scored {
+	for i := range list {
+		c := &list[i]
+		c.hit.Score *= 1 + boostShared*float64(min(2, countSharedMembers(q.Other, c.memory.Context.Other)))
+		c.doc = rank.Analyze(c.memory.Content, c.memory.Speaker())
+		c.words, c.matches = a.MatchedWords(&c.doc, c.memory.Content)
+		c.byMeaning, c.onlyByMeaning = r.byMeaning[c.hit.Seq], r.onlyByMeaning[c.hit.Seq]
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	preferNewest(list)
 	var out []Scored
 	for _, c := range list {
-		snapshots := slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
-		s := Scored{Memory: c.memory, Relevance: roundRelevance(r.relevance(c.hit.Score)), Snapshots: snapshots}
-		if !q.isBelowCut(s.Relevance) {
-			s.Reason = explainHit(a, &c, snapshots, q.Now.Location())
-			out = append(out, s)
+		s := Scored{Memory: c.memory, Relevance: r.relevance(c.hit.Score), Neighbour: c.isNeighbour()}
+		if s.Neighbour {
+			s.Relevance = capNeighbour(s.Relevance)
 		}
+		s.Relevance = roundRelevance(s.Relevance)
+		if q.isBelowCut(s.Relevance) && !(q.Neighbours && s.Neighbour && s.Relevance > neighbourCap-neighbourRange) {
+			continue
+		}
+		s.Snapshots = slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
+		s.Reason = explainHit(a, &c, s.Snapshots, q.Now.Location())
+		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
 	return out[:min(len(out), q.effectiveLimit())]
+}
+
+// isNeighbour reports whether nothing but the memories around it makes it a hit.
+func (c *candidate) isNeighbour() bool {
+	h := &c.hit
+	byItself := c.matches || c.byMeaning || c.onlyByMeaning || h.InExtra
+	return h.InWindow && !byItself && !h.BySpeaker && !h.Timed && h.Date == 0
+}
+
+// A neighbour that would be worth showing comes directly below the default cut.
+const (
+	neighbourCap   = DefaultMinRelevance
+	neighbourRange = 0.02
+)
+
+// capNeighbour maps relevances above the cap into a range below it, in the same order.
+func capNeighbour(relevance float64) float64 {
+	if relevance <= neighbourCap {
+		return min(relevance, neighbourCap-neighbourRange)
+	}
+	return neighbourCap - neighbourRange*(1-relevance)/(1-neighbourCap)
 }
 
 // roundRelevance keeps six digits: what looks equal is equal.

@@ -295,6 +295,9 @@ type Query struct {
 	// above MinRelevance; 0 omits none.
 	Limit        int
 	MinRelevance float64
+	// Neighbours includes memories that only stand near a hit in its session, although
+	// their relevance is below the cut.
+	Neighbours bool
 }
 
 // DefaultMinRelevance is the relevance above which a memory is worth showing.
@@ -315,6 +318,8 @@ type Scored struct {
 	Memory BaseMemory
 	// Relevance is 0 to 1, higher is better.
 	Relevance float64
+	// Neighbour reports whether only the memories around it match the query.
+	Neighbour bool
 	// Reason explains the relevance in the language of the query.
 	Reason string
 	// Snapshots are the ids of the snapshots that refer to the memory.

@@ -65,7 +65,7 @@ number, the others are answered, and the exit code is 1.`,
 	flags.StringVar(&s.jsonl, "jsonl", "", "queries, one JSON object per line, a `file`, - for stdin")
 	flags.IntVar(&s.limit, "limit", memory.DefaultLimit, "at most `N` memories")
 	flags.Float64Var(&s.minRelevance, "min-relevance", memory.DefaultMinRelevance, "only memories whose relevance is above `X`; 0 cuts nothing off")
-	flags.StringSliceVar(&s.include, "include", []string{"content", "timestamp"}, "what --json gives beside id, score and reason: content, timestamp, snapshot_ids, context")
+	flags.StringSliceVar(&s.include, "include", []string{"content", "timestamp"}, "what --json has besides id, score and reason: content, timestamp, snapshot_ids, context; neighbours adds memories that only stand near a hit")
 	flags.StringVar(&s.now, "now", "", "the present, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
@@ -95,6 +95,7 @@ func (s *memorySearch) query(r *memory.Request, users memory.Users, session stri
 	}
 	q.Now = q.Now.In(time.Local) // in whose days the query speaks
 	q.Limit, q.MinRelevance = s.limit, s.minRelevance
+	q.Neighbours = slices.Contains(s.include, memory.IncludeNeighbours)
 	return q, nil
 }
 

@@ -40,6 +40,8 @@ type Term struct {
 	// optional terms count only if they are found: identifiers, which have parts, dates,
 	// which are compared as such, and general words.
 	optional bool
+	// isDate reports whether it is from a time that the query names.
+	isDate bool
 	// spaceless reports whether it is a character or a bigram.
 	spaceless bool
 }
@@ -56,6 +58,7 @@ type Analysis struct {
 	Chinese bool
 
 	periods []date.Period
+	texts   []string // whose terms are in Terms, normalized
 }
 
 // fewWords is the number of terms below which a query is helped by what was said
@@ -76,29 +79,57 @@ func normalizeQuery(text string) string {
 // analyzeQuery extracts terms, speakers and periods of a query.
 func analyzeQuery(q *Query, ix *Index) Analysis {
 	text := normalizeQuery(q.Text)
-	a := Analysis{Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
+	a := Analysis{texts: []string{text}, Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
 	a.When = englishWhen.MatchString(text) || a.Chinese && chineseWhen.MatchString(text)
 	a.Newest = englishNewest.MatchString(text) || a.Chinese && chineseNewest.MatchString(text)
 	var dateless string
 	a.periods, dateless = date.FindPeriods(text, q.Now)
-	a.extractSpeakers(&dateless, ix)
-	named, doubtful := a.extractSpeakers(&text, ix)
+	dates := complement(text, dateless)
+	if len(a.periods) > 0 {
+		dateless = dayQuestion.ReplaceAllString(dateless, " ")
+	}
+	named, doubtful := a.extractSpeakers(&dateless, ix)
 	seen := map[string]bool{}
 	a.addTerms(dateless, 1, false, seen)
-	a.addTerms(text, 1, true, seen)
+	ownTerms := len(a.Terms)
+	a.addTerms(dates, 1, true, seen)
+	for i := range a.Terms[ownTerms:] {
+		a.Terms[ownTerms+i].isDate = true
+	}
 	a.addTerms(doubtful, 1, true, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
 		a.addTerms(named, 1, false, seen) // better than nothing: others may speak of them
 	}
 	if content := contentWords(a.Terms); content < fewWords {
+		weight := earlierWeight
+		if content == 0 && len(a.periods) == 0 { // only pronouns: it is about what was said before
+			weight = 1
+		}
 		turns := q.Earlier[max(0, len(q.Earlier)-earlierTurns):]
 		for _, turn := range slices.Backward(turns) {
 			turn = normalizeQuery(turn)
+			a.texts = append(a.texts, turn)
 			a.extractSpeakers(&turn, ix)
-			a.addTerms(turn, earlierWeight, false, seen)
+			a.addTerms(turn, weight, false, seen)
+			weight = earlierWeight
 		}
 	}
 	return a
+}
+
+// complement returns the parts of text in whose place rest has spaces; both have the same
+// length.
+func complement(text, rest string) string {
+	if text == rest {
+		return ""
+	}
+	b := []byte(text)
+	for i := range b {
+		if rest[i] == text[i] {
+			b[i] = ' '
+		}
+	}
+	return string(b)
 }
 
 // contentWords counts the words of a query; a bigram counts as one.
@@ -117,16 +148,27 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 		text = questionWords.ReplaceAllString(text, " ")
 	}
 	tokenize(text, func(t token) {
-		isStopCharacter := t.kind == character && stopCharacters[t.term]
+		isStopCharacter := t.kind == character && (optional || stopCharacters[t.term] || strings.Contains(numerals, t.term))
 		if isStopCharacter || seen[t.term] || len(a.Terms) >= maxTerms {
 			return
 		}
 		seen[t.term] = true
 		a.Terms = append(a.Terms, Term{
 			Text: t.term, Weight: weight, Shown: text[t.start:t.end],
-			optional: optional || t.kind == identifier || generalWords[t.term], spaceless: t.kind >= character,
+			optional: optional || t.kind == identifier || generalWords[t.term] || t.kind == bigram && hasStopCharacter(t.term), spaceless: t.kind >= character,
 		})
 	})
+}
+
+// hasStopCharacter reports whether a bigram has a character without meaning, so that it
+// is no word.
+func hasStopCharacter(bigram string) bool {
+	for _, r := range bigram {
+		if stopCharacters[string(r)] {
+			return true
+		}
+	}
+	return false
 }
 
 var possessive = regexp.MustCompile(`^['’]s\b`)

@@ -273,7 +273,7 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 		if q.Keep != nil && !q.Keep(n, *e) {
 			continue
 		}
-		h := Hit{Seq: n, Date: a.dateMatch(e.Time, q.Now.Location()), Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0}
+		h := Hit{Seq: n, Date: a.dateMatch(e.Time, q.Now.Location()), Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0, InExtra: b.extraScores[n] > 0}
 		h.BySpeaker = e.Speaker >= 0 && said[e.Speaker]
 		boost := 1.0
 		if h.BySpeaker {

@@ -28,6 +28,8 @@ type Hit struct {
 	// query asks for a time and the memory mentions one, and InWindow whether the memories
 	// around it, itself included, have words of the query.
 	BySpeaker, Timed, InWindow bool
+	// InExtra reports whether an extra text about the memory has words of the query.
+	InExtra bool
 }
 
 // Result is what [Search] found, best first.
@@ -91,6 +93,16 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 	if err != nil {
 		return nil, err
 	}
+	if namesOnly(lists) {
+		b := newScoreboard(ix)
+		defer b.release()
+		b.markAll(&r.Analysis)
+		b.pickBest(q, r, true)
+		b.calibrate(r, 0)
+		if len(r.Hits) > 0 || len(lists) == 0 {
+			return r, nil
+		}
+	}
 	b := newScoreboard(ix)
 	b.sessionWeight = interpolate(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
 	defer b.release()
@@ -105,12 +117,14 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 			b.addExtras(l)
 		}
 	}
-	if len(lists) == 0 {
-		b.markAll(&r.Analysis)
-	}
-	b.pickBest(q, r, len(lists) == 0)
+	b.pickBest(q, r, false)
 	b.calibrate(r, asked)
 	return r, nil
+}
+
+// namesOnly reports whether a query has nothing but the names of speakers and times.
+func namesOnly(lists []termPostings) bool {
+	return !slices.ContainsFunc(lists, func(l termPostings) bool { return !l.isDate })
 }
 
 // termPostings is a query term with its postings.
@@ -119,7 +133,7 @@ type termPostings struct {
 	// share is the idf in a collection of at least [fewEntries] memories.
 	share           float64
 	postings, extra []Posting
-	skip            bool
+	skip, isDate    bool
 }
 
 var postingPool = sync.Pool{New: func() any { return new([]Posting) }}
@@ -158,7 +172,7 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		if t.optional && df == 0 && p.middle == p.end {
 			continue
 		}
-		l := termPostings{postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
+		l := termPostings{isDate: t.isDate, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * idf(n, df)
 		l.share = t.Weight * idf(max(n, fewEntries), df)
 		if df == 0 && !t.spaceless { // in a handful of memories most words are missing

@@ -19,7 +19,8 @@ ca wo im ive id dont much many lot lots really might ever still yet else`)
 // generalWords are stems that say little. Their absence from all memories means
 // nothing.
 var generalWords = set(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
-take come see look try use start kind type sort thing name call time 发生 生了`)
+take come see look try use start kind type sort thing name call time latest newest current recent nowaday
+现在 最新 最近 目前 如今 在最 新的 发生 生了`)
 
 // irregular maps forms that the stemmer cannot know to their base form, and a few words
 // to others that people use for the same thing.
@@ -52,6 +53,8 @@ minute hrs hour hr hour yrs year yr year coworker colleague coworkers colleague 
 mon monday tue tuesday tues tuesday wed wednesday thu thursday thur thursday thurs thursday fri friday
 jan january feb february mar march apr april jun june jul july aug august sep september sept september oct october
 nov november dec december
+allergic allergy allergen allergy allergens allergy diabetic diabetes asthmatic asthma historic history historical history
+economic economy strategic strategy energetic energy apologetic apology athletic athlete
 grey gray tyre tire tyres tire programme program programmes program pyjamas pajamas aeroplane airplane maths math
 licence license practise practice defence defense catalogue catalog jewellery jewelry doughnut donut doughnuts donut
 yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb curb plough plow`)
@@ -60,7 +63,9 @@ yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb cu
 // meaning of their own. Both are left out of queries only: in a memory they cost
 // nothing.
 var (
-	questionWords  = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	questionWords = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	// dayQuestion is how Chinese questions ask what was on a day.
+	dayQuestion    = regexp.MustCompile(`[做干]过?了?(?:些|点)?什[么麼]|[发發]生了?(?:些)?什[么麼]`)
 	stopCharacters = set(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 

@@ -4,6 +4,7 @@ package retrieve
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -19,7 +20,7 @@ type Params struct {
 	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
 	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`
 	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
-	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context" doc:"What each memory comes with, beside its id, score and reason."`
+	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context|neighbours" doc:"What each memory comes with, beside its id, score and reason. neighbours adds memories that only stand near one that matches, marked context."`
 	AsOf         bool             `json:"as_of,omitempty" doc:"Leave out what happened after the timestamp."`
 	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later."`
 	Before       string           `json:"before,omitempty" doc:"Only memories from before this time."`
@@ -118,6 +119,7 @@ func (p Params) query(env *calls.Env, in *Input) (*memory.Query, error) {
 	// yesterday is that of the run's place, not of Greenwich.
 	q.Now = q.Now.In(env.Vars.Now.Location())
 	q.Limit, q.MinRelevance, q.AsOf, q.OnlySession, q.Other = p.Limit, p.MinRelevance, p.AsOf, p.OnlySession, p.OtherContext
+	q.Neighbours = slices.Contains(p.Include, memory.IncludeNeighbours)
 	if p.Since != "" {
 		q.Since, err = memory.ParseTime(p.Since)
 		if err != nil {
