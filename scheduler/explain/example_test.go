@@ -47,7 +47,7 @@ steps:
 		return
 	}
 	for _, piece := range prompts[0].Messages[0].Pieces {
-		fmt.Printf("%q from %s\n", piece.Text, piece.Source[0])
+		fmt.Printf("%q from %s\n", piece.Text, piece.Way())
 	}
 	// Output:
 	// "Greet " from hello.yaml:4:43

@@ -18,46 +18,66 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Explanation is a prompt of a step with the source of every piece.
+// Explanation is a prompt of a step with the source of every piece. Explain makes it;
+// it is only data, and its JSON is the shape that the command line and the HTTP API
+// give out.
 type Explanation struct {
 	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
-	Step, Call string
+	Step string `json:"step"`
+	Call string `json:"call"`
+	// Tokens is what the texts and images of the messages cost, estimated.
+	Tokens int `json:"tokens"`
 	// Shared is how many of the first messages are those of the prompt before in the
 	// list, where a conversation went on.
-	Shared   int
-	Messages []ExplainedMessage
+	Shared   int                `json:"shared,omitempty"`
+	Messages []ExplainedMessage `json:"messages"`
 	// LeftOut are the pieces that upstream steps offered and did not include.
-	LeftOut []LeftOut
-	// Tokens is what the texts and images of the messages cost, estimated.
-	Tokens int
+	LeftOut []LeftOut `json:"left_out"`
 }
 
 // ExplainedMessage is one message of the prompt.
 type ExplainedMessage struct {
-	Role string
+	Role string `json:"role"`
 	// Tokens is the sum of those of the pieces.
-	Tokens int
+	Tokens int `json:"tokens"`
 	// Pieces cover the text of the message without gaps.
-	Pieces []Piece
+	Pieces []Piece `json:"pieces"`
 }
 
 // Piece is a piece of a message and where it comes from.
 type Piece struct {
-	Text string
+	Text string `json:"text"`
 	// Tokens is what the piece costs, estimated: as the call said that put it in, or
 	// by the counter.
-	Tokens int
-	// Source is the way of the text from its origin to the prompt, origin first: a
-	// place in the flow ("flow.yaml:12:9"), an input ("inputs.question"), a piece
-	// that a step took from elsewhere ("prompt: file AGENTS.md"), then the steps
-	// that passed it on.
-	Source []string
+	Tokens int `json:"tokens"`
+	// Sources are the way of the text from its origin to the prompt, origin first: a
+	// place in the flow, an input, a part that a step took from elsewhere, then the
+	// steps that passed it on.
+	Sources []Source `json:"sources"`
+}
+
+// Way returns the sources as people read them, origin first.
+func (p *Piece) Way() string {
+	names := make([]string, len(p.Sources))
+	for i, s := range p.Sources {
+		names[i] = s.String()
+	}
+	return strings.Join(names, " > ")
 }
 
 // LeftOut is a piece that is not in the prompt.
 type LeftOut struct {
-	Step string
-	Part calls.Part
+	// Step is the step that left it out.
+	Step string `json:"step"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Reason says why, Code is the reason as a stable word, Detail says more: see
+	// [calls.Part].
+	Reason string `json:"reason"`
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Tokens is what it would have cost; 0 where the call does not say.
+	Tokens int `json:"tokens"`
 }
 
 var itemIndex = regexp.MustCompile(`\[\d+\]`)
@@ -95,7 +115,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 		}
 	}
 	if len(all) > 0 {
-		all[len(all)-1].LeftOut = x.leftOut
+		all[len(all)-1].LeftOut = append(all[len(all)-1].LeftOut, x.leftOut...)
 		return all, nil
 	}
 	err := calls.Errorf(calls.Missing, "the step %s (%s) asked no model and built no prompt", step, got.Call)

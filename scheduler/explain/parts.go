@@ -19,7 +19,10 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 	x.seen[got.ID] = true
 	for _, part := range partsOfOutput(got.Output) {
 		if !part.Included {
-			x.leftOut = append(x.leftOut, LeftOut{Step: got.ID, Part: part})
+			x.leftOut = append(x.leftOut, LeftOut{
+				Step: got.ID, Kind: part.Kind, Name: part.Name,
+				Reason: part.Reason, Code: part.Code, Detail: part.Detail, Tokens: part.Tokens,
+			})
 		}
 	}
 }
@@ -49,7 +52,7 @@ func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState
 		index = 0
 	}
 	if image, ok := imagePart(got.Output, pointer, index); ok {
-		return []Piece{{Text: text, Tokens: image.Tokens, Source: []string{at.prefix + s.ID + ": " + image.Kind + " " + image.Name}}}
+		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{{Kind: SourcePart, Step: at.prefix + s.ID, Part: image.Kind, Name: image.Name}}}}
 	}
 	var pieces []Piece
 	end := 0
@@ -59,7 +62,7 @@ func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState
 			continue
 		}
 		if part.Start > end {
-			pieces = append(pieces, singlePiece(text[end:part.Start], stepLabel(got))...)
+			pieces = append(pieces, singlePiece(text[end:part.Start], sourceOfMaker(got))...)
 		}
 		pieces = append(pieces, x.explainPart(at, s, got, part, text[part.Start:part.End], hops)...)
 		end = part.End
@@ -68,7 +71,7 @@ func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState
 		return nil
 	}
 	if end < len(text) {
-		pieces = append(pieces, singlePiece(text[end:], stepLabel(got))...)
+		pieces = append(pieces, singlePiece(text[end:], sourceOfMaker(got))...)
 	}
 	return pieces
 }
@@ -104,10 +107,7 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 // explainPart explains one part: by the parameters that it was taken from, where there
 // are some, and by its own word.
 func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string, hops int) []Piece {
-	label := at.prefix + s.ID + ": " + part.Kind
-	if part.Name != "" && part.Name != part.Kind {
-		label += " " + part.Name
-	}
+	label := Source{Kind: SourcePart, Step: at.prefix + s.ID, Part: part.Kind, Name: part.Name}
 	if part.Origins != nil && s.With != nil {
 		pieces := x.explainOrigins(at, s, got, part.Origins, text, hops)
 		if part.Kind == "" {

@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"strings"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -28,7 +26,7 @@ func (x *explainer) explainBuilt(at *frame, s *flow.Step, got *journal.StepState
 			}
 		}
 	}
-	e = &Explanation{Step: got.ID, Call: got.Call}
+	e = &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call}
 	for _, m := range prompt {
 		x.addMessage(e, m.role, func(text located) []Piece { return x.explainText(at, s, got, text.text, text.pointer, text.of, 0) }, m.texts)
 	}
@@ -40,7 +38,7 @@ func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState)
 	host := x.record.HostOf(got)
 	input, _ := host.Input.Get("messages")
 	for _, p := range got.Prompts {
-		e := &Explanation{Step: got.ID, Call: got.Call, Shared: p.Shared}
+		e := &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call, Shared: p.Shared}
 		for i, m := range promptMessages(value.OfList(p.Messages...), ofInput) {
 			given := i < len(input.List()) && value.Equal(p.Messages[i], input.List()[i])
 			x.addMessage(e, m.role, func(text located) []Piece {
@@ -48,10 +46,11 @@ func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState)
 				case given:
 					return x.explainText(at, s, host, text.text, text.pointer, ofInput, 0)
 				case m.role == "assistant":
-					return singlePiece(text.text, "the model's answer", stepLabel(got))
+					return singlePiece(text.text, Source{Kind: SourceModel}, sourceOfMaker(got))
 				case m.role == "tool":
 					name, _ := p.Messages[i].Get("name")
-					return singlePiece(text.text, "the tool "+strings.Trim(name.JSON(), `"`), stepLabel(got))
+					tool, _ := name.Str()
+					return singlePiece(text.text, Source{Kind: SourceTool, Name: tool}, sourceOfMaker(got))
 				}
 				return x.piecesOf(at, s, got, text.text, partsOf(p.Parts, i))
 			}, m.texts)
@@ -63,7 +62,7 @@ func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState)
 
 // addMessage adds a message whose texts are explained by pieces.
 func (x *explainer) addMessage(e *Explanation, role string, pieces func(located) []Piece, texts []located) {
-	m := ExplainedMessage{Role: role}
+	m := ExplainedMessage{Role: role, Pieces: []Piece{}}
 	for _, text := range texts {
 		for _, p := range pieces(text) {
 			switch {
@@ -72,6 +71,9 @@ func (x *explainer) addMessage(e *Explanation, role string, pieces func(located)
 				p.Tokens = x.counter.Count(p.Text)
 			default:
 				p.Tokens = x.mediaTokens(text.media)
+			}
+			if p.Sources == nil {
+				p.Sources = []Source{}
 			}
 			m.Tokens += p.Tokens
 			m.Pieces = append(m.Pieces, p)
@@ -121,12 +123,12 @@ func (x *explainer) piecesOf(at *frame, s *flow.Step, got *journal.StepState, te
 func (x *explainer) explainUntold(at *frame, s *flow.Step, got *journal.StepState, text string) []Piece {
 	host := x.declaringStep(got)
 	if s == nil {
-		return singlePiece(text, stepLabel(got))
+		return singlePiece(text, sourceOfMaker(got))
 	}
 	if p, rest, ok := findParam(s.With, host.Params, text, ""); ok {
-		return withSource(x.explainParam(at, s, p, rest, text, 0), stepLabel(got))
+		return withSource(x.explainParam(at, s, p, rest, text, 0), sourceOfMaker(got))
 	}
-	return withSource(x.explainByQuotes(at, s, host, text, 0), stepLabel(got))
+	return withSource(x.explainByQuotes(at, s, host, text, 0), sourceOfMaker(got))
 }
 
 // declaringStep returns the step whose parameters stand in the flow: that around a pseudo-step.
@@ -141,33 +143,33 @@ func (x *explainer) declaringStep(got *journal.StepState) *journal.StepState {
 // step sees by name, a parameter.
 func (x *explainer) explainOrigin(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string) []Piece {
 	if part.Kind == "text" {
-		return singlePiece(text, "the text "+part.Name, stepLabel(got))
+		return singlePiece(text, Source{Kind: SourceText, Name: part.Name}, sourceOfMaker(got))
 	}
-	label := stepLabel(got) + ": " + part.Kind
+	label := sourceOfPart(got, part.Kind)
 	if s == nil {
 		return singlePiece(text, label)
 	}
 	switch part.Kind {
 	case "question":
-		return withSource(x.explainReference(at, nil, []string{"question"}, text, s.Pos.String(), 0), label)
+		return withSource(x.explainReference(at, nil, []string{"question"}, text, s.Pos, 0), label)
 	case "now":
-		return singlePiece(text, "the clock of the run", label)
+		return singlePiece(text, Source{Kind: SourceClock}, label)
 	case "tool":
-		return singlePiece(text, s.Pos.String(), label)
+		return singlePiece(text, sourceOfPlace(s.Pos), label)
 	case "schema", "optional", "known", "purpose":
 		if p, ok := x.filledParam(s, got, part.Kind); ok {
 			return withSource(x.explainParam(at, s, p, "", text, 0), label)
 		}
 		if part.Kind != "known" {
-			return singlePiece(text, "the parameters of "+s.Call+" ("+s.Pos.String()+")", label)
+			return singlePiece(text, Source{Kind: SourceParams, Name: s.Call}.at(s.Pos), label)
 		}
 	}
 	if upstream := x.upstreamWith(at, s, text); upstream != nil {
-		return singlePiece(text, stepLabel(upstream), label)
+		return singlePiece(text, sourceOfMaker(upstream), label)
 	}
 	pieces := x.explainUntold(at, s, got, text)
 	for i := range pieces {
-		pieces[i].Source[len(pieces[i].Source)-1] = label
+		pieces[i].Sources[len(pieces[i].Sources)-1] = label
 	}
 	return pieces
 }

@@ -76,7 +76,7 @@ func (x *explainer) findStep(flow *flow.Flow, id string) (*frame, *flow.Step) {
 // explainText explains a text that a step has in its input or output at pointer.
 func (x *explainer) explainText(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, of side, hops int) []Piece {
 	if hops > maxHops || text == "" || s == nil {
-		return singlePiece(text, stepLabel(got))
+		return singlePiece(text, sourceOfMaker(got))
 	}
 	if of == ofOutput {
 		x.collectLeftOut(got)
@@ -84,30 +84,27 @@ func (x *explainer) explainText(at *frame, s *flow.Step, got *journal.StepState,
 			return pieces
 		}
 		if s.Def.Info.UsesLLM {
-			return singlePiece(text, stepLabel(got)) // the model's words, whatever they quote
+			return singlePiece(text, sourceOfMaker(got)) // the model's words, whatever they quote
 		}
 		if sub := at.subFlowFrame(s, got); sub != nil && sub.flow.Outputs != nil {
 			p, rest := flow.Descend(sub.flow.Outputs, pointer)
-			return withSource(x.explainParam(sub, nil, p, rest, text, hops+1), stepLabel(got))
+			return withSource(x.explainParam(sub, nil, p, rest, text, hops+1), sourceOfMaker(got))
 		}
 	}
 	if p, rest, ok := findParam(s.With, got.Params, text, pointer); ok {
 		return x.explainParam(at, s, p, rest, text, hops)
 	}
-	return withSource(x.explainByQuotes(at, s, got, text, hops), stepLabel(got))
+	return withSource(x.explainByQuotes(at, s, got, text, hops), sourceOfMaker(got))
 }
 
-// stepLabel names a step or an item as the maker of a text.
-func stepLabel(got *journal.StepState) string { return got.ID + " (" + got.Call + ")" }
-
-func singlePiece(text string, source ...string) []Piece {
-	return []Piece{{Text: text, Source: source}}
+func singlePiece(text string, sources ...Source) []Piece {
+	return []Piece{{Text: text, Sources: sources}}
 }
 
 // withSource adds a hop to the way of every piece.
-func withSource(pieces []Piece, label string) []Piece {
+func withSource(pieces []Piece, source Source) []Piece {
 	for i := range pieces {
-		pieces[i].Source = append(pieces[i].Source, label)
+		pieces[i].Sources = append(pieces[i].Sources, source)
 	}
 	return pieces
 }
@@ -115,20 +112,20 @@ func withSource(pieces []Piece, label string) []Piece {
 // explainParam explains a text that a parameter of a step gave, or an output of the flow
 // where s is nil.
 func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, text string, hops int) []Piece {
-	place := p.Pos.String()
+	place := p.Pos
 	if p.File != "" {
-		return singlePiece(text, "file "+p.File+" ("+place+")")
+		return singlePiece(text, Source{Kind: SourceFile, Name: p.File}.at(place))
 	}
 	if p.Expr != nil {
 		if path, ok := p.Expr.Path(); ok {
 			return x.explainReference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
 		}
-		return singlePiece(text, place+" (computed)")
+		return singlePiece(text, Source{Kind: SourceComputed}.at(place))
 	}
 	if p.Text != nil {
 		rendered, spans, err := p.Text.Trace(x.ctx, x.scopeOf(at))
 		if err != nil || rendered != text {
-			return singlePiece(text, place)
+			return singlePiece(text, sourceOfPlace(place))
 		}
 		var out []Piece
 		for _, span := range spans {
@@ -140,22 +137,25 @@ func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, t
 				out = append(out, x.explainReference(at, s, path, sub, place, hops)...)
 			case prompt.Computed:
 				expr := p.Text.Source().Text[span.TemplateStart:span.TemplateEnd]
-				out = append(out, singlePiece(sub, place+" {{ "+expr+" }}")...)
+				out = append(out, singlePiece(sub, Source{Kind: SourceComputed, Name: expr}.at(place))...)
 			default:
-				out = append(out, singlePiece(sub, place)...)
+				out = append(out, singlePiece(sub, sourceOfPlace(place))...)
 			}
 		}
 		return out
 	}
-	return singlePiece(text, place)
+	return singlePiece(text, sourceOfPlace(place))
 }
 
 // explainReference explains a text that a name with members gave.
-func (x *explainer) explainReference(at *frame, s *flow.Step, path []string, text, place string, hops int) []Piece {
+func (x *explainer) explainReference(at *frame, s *flow.Step, path []string, text string, place flow.Position, hops int) []Piece {
 	if path[0] == "question" {
 		path = []string{"inputs", "question"}
 	}
-	source := strings.Join(path, ".") + " (" + place + ")"
+	source := Source{Kind: SourceName, Name: strings.Join(path, ".")}.at(place)
+	if path[0] == "inputs" {
+		source.Kind = SourceInput
+	}
 	if path[0] == "inputs" && at.step != nil {
 		return withSource(x.explainInput(at, path, text, hops), source)
 	}
@@ -169,13 +169,13 @@ func (x *explainer) explainReference(at *frame, s *flow.Step, path []string, tex
 	}
 	got := x.record.Step(id)
 	if got == nil {
-		return singlePiece(text, strings.Join(path, "."))
+		return singlePiece(text, Source{Kind: SourceName, Name: source.Name})
 	}
 	pieces := x.explainText(at, upstream, got, text, pointerTo(members), ofOutput, hops+1)
 	if s == nil {
 		return pieces
 	}
-	return withSource(pieces, at.prefix+s.ID)
+	return withSource(pieces, Source{Kind: SourceStep, Step: at.prefix + s.ID})
 }
 
 // explainInput explains the text of an input of a flow that a step runs: by what the step

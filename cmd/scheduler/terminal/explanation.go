@@ -36,7 +36,7 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 			if strings.Trim(p.Text, "- \n") == "" {
 				continue // separators are part of the text, but nobody asks where they come from
 			}
-			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", strings.Join(p.Source, " > "), Count(p.Tokens, "token"))))
+			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", p.Way(), Count(p.Tokens, "token"))))
 			if colours { // which means: on a terminal
 				p.Text = Visible(p.Text)
 			}
@@ -48,7 +48,7 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 	if len(e.LeftOut) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", "Left out"))
 		for _, l := range e.LeftOut {
-			fmt.Fprintf(&b, "  - %s of step %s: %s\n", strings.TrimSpace(l.Part.Kind+" "+l.Part.Name), l.Step, l.Part.Reason)
+			fmt.Fprintf(&b, "  - %s of step %s: %s\n", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason)
 		}
 	}
 	_, err := io.WriteString(t.Stdout, b.String())

@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// SourceKind is what a [Source] is.
+type SourceKind string
+
+// The kinds of sources.
+const (
+	SourceFlow     SourceKind = "flow"     // words of the flow file, at File:Line:Col
+	SourceInput    SourceKind = "input"    // an input of the flow, by its path: inputs.visitor
+	SourceName     SourceKind = "name"     // another name that a template mentions
+	SourceComputed SourceKind = "computed" // what the expression Name made at File:Line:Col
+	SourceFile     SourceKind = "file"     // the file Name that the flow reads
+	SourceStep     SourceKind = "step"     // a step that made the text, or passed it on
+	SourcePart     SourceKind = "part"     // the Part, a kind, of that Name which a step put in
+	SourceModel    SourceKind = "model"    // an answer of the model
+	SourceTool     SourceKind = "tool"     // a result of the tool Name
+	SourceText     SourceKind = "text"     // the built-in text Name of a call
+	SourceClock    SourceKind = "clock"    // the time of the run's clock
+	SourceParams   SourceKind = "params"   // the schema of the parameters of the call Name
+)
+
+// Source is one station on the way of a piece of text from its origin to a prompt.
+// Explain makes it; it is only data.
+type Source struct {
+	Kind SourceKind `json:"kind"`
+	Name string     `json:"name,omitempty"`
+	// Step is the id of the step that has the part, or made or passed on the text; Call
+	// is its call, where the text began in the step.
+	Step string `json:"step,omitempty"`
+	Call string `json:"call,omitempty"`
+	// Part is the kind of the part: file, preset, world_book, history ...
+	Part string `json:"part,omitempty"`
+	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+}
+
+// String returns the source as people read it.
+func (s Source) String() string {
+	place := ""
+	if s.File != "" {
+		place = s.position().String()
+	}
+	maker := s.Step
+	if s.Call != "" {
+		maker += " (" + s.Call + ")"
+	}
+	switch s.Kind {
+	case SourceFlow:
+		return place
+	case SourceComputed:
+		if s.Name == "" {
+			return place + " (computed)"
+		}
+		return place + " {{ " + s.Name + " }}"
+	case SourceFile:
+		return fmt.Sprintf("file %s (%s)", s.Name, place)
+	case SourceStep:
+		return maker
+	case SourcePart:
+		if s.Name == "" || s.Name == s.Part {
+			return maker + ": " + s.Part
+		}
+		return maker + ": " + s.Part + " " + s.Name
+	case SourceModel:
+		return "the model's answer"
+	case SourceTool:
+		return "the tool " + s.Name
+	case SourceText:
+		return "the text " + s.Name
+	case SourceClock:
+		return "the clock of the run"
+	case SourceParams:
+		return fmt.Sprintf("the parameters of %s (%s)", s.Name, place)
+	}
+	if place != "" {
+		return s.Name + " (" + place + ")"
+	}
+	return s.Name
+}
+
+func (s Source) position() flow.Position {
+	return flow.Position{File: s.File, Line: s.Line, Col: s.Col}
+}
+
+// at returns the source with a place in the flow file.
+func (s Source) at(pos flow.Position) Source {
+	s.File, s.Line, s.Col = pos.File, pos.Line, pos.Col
+	return s
+}
+
+// sourceOfPlace returns the source of words that stand in the flow file.
+func sourceOfPlace(pos flow.Position) Source { return Source{Kind: SourceFlow}.at(pos) }
+
+// sourceOfMaker returns the source of a text that a step or an item made.
+func sourceOfMaker(got *journal.StepState) Source {
+	return Source{Kind: SourceStep, Step: got.ID, Call: got.Call}
+}
+
+// sourceOfPart returns the source of a part that a step made itself.
+func sourceOfPart(got *journal.StepState, kind string) Source {
+	return Source{Kind: SourcePart, Step: got.ID, Call: got.Call, Part: kind}
+}
