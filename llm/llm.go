@@ -25,9 +25,10 @@ type Provider interface {
 // Settings are what every provider has in the settings file, under llm.providers. The
 // settings of a type of provider embed them and add their own.
 type Settings struct {
-	Name  string `json:"name" min:"1" doc:"What flows, --llm and the settings call this provider."`
-	Type  string `json:"type,omitempty" doc:"What kind of server it is."`
-	Model string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
+	Name   string `json:"name" min:"1" doc:"What flows, --llm and the settings call this provider."`
+	Type   string `json:"type,omitempty" doc:"What kind of server it is."`
+	Model  string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
+	Prices Prices `json:"prices,omitempty" doc:"What a million tokens cost, for the cost of runs."`
 }
 
 // SecretHolder is a [Provider] that knows texts no record may show: keys, passwords.
@@ -137,6 +138,9 @@ type Usage struct {
 	// CacheWriteTokens is the part of InputTokens that was put into the vendor's prompt
 	// cache, where the vendor bills that.
 	CacheWriteTokens int `json:"cache_write_tokens,omitempty"`
+	// Cost is what the answer cost by the [Prices] of its provider, else by the vendor's
+	// own word; 0 where neither is known.
+	Cost float64 `json:"cost,omitempty"`
 }
 
 // Add adds o to u.
@@ -145,6 +149,18 @@ func (u *Usage) Add(o Usage) {
 	u.OutputTokens += o.OutputTokens
 	u.CachedTokens += o.CachedTokens
 	u.CacheWriteTokens += o.CacheWriteTokens
+	u.Cost = roundCost(u.Cost + o.Cost)
+}
+
+// Minus returns u without o, which is a part of it; no count of it is below zero.
+func (u Usage) Minus(o Usage) Usage {
+	return Usage{
+		InputTokens:      max(u.InputTokens-o.InputTokens, 0),
+		OutputTokens:     max(u.OutputTokens-o.OutputTokens, 0),
+		CachedTokens:     max(u.CachedTokens-o.CachedTokens, 0),
+		CacheWriteTokens: max(u.CacheWriteTokens-o.CacheWriteTokens, 0),
+		Cost:             max(roundCost(u.Cost-o.Cost), 0),
+	}
 }
 
 // Total returns all tokens, in and out.

@@ -5,41 +5,43 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 )
 
-// meter counts the tokens of a step, of a for_each, of a flow. What a step
-// spends counts for everything around it.
+// meter counts what a step, a for_each or a flow spends. What a step spends counts for
+// everything around it. It is safe for concurrent use.
 type meter struct {
-	outer                 *meter
-	limit                 int64 // 0: none
-	input, output, cached atomic.Int64
+	outer *meter
+	limit int64 // in tokens; 0: none
+
+	mu    sync.Mutex
+	spent llm.Usage // guarded by mu
 }
 
 func (m *meter) add(u llm.Usage) {
 	for ; m != nil; m = m.outer {
-		m.input.Add(int64(u.InputTokens))
-		m.output.Add(int64(u.OutputTokens))
-		m.cached.Add(int64(u.CachedTokens))
+		m.mu.Lock()
+		m.spent.Add(u)
+		m.mu.Unlock()
 	}
 }
 
 // preset counts what was spent before.
 func (m *meter) preset(u llm.Usage) {
-	m.input.Store(int64(u.InputTokens))
-	m.output.Store(int64(u.OutputTokens))
-	m.cached.Store(int64(u.CachedTokens))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spent = u
 }
 
-// room says whether extra more tokens fit into every budget around; limit is that
+// room reports whether extra more tokens fit into every budget around; limit is that
 // of the first that they do not fit into.
 func (m *meter) room(extra int64) (limit int64, ok bool) {
 	for ; m != nil; m = m.outer {
-		if m.limit > 0 && m.input.Load()+m.output.Load()+extra > m.limit {
+		if m.limit > 0 && int64(m.usage().Total())+extra > m.limit {
 			return m.limit, false
 		}
 	}
@@ -56,9 +58,9 @@ func (m *meter) limited() bool {
 }
 
 func (m *meter) usage() llm.Usage {
-	return llm.Usage{
-		InputTokens: int(m.input.Load()), OutputTokens: int(m.output.Load()), CachedTokens: int(m.cached.Load()),
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spent
 }
 
 // metered is the model as a step sees it: what it costs is counted, and a budget

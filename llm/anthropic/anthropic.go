@@ -50,6 +50,8 @@ type Config struct {
 	// Extra are members for every request body; those of the request win. A null takes
 	// a member out of the body.
 	Extra map[string]json.RawMessage
+	// Prices are those of the models; nil leaves the cost unknown.
+	Prices llm.Prices
 	// Timeout, MaxRetries, RetryWait and Transport are those of [endpoint.Options].
 	Timeout    time.Duration
 	MaxRetries int
@@ -83,7 +85,7 @@ func Open(s Settings) (*Provider, error) {
 	}
 	return New(Config{
 		Name: s.Name, BaseURL: string(s.BaseURL), APIKey: key, Model: s.Model, MaxTokens: s.MaxTokens,
-		Headers: s.Headers, Extra: s.ExtraMembers(), Timeout: time.Duration(s.Timeout), MaxRetries: s.Retries(),
+		Headers: s.Headers, Extra: s.ExtraMembers(), Prices: s.Prices, Timeout: time.Duration(s.Timeout), MaxRetries: s.Retries(),
 	})
 }
 
@@ -118,7 +120,7 @@ func New(config Config) (*Provider, error) {
 		messages: sdk.NewMessageService(options...),
 		client: endpoint.NewClient(endpoint.Options{
 			Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-			Transport: config.Transport, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+			Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
 		}),
 	}, nil
 }
@@ -143,7 +145,7 @@ func (p *Provider) Secrets() []string { return p.client.Secrets() }
 // Chat asks the server. All errors are of type [*llm.Error].
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	params, body, err := p.translateRequest(req)
-	return p.client.Chat(ctx, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
+	return p.client.Chat(ctx, string(params.Model), func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
 			return p.client.Unsendable(err)
 		}

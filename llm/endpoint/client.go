@@ -39,6 +39,8 @@ type Options struct {
 	RetryWait time.Duration
 	// Transport makes the round trips; nil is [http.DefaultTransport].
 	Transport http.RoundTripper
+	// Prices are those of the server's models.
+	Prices llm.Prices
 	// Secrets are the texts that no message may show.
 	Secrets []string
 	// Hint returns what a user can do about a refusal, by its status, code and

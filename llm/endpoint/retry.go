@@ -17,11 +17,11 @@ const DefaultRetryWait = 500 * time.Millisecond
 // again later.
 const maxWait = time.Minute
 
-// Chat returns the deltas of attempt, which sends a request once and passes on the
-// pieces of its answer until emit returns false. An attempt that failed before its
+// Chat returns the deltas of attempt, which sends a request to a model once and passes on
+// the pieces of its answer until emit returns false. An attempt that failed before its
 // first piece is repeated where that can help, unless the caller of ctx retries by
 // itself ([llm.SentOnce]).
-func (c *Client) Chat(ctx context.Context, attempt func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error) iter.Seq2[llm.Delta, error] {
+func (c *Client) Chat(ctx context.Context, model string, attempt func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		waits := backoff.ExponentialBackOff{
 			InitialInterval: c.options.RetryWait, Multiplier: 2, MaxInterval: maxWait,
@@ -35,7 +35,7 @@ func (c *Client) Chat(ctx context.Context, attempt func(ctx context.Context, emi
 			begun := false
 			failure := attempt(ctx, func(d llm.Delta) bool {
 				begun = true
-				return yield(d, nil)
+				return yield(c.withCost(model, d), nil)
 			})
 			if failure == nil {
 				return
@@ -52,6 +52,19 @@ func (c *Client) Chat(ctx context.Context, attempt func(ctx context.Context, emi
 			}
 		}
 	}
+}
+
+// withCost returns d with what it cost, where it has the usage and the model has a price.
+func (c *Client) withCost(model string, d llm.Delta) llm.Delta {
+	if d.Usage == nil {
+		return d
+	}
+	if cost, ok := c.options.Prices.Cost(model, *d.Usage); ok {
+		usage := *d.Usage
+		usage.Cost = cost
+		d.Usage = &usage
+	}
+	return d
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -185,6 +185,7 @@ type usage struct {
 	Details          struct {
 		CachedTokens int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	Cost float64 `json:"cost"`
 }
 
 // setUsage keeps the newest usage: servers that send it with every chunk send the
@@ -198,5 +199,6 @@ func (a *answer) setUsage(raw json.RawMessage) {
 		InputTokens:  max(u.PromptTokens, u.InputTokens, 0),
 		OutputTokens: max(u.CompletionTokens, u.OutputTokens, 0),
 		CachedTokens: max(u.Details.CachedTokens, u.CacheHitTokens, 0),
+		Cost:         max(u.Cost, 0),
 	}
 }

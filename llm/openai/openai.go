@@ -7,6 +7,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,8 @@ type Config struct {
 	// those of the request win. A null takes a member out of the body: for servers
 	// that refuse max_tokens or stream_options.
 	Extra map[string]json.RawMessage
+	// Prices are those of the models; nil leaves the cost to the server's own word.
+	Prices llm.Prices
 	// NoStream asks for answers in one piece.
 	NoStream bool
 	// Timeout is the longest silence: before the answer begins, and within it. 0 is
@@ -84,7 +87,7 @@ func Open(s Settings) (*Provider, error) {
 	}
 	return New(Config{
 		Name: s.Name, BaseURL: string(s.BaseURL), APIKey: key, Model: s.Model,
-		Headers: s.Headers, Extra: s.ExtraMembers(), Timeout: time.Duration(s.Timeout), MaxRetries: s.Retries(),
+		Headers: s.Headers, Extra: s.ExtraMembers(), Prices: s.Prices, Timeout: time.Duration(s.Timeout), MaxRetries: s.Retries(),
 	})
 }
 
@@ -101,7 +104,7 @@ func New(config Config) (*Provider, error) {
 	p := &Provider{config: config, header: header(config)}
 	p.client = endpoint.NewClient(endpoint.Options{
 		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-		Transport: config.Transport, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+		Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
 	})
 	base := strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/chat/completions")
 	address.Path = base + "/embeddings"
@@ -145,7 +148,7 @@ func (p *Provider) Secrets() []string { return p.client.Secrets() }
 // Chat asks the server. All errors are of type [*llm.Error].
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	body, err := p.requestBody(req)
-	return p.client.Chat(ctx, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
+	return p.client.Chat(ctx, p.modelOf(req), func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
 			return p.client.Unsendable(err)
 		}
@@ -155,6 +158,9 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	})
 }
 
+// modelOf returns the model that a request is for.
+func (p *Provider) modelOf(req *llm.Request) string { return cmp.Or(req.Model, p.config.Model) }
+
 // requestBody returns the JSON of the request.
 func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if len(req.Messages) == 0 {
@@ -163,11 +169,7 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if err := endpoint.CheckImages(req.Messages); err != nil {
 		return nil, err
 	}
-	model := req.Model
-	if model == "" {
-		model = p.config.Model
-	}
-	members := map[string]any{"model": model, "messages": req.Messages, "stream": !p.config.NoStream}
+	members := map[string]any{"model": p.modelOf(req), "messages": req.Messages, "stream": !p.config.NoStream}
 	if req.Temperature != nil {
 		members["temperature"] = *req.Temperature
 	}

@@ -116,6 +116,19 @@ func TestConfiguredBody(t *testing.T) {
 	}
 }
 
+func TestCost(t *testing.T) {
+	const answer = `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":10,"cost":0.5}}`
+	prices := llm.Prices{{Model: "priced", Input: 2, Output: 10}}
+	for model, want := range map[string]float64{"priced": 0.0021, "other": 0.5} {
+		req := llmtest.Request()
+		req.Model = model
+		got, err := ask(t, openai.Config{Transport: respond(200, answer), Prices: prices}, req)
+		if err != nil || got.Usage.Cost != want {
+			t.Errorf("%s: the cost is %v, want %v (%v)", model, got.Usage.Cost, want, err)
+		}
+	}
+}
+
 func TestRefusesRequests(t *testing.T) {
 	never := roundTrip(func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")

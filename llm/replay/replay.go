@@ -153,7 +153,7 @@ func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recordi
 	}
 	for d, err := range p.config.Inner.Chat(ctx, req) {
 		if err == nil {
-			r.deltas = append(r.deltas, d)
+			r.deltas = append(r.deltas, withoutCost(d))
 		}
 		if !yield(d, err) || err != nil {
 			return
@@ -162,6 +162,17 @@ func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recordi
 	if err := p.keepRecording(r); err != nil {
 		yield(llm.Delta{}, p.newError(fmt.Errorf("recording the answer: %w", err)))
 	}
+}
+
+// withoutCost returns d as a cassette has it: playing it again costs nothing.
+func withoutCost(d llm.Delta) llm.Delta {
+	if d.Usage == nil || d.Usage.Cost == 0 {
+		return d
+	}
+	usage := *d.Usage
+	usage.Cost = 0
+	d.Usage = &usage
+	return d
 }
 
 // keepRecording adds a recording to the cassette and writes the file.

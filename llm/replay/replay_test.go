@@ -306,7 +306,7 @@ func TestMissOfEmptyCassette(t *testing.T) {
 func TestSecretsAreMasked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	config := replay.Config{Path: path, Mode: replay.Record, Secrets: []string{"hunter2", "hunter22", " "}}
-	spread := []llm.Delta{{Text: "It is hun"}, {Text: "ter22!"}, {FinishReason: "stop", Usage: &llm.Usage{InputTokens: 1}}}
+	spread := []llm.Delta{{Text: "It is hun"}, {Text: "ter22!"}, {FinishReason: "stop", Usage: &llm.Usage{InputTokens: 1, Cost: 0.5}}}
 	config.Inner = scripted.New(scripted.Answer{Text: "hunter2 and hunter22"}, scripted.Answer{Deltas: spread})
 	recorder := open(t, config)
 	if got := collect(t, recorder, user("I am hunter2.")).Text; got != "hunter2 and hunter22" {

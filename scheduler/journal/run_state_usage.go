@@ -11,11 +11,7 @@ func (s *RunState) charge(st *StepState, told *llm.Usage) {
 	if told == nil {
 		return
 	}
-	fresh := llm.Usage{
-		InputTokens:  max(told.InputTokens-st.inside.InputTokens, 0),
-		OutputTokens: max(told.OutputTokens-st.inside.OutputTokens, 0),
-		CachedTokens: max(told.CachedTokens-st.inside.CachedTokens, 0),
-	}
+	fresh := told.Minus(st.inside)
 	st.inside = llm.Usage{}
 	st.Usage.Add(fresh)
 	s.Usage.Add(fresh)

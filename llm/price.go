@@ -1,0 +1,49 @@
+package llm
+
+import "math"
+
+// Price is what a million tokens of a model cost, in the currency that the user counts in.
+type Price struct {
+	Model       string   `json:"model,omitempty" doc:"The model; without it, every model without a price of its own."`
+	Input       float64  `json:"input" min:"0" doc:"A million tokens of the prompt."`
+	Output      float64  `json:"output" min:"0" doc:"A million tokens of the answer."`
+	CachedInput *float64 `json:"cached_input,omitempty" min:"0" doc:"A million tokens from the vendor's prompt cache; as input where it is not given."`
+	CacheWrite  *float64 `json:"cache_write,omitempty" min:"0" doc:"A million tokens put into that cache; as input where it is not given."`
+}
+
+// Prices are those of the models of a provider.
+type Prices []Price
+
+// Cost returns what an answer of a model cost; ok is false where the model has no price.
+func (p Prices) Cost(model string, u Usage) (cost float64, ok bool) {
+	price := p.find(model)
+	if price == nil {
+		return 0, false
+	}
+	cached, written := price.Input, price.Input
+	if price.CachedInput != nil {
+		cached = *price.CachedInput
+	}
+	if price.CacheWrite != nil {
+		written = *price.CacheWrite
+	}
+	plain := max(u.InputTokens-u.CachedTokens-u.CacheWriteTokens, 0)
+	sum := float64(plain)*price.Input + float64(u.CachedTokens)*cached + float64(u.CacheWriteTokens)*written + float64(u.OutputTokens)*price.Output
+	return roundCost(sum / 1_000_000), true
+}
+
+// find returns the price of a model, else that of all others; nil where there is neither.
+func (p Prices) find(model string) (price *Price) {
+	for i := range p {
+		if p[i].Model == model {
+			return &p[i]
+		}
+		if p[i].Model == "" {
+			price = &p[i]
+		}
+	}
+	return price
+}
+
+// roundCost returns a cost without the noise of sums of binary fractions.
+func roundCost(cost float64) float64 { return math.Round(cost*1e9) / 1e9 }
