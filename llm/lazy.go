@@ -1,0 +1,22 @@
+package llm
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// Lazy returns a provider that open makes when it is first asked: a run that asks no model
+// needs no key. An error of open is that of every request.
+func Lazy(open func() (Provider, error)) Provider { return &lazyProvider{sync.OnceValues(open)} }
+
+type lazyProvider struct{ open func() (Provider, error) }
+
+// Chat asks the provider.
+func (p *lazyProvider) Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+	provider, err := p.open()
+	if err != nil {
+		return func(yield func(Delta, error) bool) { yield(Delta{}, &Error{Err: err, Unsent: true}) }
+	}
+	return provider.Chat(ctx, req)
+}
