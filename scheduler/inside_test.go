@@ -246,7 +246,7 @@ type guide struct{ asked []string }
 
 func (g *guide) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	stage, text := "llm", `{"/city": "Lyon"}`
-	if len(req.ResponseSchema) > 0 {
+	if len(req.Tools) > 0 {
 		stage, text = "function", `{"/day": "Monday"}`
 	}
 	g.asked = append(g.asked, stage)

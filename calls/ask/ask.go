@@ -8,7 +8,6 @@ import (
 	"embed"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -33,19 +32,14 @@ const trials = 3
 // is meant of a document that says it in other words. The error is the provider's own,
 // or [ErrNoAnswer] of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
-	asked := *req
-	asked.ResponseSchema = s.Doc().AppendJSON(nil)
+	asked, structured := *req, &Structured{}
 	var fault error
 	for range trials {
-		answer, err := llm.Collect(env.LLM.Chat(ctx, &asked))
-		if err != nil && refused(err) {
-			asked.ResponseSchema = nil
-			answer, err = llm.Collect(env.LLM.Chat(ctx, &asked))
-		}
+		text, err := structured.Ask(ctx, env.LLM, &asked, s.Doc())
 		if err != nil {
 			return value.Value{}, err
 		}
-		document, err := fit(answer.Text, s, mend)
+		document, err := fit(text, s, mend)
 		if err == nil {
 			return document, nil
 		}
@@ -55,16 +49,10 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 			return value.Value{}, err
 		}
 		asked.Messages = append(slices.Clip(asked.Messages),
-			llm.TextMessage("assistant", answer.Text), llm.TextMessage("user", again))
+			llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}
 	return value.Value{}, calls.Errorf(calls.Provider, "%w in %d trials: %w", ErrNoAnswer, trials, fault).
 		WithHint("let the step retry, or ask another model")
-}
-
-// refused says that a server did not like the request itself.
-func refused(err error) bool {
-	var e *llm.Error
-	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
 // Text streams the text of an answer without the thoughts that some models write

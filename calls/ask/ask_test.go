@@ -1,6 +1,7 @@
 package ask_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -376,5 +377,62 @@ func TestTracedPrompt(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestStructured(t *testing.T) {
+	refuses := func(status int) scripted.Answer {
+		return scripted.Answer{Error: &llm.Error{Status: status, Message: "not supported"}}
+	}
+	called := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "a", Name: "fill", Arguments: `{"n":1}`}}}
+	tests := []struct {
+		name    string
+		answers []scripted.Answer
+		want    string
+		ways    string // of the requests: Function, Schema, Prompt
+		fails   bool
+	}{
+		{name: "called", answers: []scripted.Answer{called}, want: `{"n":1}`, ways: "F"},
+		{name: "written instead", answers: []scripted.Answer{{Text: `{"n":2}`}}, want: `{"n":2}`, ways: "F"},
+		{name: "not called", answers: []scripted.Answer{{Text: "Sure!"}, {Text: "still no document"}}, want: "still no document", ways: "FS"},
+		{name: "no functions", answers: []scripted.Answer{refuses(404), {Text: `{"n":3}`}}, want: `{"n":3}`, ways: "FS"},
+		{name: "no functions and schemas", answers: []scripted.Answer{refuses(400), refuses(422), {Text: `{"n":4}`}}, want: `{"n":4}`, ways: "FSP"},
+		{name: "refused in every way", answers: []scripted.Answer{refuses(400), refuses(400), refuses(400)}, ways: "FSP", fails: true},
+		{name: "down", answers: []scripted.Answer{refuses(503)}, ways: "F", fails: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := scripted.New(tt.answers...)
+			s := &ask.Structured{Function: "fill", Description: "d", IsDocument: func(text string) bool { return strings.HasPrefix(text, "{") }}
+			req := &llm.Request{
+				Messages: []llm.Message{llm.TextMessage("user", "How many?")},
+				Extra:    map[string]json.RawMessage{"top_k": json.RawMessage("1")},
+			}
+			got, err := s.Ask(t.Context(), p, req, order(t).Doc())
+			if got != tt.want || (err != nil) != tt.fails {
+				t.Errorf("got %s, %v", got, err)
+			}
+			ways := ""
+			for _, asked := range p.Requests() {
+				switch {
+				case len(asked.Tools) == 1 && string(asked.Extra["tool_choice"]) == `{"type":"function","function":{"name":"fill"}}`:
+					ways += "F"
+				case asked.ResponseSchema != nil && len(asked.Extra) == 1:
+					ways += "S"
+				default:
+					ways += "P"
+				}
+			}
+			if ways != tt.ways || len(req.Extra) != 1 {
+				t.Errorf("asked %s, want %s; the request has %v", ways, tt.ways, req.Extra)
+			}
+			if !tt.fails { // what was refused is not tried again
+				before := len(p.Requests())
+				_, _ = s.Ask(t.Context(), p, req, order(t).Doc())
+				if next := p.Requests()[before]; (len(next.Tools) > 0) != (len(tt.ways) == 1) {
+					t.Errorf("the next request asks by %s", next.Tools)
+				}
+			}
+		})
 	}
 }

@@ -197,6 +197,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		w := &Work{Env: env, Input: in, Filling: filling, schema: p.CurrentSchema, historyTokens: p.HistoryTokens}
+		w.structured = w.newStructured()
 		stages := p.Stages
 		if len(stages) > 0 {
 			stages = append(slices.Clip(stages), "default")

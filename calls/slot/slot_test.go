@@ -113,8 +113,8 @@ func TestStages(t *testing.T) {
 			want: `{"slot_data":{"x":1},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"}},"required":["/city"]},"sources":{"/x":"known"}}`},
 		{name: "down, then up", params: `{"current_schema":{` + city + `}}`, answers: []scripted.Answer{down, {Text: `{"/city":"x"}`}}, asked: 2, warnings: 1,
 			want: `{"slot_data":{"city":"x"},"remaining_schema":{},"sources":{"/city":"function"}}`},
-		{name: "nonsense", params: `{"data":{"x":1},"current_schema":{` + city + `}}`, asked: 4, warnings: 2,
-			answers: []scripted.Answer{{Text: "I cannot."}, {Text: "["}, {Text: `"city"`}, {Text: `[{"city":"x"}]`}},
+		{name: "nonsense", params: `{"data":{"x":1},"current_schema":{` + city + `}}`, asked: 5, warnings: 2,
+			answers: []scripted.Answer{{Text: "I cannot."}, {Text: "["}, {Text: "no"}, {Text: `"city"`}, {Text: `[{"city":"x"}]`}},
 			want:    `{"slot_data":{"x":1},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"}},"required":["/city"]},"sources":{"/x":"known"}}`},
 		{name: "the third trial", params: `{"stages":["function"],"current_schema":{` + city + `}}`, asked: 3, rejected: 2,
 			answers: []scripted.Answer{{Text: `{"/city":1}`}, {Text: `{"/city":2}`}, {Text: `{"/city":"x"}`}},
@@ -241,8 +241,12 @@ func TestPrompts(t *testing.T) {
 					t.Errorf("the section %s is not there once", section)
 				}
 			}
-			if got := string(model.Requests()[1].ResponseSchema); !strings.Contains(got, `"/date"`) || strings.Contains(got, `"/city"`) {
+			asked := model.Requests()[1]
+			if got := string(asked.Tools[0]); !strings.Contains(got, `"/date"`) || strings.Contains(got, `"/city"`) {
 				t.Errorf("the second stage asks by %s", got)
+			}
+			if got := string(asked.Extra["tool_choice"]); !strings.Contains(got, `"fill_arguments"`) {
+				t.Errorf("the model may choose: %s", got)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 // maxAttempts is how often the model may correct itself.
 const maxAttempts = 3
 
-// fillBySchema asks for JSON by the schema of what is missing. An answer that is
-// no object, or has values that do not fit, goes back with the reasons.
+// fillBySchema has the model call a function whose parameters are what is missing. An
+// answer without an object, or with values that do not fit, goes back with the reasons.
 func fillBySchema(ctx context.Context, w *Work) error {
 	prompt, parts, err := w.renderPrompt(ctx, true)
 	if err != nil {
@@ -21,10 +21,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 	}
 	messages := []llm.Message{llm.TextMessage("user", prompt)}
 	for trial := 1; ; trial++ {
-		text, err := w.Ask(calls.WithParts(ctx, parts), &llm.Request{
-			Messages:       messages,
-			ResponseSchema: answerSchema(w.Filling.Remaining()).AppendJSON(nil),
-		})
+		text, err := w.AskFor(calls.WithParts(ctx, parts), &llm.Request{Messages: messages}, answerSchema(w.Filling.Remaining()))
 		if err != nil {
 			return err
 		}

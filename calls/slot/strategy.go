@@ -3,10 +3,12 @@ package slot
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/slot/extract"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
@@ -50,6 +52,7 @@ type Work struct {
 	Filling *processor.Filling
 
 	schema        *value.Map
+	structured    ask.Structured
 	historyTokens int
 	warnings      []string
 }
@@ -61,11 +64,15 @@ func (w *Work) Warn(format string, args ...any) {
 
 // warnNoObject reports that an answer is not what was asked for.
 func (w *Work) warnNoObject(stage string) {
-	if slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh") {
+	if w.isChinese() {
 		w.Warn("%s：回答中没有 JSON 对象", stage)
 		return
 	}
 	w.Warn("%s: the answer holds no JSON object", stage)
+}
+
+func (w *Work) isChinese() bool {
+	return slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh")
 }
 
 // runStage runs the strategy of a stage. A model that fails leaves the data as it was:
@@ -93,25 +100,56 @@ type wanted struct {
 	Schema value.Value `json:"schema"`
 }
 
-// Ask returns the model's answer: the arguments of the tool that it calls, or its
-// text. An answer is on record before it is used: when the step is cut short later, the
-// model is not asked for it again.
+// Ask returns the model's answer. It is on record before it is used: when the step is cut
+// short later, the model is not asked for it again.
 func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
-	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
-	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
-		return askModel(ctx, env.LLM, req)
+	return w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
+		answer, err := collectAnswer(model.Chat(ctx, req))
+		return answer.Text, err
 	})
 }
 
-func askModel(ctx context.Context, model llm.Provider, req *llm.Request) (string, error) {
+// AskFor returns the arguments of the function that the model is made to call, which fit
+// schema as far as it obeys; where its server knows no functions, or no schemas either,
+// the text of its answer. It is on record as that of [Work.Ask].
+func (w *Work) AskFor(ctx context.Context, req *llm.Request, schema value.Value) (string, error) {
+	return w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
+		return w.structured.Ask(ctx, model, req, schema)
+	})
+}
+
+func (w *Work) askOnce(ctx context.Context, send func(context.Context, llm.Provider) (string, error)) (string, error) {
+	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
+	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
+		return send(ctx, env.LLM)
+	})
+}
+
+// newStructured returns what asks the model of w to call a function.
+func (w *Work) newStructured() ask.Structured {
+	description := "Takes the arguments that are still missing."
+	if w.isChinese() {
+		description = "接收仍然缺少的参数。"
+	}
+	return ask.Structured{
+		Function: "fill_arguments", Description: description, Collect: collectAnswer,
+		IsDocument: func(text string) bool {
+			_, ok := w.findObject(text)
+			return ok
+		},
+	}
+}
+
+// collectAnswer joins an answer, up to the bound of its length.
+func collectAnswer(deltas iter.Seq2[llm.Delta, error]) (llm.Answer, error) {
 	var joined llm.AnswerBuilder
 	size := 0
-	for d, err := range model.Chat(ctx, req) {
+	for d, err := range deltas {
 		if err != nil {
 			if calls.KindOf(err) == calls.Internal {
 				err = calls.Errorf(calls.Provider, "%w", err)
 			}
-			return "", err
+			return llm.Answer{}, err
 		}
 		joined.Add(d)
 		size += len(d.Text)
@@ -122,11 +160,7 @@ func askModel(ctx context.Context, model llm.Provider, req *llm.Request) (string
 			break
 		}
 	}
-	answer := joined.Answer()
-	if len(answer.ToolCalls) > 0 {
-		return answer.ToolCalls[0].Arguments, nil
-	}
-	return answer.Text, nil
+	return joined.Answer(), nil
 }
 
 // findObject returns the JSON object in a text; where the schema takes no objects, the
