@@ -99,6 +99,8 @@ type Run struct {
 	Flow string `json:"flow"`
 	// StartedAt is the time of the run's clock at its start.
 	StartedAt time.Time `json:"started_at"`
+	// User is whose run it is; "" where the program knows no users.
+	User string `json:"user"`
 }
 
 // StepInfo is what a call may know of the step it runs in.

@@ -90,6 +90,8 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			piece = watchedPiece
 		}
 		m.task.asks(ctx, req)
+		m.task.countRequest(req.Model)
+		sent := m.task.run.stream.watch()
 		answer := answerCount{tokens: tokens, every: piece, each: func(count int) error {
 			if limit, ok := budget.room(int64(max(asked, 0) + count)); !ok {
 				return overBudget(limit)
@@ -117,6 +119,9 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		for delta, err := range m.provider.Chat(ctx, req) {
 			if delta.Usage != nil {
 				told = delta.Usage
+			}
+			if !begun && err == nil {
+				m.task.setFirstToken(m.task.run.stream.watch().Sub(sent))
 			}
 			free, begun = !begun && unbilled(err), true
 			if err == nil && told == nil {

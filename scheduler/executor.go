@@ -55,10 +55,20 @@ type StepExecutor struct {
 	Journal journal.Journal
 	// Durability is the mode of new runs; "" is [Sync].
 	Durability journal.Durability
+	// Owner is whose runs these are, new ones and those that are resumed.
+	Owner Owner
+	// Names returns the names of a provider and of its model for the events; provider is
+	// what a flow names under llm, "" for that of Env. nil: events have only the model
+	// that a request names.
+	Names func(provider string) (name, model string)
 	// Labels are what new runs are found by in the journal.
 	Labels map[string]string
 	// Program is the version of the program, kept with every new run.
 	Program string
+	// Root is the folder of the project: the journal keeps paths of flow files in it as
+	// relative ones, so that a process on another machine, with another Root, can go on
+	// with the run. "" keeps absolute paths.
+	Root string
 	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
 }
@@ -67,6 +77,15 @@ const (
 	defaultParallel = 64
 	defaultGrace    = 5 * time.Second
 )
+
+// Owner is the user whose run it is: run.user in templates, and the label owner in the
+// journal.
+type Owner struct {
+	User string
+	// Bound is true where the user must not reach the memory of others: a flow whose
+	// memory is that of another user fails with an error of kind Invalid.
+	Bound bool
+}
 
 // Run runs the flow and yields every event in order. The inputs are an object; they
 // get the defaults of the flow's schema. When the run fails, the error comes

@@ -2,9 +2,11 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -22,6 +24,7 @@ type asked struct {
 	// told is the conversation that an event has shown last; of the outermost task,
 	// for all inside it.
 	told []llm.Message
+	use  journal.ModelUse
 }
 
 type conversation struct {
@@ -50,6 +53,27 @@ func (t *task) asks(ctx context.Context, req *llm.Request) {
 	}
 }
 
+// countRequest counts a request to a model, for the task and those around it.
+func (t *task) countRequest(model string) {
+	for ; t != nil; t = t.around {
+		t.asked.mu.Lock()
+		use := &t.asked.use
+		use.Requests++
+		use.Provider, use.Model = t.run.provider, cmp.Or(model, t.run.model)
+		t.asked.mu.Unlock()
+	}
+}
+
+// setFirstToken notes how long the answer to a request took to begin.
+func (t *task) setFirstToken(waited time.Duration) {
+	ms := float64(waited) / float64(time.Millisecond)
+	for ; t != nil; t = t.around {
+		t.asked.mu.Lock()
+		t.asked.use.FirstTokenMS = &ms
+		t.asked.mu.Unlock()
+	}
+}
+
 // begins says whether a conversation goes on from another.
 func begins(messages, with []llm.Message) bool {
 	return len(messages) >= len(with) &&
@@ -69,6 +93,10 @@ func (t *task) inputMessages() (messages []llm.Message) {
 func (t *task) tally(n *note) {
 	n.cost(&t.meter)
 	t.asked.mu.Lock()
+	if t.asked.use.Requests > 0 {
+		use := t.asked.use
+		n.data.LLM = &use
+	}
 	conversations := t.asked.conversations
 	t.asked.conversations = nil
 	t.asked.mu.Unlock()

@@ -228,19 +228,22 @@ func (rec *recorder) loadFlow(ctx context.Context, root *flow.Flow, file string)
 	rec.texts.Lock()
 	defer rec.texts.Unlock()
 	file = flow.Absolute(file)
-	if source, ok := rec.text.Files[file]; ok {
-		flow, problems := rec.run.exec.Loader.LoadText(file, source, rec.text.Files)
+	exec := rec.run.exec
+	name := recordedPath(exec.Root, file)
+	if source, ok := rec.text.Files[name]; ok {
+		_, files := LocalFiles(exec.Root, "", rec.text)
+		flow, problems := exec.Loader.LoadText(file, source, files)
 		return flow, problems.Err()
 	}
-	flow, err := rec.run.exec.loadBeside(root, file)
+	flow, err := exec.loadBeside(root, file)
 	if err != nil {
 		return nil, err
 	}
-	all, added := maps.Clone(rec.text.Files), textOf(flow)
+	all, added := maps.Clone(rec.text.Files), recordedText(exec.Root, flow)
 	if all == nil {
 		all = map[string][]byte{}
 	}
-	all[file] = added.Source
+	all[name] = added.Source
 	maps.Copy(all, added.Files)
 	rec.text.Files = all
 	return flow, rec.log.Revise(ctx, rec.text)

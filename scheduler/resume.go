@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
@@ -111,7 +112,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	}
 	text := header.Text
 	if with.Flow != nil {
-		text = textOf(r.flow)
+		text = recordedText(e.Root, r.flow)
 		if err := log.Revise(ctx, text); err != nil {
 			return nil, journalError(info.ID, "recording the edited flow", err)
 		}
@@ -152,7 +153,7 @@ func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, 
 		return nil, err
 	}
 	r := e.bareRun(ctx, flow)
-	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt}
+	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt, User: cmp.Or(e.Owner.User, header.Labels[journal.LabelOwner])}
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
@@ -201,7 +202,8 @@ func (e *StepExecutor) reload(header *journal.RunHeader, state *journal.RunState
 	if e.Loader == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor has no Loader to read the flow of the journal with")
 	}
-	flow, problems := e.Loader.LoadText(header.File, header.Text.Source, header.Text.Files)
+	file, files := LocalFiles(e.Root, header.File, header.Text)
+	flow, problems := e.Loader.LoadText(file, header.Text.Source, files)
 	switch {
 	case flow == nil && edited == nil:
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run %s does not load any more:\n%w", header.ID, problems).
@@ -248,18 +250,19 @@ func take(answers []Answer, state *journal.RunState, waited []journal.WaitingFor
 func (r *run) header(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
-		ID: r.vars.Run.ID, Flow: r.flow.Name, File: flow.Absolute(r.flow.File), Text: textOf(r.flow),
-		Inputs: r.secrets.mask(inputs), Labels: e.Labels, Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
+		Inputs: r.secrets.mask(inputs), Labels: e.labels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
 
-// textOf is a flow as the journal keeps it.
-func textOf(f *flow.Flow) journal.FlowText {
-	files := make(map[string][]byte, len(f.Files))
-	for path, content := range f.Files {
-		files[flow.Absolute(path)] = content
+// labels returns those of a new run.
+func (e *StepExecutor) labels() map[string]string {
+	if e.Owner.User == "" {
+		return e.Labels
 	}
-	return journal.FlowText{Source: f.Source, Files: files}
+	labels := map[string]string{journal.LabelOwner: e.Owner.User}
+	maps.Copy(labels, e.Labels)
+	return labels
 }
 
 // record lets the events of the run go through the journal.

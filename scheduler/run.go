@@ -32,6 +32,8 @@ type run struct {
 	vars    calls.Vars
 	meter   meter
 	secrets *secrets
+	// provider and model are the names of who answers, for the events.
+	provider, model string
 
 	stream *stream
 	// recorded is what earlier processes did; nil for a new run, and for a sub-flow
@@ -113,7 +115,7 @@ func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Va
 // unrecordedRun prepares a new run that the journal does not know yet.
 func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
 	r := e.bareRun(ctx, f)
-	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock()}
+	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock(), User: e.Owner.User}
 	return r, r.prepare(inputs)
 }
 
@@ -177,6 +179,9 @@ func (r *run) prepare(inputs value.Value) error {
 			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 		}
 	}
+	if r.exec.Names != nil {
+		r.provider, r.model = r.exec.Names(r.flow.LLM)
+	}
 	if err := r.scopeOfMemory(); err != nil {
 		return err
 	}
@@ -199,7 +204,28 @@ func (r *run) scopeOfMemory() error {
 		}
 		*target.text = prompt.Text(v)
 	}
-	return nil
+	return r.checkOwner()
+}
+
+// checkOwner returns an error where the memory is that of another user than the one
+// that the run is bound to. A flow that names no user works in the memory of that one.
+func (r *run) checkOwner() error {
+	owner, user := r.exec.Owner, &r.vars.Scope.User
+	if !owner.Bound {
+		return nil
+	}
+	pos := flow.Position{File: r.flow.File, Line: 1, Col: 1}
+	if r.flow.User != nil {
+		pos = r.flow.User.Pos
+	} else if *user == "" {
+		*user = owner.User
+	}
+	if *user == owner.User {
+		return nil
+	}
+	err := calls.Errorf(calls.Invalid, "the run is bound to the user %q, and the memory of the flow is that of %q", owner.User, *user).
+		WithHint("write memory: {user: \"{{ run.user }}\"}")
+	return r.failureOf(err, pos)
 }
 
 // start begins the run in goroutines of its own.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,23 +58,8 @@ func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 		}
 		return nil
 	}
-	type problem struct {
-		File     string `json:"file"`
-		Line     int    `json:"line"`
-		Col      int    `json:"col"`
-		Severity string `json:"severity"`
-		Message  string `json:"message"`
-		Hint     string `json:"hint,omitempty"`
-	}
-	list := make([]problem, len(problems))
-	for i, p := range problems {
-		list[i] = problem{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
-		if p.Warning {
-			list[i].Severity = "warning"
-		}
-	}
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return enc.Encode(slices.Concat(flow.Problems{}, problems)) // [] where there are none
 }

@@ -262,9 +262,16 @@ func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler
 	}
 	env.LLM, env.Tokens = chosen.llm, tokens.For(chosen.model)
 	return &scheduler.StepExecutor{
-		Env:         env,
-		Loader:      loader,
-		Provider:    func(name string) (llm.Provider, error) { return rt.other(chosen, name) },
+		Env:      env,
+		Loader:   loader,
+		Provider: func(name string) (llm.Provider, error) { return rt.other(chosen, name) },
+		Names: func(name string) (string, string) {
+			if chosen.all || name == "" {
+				return chosen.name, chosen.model
+			}
+			return name, rt.settings.LLM.ModelOf(name)
+		},
+		Program:     buildVersion(),
 		Durability:  journal.Durability(rt.settings.Journal.Durability),
 		MaxParallel: rt.settings.Run.MaxParallel,
 		CancelGrace: time.Duration(rt.settings.Run.CancelGrace),

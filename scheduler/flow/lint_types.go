@@ -128,7 +128,7 @@ func typesOf(schema value.Value) []string {
 
 // Shapes of the names that are the same in every flow.
 var (
-	runShape    = closedObject("id", "flow", "started_at")
+	runShape    = closedObject("id", "flow", "started_at", "user")
 	errorShape  = closedObject("kind", "message", "hint", "step", "position")
 	recordShape = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
 		"id", keySchema("type", "string"), "name", keySchema("type", "string"), "description", keySchema("type", "string"),

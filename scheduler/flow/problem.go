@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -50,6 +52,26 @@ func (p Problems) filter(warning bool) (some Problems) {
 		}
 	}
 	return some
+}
+
+// MarshalJSON writes {file, line, col, severity, message, hint}.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	severity := "error"
+	if p.Warning {
+		severity = "warning"
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		File     string `json:"file"`
+		Line     int    `json:"line"`
+		Col      int    `json:"col"`
+		Severity string `json:"severity"`
+		Message  string `json:"message"`
+		Hint     string `json:"hint,omitempty"`
+	}{p.Pos.File, p.Pos.Line, p.Pos.Col, severity, p.Message, p.Hint})
+	return text.Bytes(), err
 }
 
 // report collects the problems of one file.

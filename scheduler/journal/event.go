@@ -81,6 +81,8 @@ type Data struct {
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`
 	DurationMS *float64     `json:"duration_ms,omitempty"`
+	// LLM: the end of a step that asked a model, or of what it ran inside itself.
+	LLM *ModelUse `json:"llm,omitempty"`
 	// Prompts: the end of a step, or of what it runs inside itself: what models were
 	// asked beyond what the input says.
 	Prompts []Prompt `json:"prompts,omitempty"`
@@ -97,6 +99,19 @@ type Data struct {
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.
 	Answers *value.Value `json:"answers,omitempty"`
+}
+
+// ModelUse is what a step has asked of a model in one process, with all that it ran
+// inside itself.
+type ModelUse struct {
+	// Provider and Model are the names of the last one asked; "" where unknown.
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// Requests are all that were sent, those that failed as well.
+	Requests int `json:"requests"`
+	// FirstTokenMS is how long the last request that was answered waited for the first
+	// piece of its answer, by the stopwatch; nil where none was.
+	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
 }
 
 // ErrorInfo is an error as events carry it.

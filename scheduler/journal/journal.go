@@ -124,7 +124,8 @@ func (t FlowText) Hash() string {
 type RunHeader struct {
 	ID   string
 	Flow string
-	// File is the absolute path of the flow file.
+	// File is the path of the flow file: absolute, or relative to the folder of the
+	// project, with slashes. The paths of the text's Files are alike.
 	File   string
 	Text   FlowText
 	Inputs value.Value

@@ -1,0 +1,49 @@
+package scheduler
+
+import (
+	"path/filepath"
+
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// recordedText is a flow as the journal keeps it.
+func recordedText(root string, f *flow.Flow) journal.FlowText {
+	files := make(map[string][]byte, len(f.Files))
+	for path, content := range f.Files {
+		files[recordedPath(root, path)] = content
+	}
+	return journal.FlowText{Source: f.Source, Files: files}
+}
+
+// recordedPath is a path as the journal keeps it: relative to root for a file in it,
+// with slashes, else absolute.
+func recordedPath(root, path string) string {
+	path = flow.Absolute(path)
+	if root == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(flow.Absolute(root), path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// localPath is the inverse of recordedPath on a machine where the project is in root.
+func localPath(root, recorded string) string {
+	path := filepath.FromSlash(recorded)
+	if root == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(flow.Absolute(root), path)
+}
+
+// LocalFiles returns the path of a recorded flow, and its other files by their paths, on
+// a machine where the project is in root: see [StepExecutor] Root.
+func LocalFiles(root, recorded string, text journal.FlowText) (file string, files map[string][]byte) {
+	files = make(map[string][]byte, len(text.Files))
+	for path, content := range text.Files {
+		files[localPath(root, path)] = content
+	}
+	return localPath(root, recorded), files
+}
