@@ -10,21 +10,22 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// printPrompts prints the prompts of a step, every piece with its source, or turns the error
-// into an exit code.
-func (a *app) printPrompts(prompts *service.Prompts, err error) error {
-	if err != nil {
-		if calls.KindOf(err) == calls.NotFound {
-			return usageError(err)
-		}
-		return exitError{exitFailed, err}
+// promptsError turns the error of a step's prompts into an exit code.
+func promptsError(err error) error {
+	if calls.KindOf(err) == calls.NotFound {
+		return usageError(err)
 	}
+	return exitError{exitFailed, err}
+}
+
+// printPrompts prints the prompts of a step, every piece with its source.
+func (a *app) printPrompts(prompts *service.Prompts) error {
 	for _, e := range prompts.Explanations {
 		if err := a.PrintExplanation(e); err != nil {
 			return err
 		}
 	}
-	_, err = io.WriteString(a.Stdout, tokensNote(prompts.Step))
+	_, err := io.WriteString(a.Stdout, tokensNote(prompts.Step))
 	return err
 }
 

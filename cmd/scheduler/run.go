@@ -101,8 +101,8 @@ func (f *showFlags) place(args []string) (first string, err error) {
 			first, f.explain = args[1], args[0]
 		}
 	}
-	if f.json && (f.outputs || f.explain != "") {
-		return "", usageError(errors.New("--json prints events and nothing else: leave out --outputs and --explain"))
+	if f.json && f.outputs {
+		return "", usageError(errors.New("--json prints events: leave out --outputs"))
 	}
 	if f.outputs && f.explain != "" {
 		return "", usageError(errors.New("--outputs prints the outputs and nothing else: leave out --explain"))

@@ -25,6 +25,7 @@ func newRunsShow(a *app) *cobra.Command {
   scheduler runs show last
   scheduler runs show 0199f0c2 --json | jq .waiting
   scheduler runs show last --prompt answer         # its prompts, every piece with its source
+  scheduler runs show last --prompt answer --json  # the same as data
   scheduler runs show last --prompt 'each[2]'      # of an item
   scheduler runs show last --prompt outer/inner    # of a step in a flow that a step ran`, "\n"),
 		Args:              cobra.ExactArgs(1),
@@ -49,7 +50,13 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 	}
 	if step != "" {
 		prompts, err := a.service.Prompts(ctx, run, step)
-		return a.printPrompts(prompts, err)
+		if err != nil {
+			return promptsError(err)
+		}
+		if asJSON {
+			return a.PrintJSON(value.Must(prompts))
+		}
+		return a.printPrompts(prompts)
 	}
 	a.printNotes(notes)
 	if asJSON {

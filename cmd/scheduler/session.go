@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -99,7 +100,13 @@ func (s *session) explain() error {
 	if errors.Is(err, service.ErrNoPrompt) {
 		err = fmt.Errorf("--explain: %w", err)
 	}
-	return s.app.printPrompts(prompts, err)
+	if err != nil {
+		return promptsError(err)
+	}
+	if s.show.json {
+		return s.app.PrintJSONLine(value.OfMap(value.Pairs("type", "explanation", "data", value.Must(prompts))))
+	}
+	return s.app.printPrompts(prompts)
 }
 
 // answer asks for what the run waits for and goes on with it. more is true while there

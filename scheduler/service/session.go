@@ -107,10 +107,11 @@ func (s *Session) follow(events iter.Seq2[*journal.Event, error]) iter.Seq2[*jou
 	}
 }
 
-// Prompts are the prompts of one step of a run.
+// Prompts are the prompts of one step of a run. Its JSON is what `runs show --prompt
+// --json` prints.
 type Prompts struct {
-	Step         *journal.StepState
-	Explanations []*explain.Explanation
+	Step         *journal.StepState     `json:"-"`
+	Explanations []*explain.Explanation `json:"prompts"`
 }
 
 // ErrNoPrompt is the error of a run without a prompt to explain.

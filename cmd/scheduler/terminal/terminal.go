@@ -40,6 +40,12 @@ func (t *Terminal) PrintJSON(v value.Value) error {
 	return err
 }
 
+// PrintJSONLine prints data as one line of JSON.
+func (t *Terminal) PrintJSONLine(v value.Value) error {
+	_, err := fmt.Fprintln(t.Stdout, escapeBare(string(v.AppendJSON(nil))))
+	return err
+}
+
 // PrintText prints what others wrote: on a terminal without what would steer it.
 func (t *Terminal) PrintText(text string) error {
 	if IsTerminal(t.Stdout) {

@@ -55,7 +55,12 @@ func Milliseconds(ms float64) string {
 // JSONText is a value as indented JSON, for people and programs: control characters
 // of its strings are escaped, those too that JSON allows as they are.
 func JSONText(v value.Value) string {
-	text := string(v.AppendIndented(nil, "  "))
+	return escapeBare(string(v.AppendIndented(nil, "  ")))
+}
+
+// escapeBare escapes what JSON may hold bare and a terminal takes for orders: U+007F
+// to U+009F.
+func escapeBare(text string) string {
 	bare := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
 	if !strings.ContainsFunc(text, bare) {
 		return text
