@@ -55,7 +55,14 @@ func (rt *runtime) choose(f *flow.Flow, name string) (*choice, []service.Note, e
 		c.llm = calls.NewEnv().LLM
 		return c, notes, nil
 	}
-	c.llm, err = rt.openProvider(c.name)
+	open, err := rt.providerNamed(c.name)
+	if err != nil {
+		return nil, notes, err
+	}
+	c.llm = llm.Lazy(open)
+	if mode == "record" || asking(f) != nil { // else the flow may need no key
+		c.llm, err = open()
+	}
 	if err != nil {
 		return nil, notes, err
 	}
@@ -131,19 +138,30 @@ func openCassette(c replay.Config) (llm.Provider, error) {
 
 // openProvider makes the configured provider of that name.
 func (rt *runtime) openProvider(name string) (llm.Provider, error) {
+	open, err := rt.providerNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	return open()
+}
+
+// providerNamed returns what makes the configured provider of that name.
+func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error), err error) {
 	if name == config.EchoProvider {
-		return scripted.Echo{}, nil
+		return func() (llm.Provider, error) { return scripted.Echo{}, nil }, nil
 	}
 	c := rt.settings.LLM.Find(name)
 	if c == nil {
 		return nil, calls.Errorf(calls.Invalid, "there is no model provider %q%s: llm.providers in the settings lists them",
 			name, value.DidYouMeanSuffix(name, rt.settings.LLM.Names()))
 	}
-	p, err := c.Open()
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "%w", err)
-	}
-	return p, nil
+	return func() (llm.Provider, error) {
+		p, err := c.Open()
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "%w", err)
+		}
+		return p, nil
+	}, nil
 }
 
 // secretsOf returns the texts of a provider that no file may hold.

@@ -62,7 +62,7 @@ func configSchema() *schema.Schema { return schema.MustFor[Settings]() }
 
 // asSettings returns v with every scalar as the type that schema doc wants, for text is
 // all that the environment has, and a file may say 5 for "5". Lists may be texts with
-// commas, keys may have any case, and a setting without a value is left out: it keeps
+// commas, a list of one section is that section, keys may have any case, and a setting without a value is left out: it keeps
 // its default.
 func asSettings(v, doc value.Value) value.Value {
 	kind, _ := doc.Get("type")
@@ -73,9 +73,12 @@ func asSettings(v, doc value.Value) value.Value {
 	}
 	items, _ := doc.Get("items")
 	itemKind, _ := items.Get("type")
+	isOneOfList := v.Kind() == value.Object && value.Equal(itemKind, value.OfString("object"))
 	switch {
 	case v.IsNull():
 		return v
+	case isOneOfList:
+		return asSettings(value.OfList(v), doc)
 	case v.Kind() == value.Object:
 		return memberSettings(v, doc)
 	case v.Kind() == value.List:
