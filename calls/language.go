@@ -75,14 +75,13 @@ func (t *Texts) SourceName(path, name string) string {
 	return path
 }
 
-// UnknownName is what is wrong with a text that mentions, at an offset, a name that is
-// not among those which are known there.
+// UnknownName describes the problem of a text that mentions, at an offset, a name that
+// is not among those known there.
 func UnknownName(text string, offset int, name string, known []string) schema.Problem {
 	p := schema.Problem{Message: "there is no " + name + " here"}
 	p.Line, p.Col = value.LineCol(text, offset)
-	if near := value.Nearest(name, known); near != "" {
-		p.Hint = "did you mean " + near + "?"
-	} else if len(known) > 0 {
+	p.Hint = value.DidYouMean(name, known)
+	if p.Hint == "" && len(known) > 0 {
 		p.Hint = "there are " + strings.Join(known, ", ")
 	}
 	return p

@@ -21,8 +21,8 @@ func (r *Registry) CheckCall(name string) error {
 		return err.WithHint("it is an importance function")
 	}
 	names := r.CallNames()
-	if near := value.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %q?", near)
+	if hint := value.DidYouMean(name, names); hint != "" {
+		return err.WithHint("%s", hint)
 	}
 	plugin, _, dotted := strings.Cut(name, ".")
 	if !dotted {
@@ -46,8 +46,8 @@ func (r *Registry) CheckImportance(name string) error {
 	}
 	err := Errorf(NotFound, "unknown importance function %q", name)
 	known := r.ImportanceNames()
-	if near := value.Nearest(name, known); near != "" {
-		return err.WithHint("did you mean %q?", near)
+	if hint := value.DidYouMean(name, known); hint != "" {
+		return err.WithHint("%s", hint)
 	}
 	return err.WithHint("there are %s", strings.Join(known, ", "))
 }

@@ -268,8 +268,8 @@ func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema
 	for name := range optional.Map().All() {
 		pointers = append(pointers, "/"+value.Escape(name))
 	}
-	if near := value.Nearest(a.Pointer, pointers); near != "" {
-		return nil, nil, e.WithHint("did you mean %s?", near)
+	if hint := value.DidYouMean(a.Pointer, pointers); hint != "" {
+		return nil, nil, e.WithHint("%s", hint)
 	}
 	return nil, nil, e.WithHint("it waits for %s", strings.Join(w.Pointers(), ", "))
 }

@@ -70,7 +70,7 @@ func TestParseAnswer(t *testing.T) {
 		{"outer[1]/c:=x", all, "", "want array"},
 		{"/i=1", all, "", "several steps wait"},
 		{"c:/i=1", all, "", `no step "c" waits`},
-		{"/ii=1", one, "", `does not wait for "/ii" (did you mean /i?)`},
+		{"/ii=1", one, "", `does not wait for "/ii" (did you mean "/i"?)`},
 		{"/quite_other=1", one, "", "(it waits for /s, /i, /any"},
 		{"i=1", one, "", "(write /i=1)"},
 		{"/i", one, "", "is no answer"},

@@ -87,8 +87,8 @@ func (t plan) offered(def calls.Definition) (problems []schema.Problem) {
 		place := def.Info.Params.Describe("/" + value.Escape(name))
 		if !place.Known {
 			hint := fmt.Sprintf("`scheduler calls %s` shows its parameters", t.call)
-			if near := value.Nearest(name, known.Map().Keys()); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
+			if near := value.DidYouMean(name, known.Map().Keys()); near != "" {
+				hint = near
 			}
 			found(at, hint, "%s has no parameter %q", t.call, name)
 			continue

@@ -52,8 +52,8 @@ func (b *box) use(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, 
 			names[i] = t.name
 		}
 		err := calls.Errorf(calls.NotFound, "there is no tool %q", c.Name)
-		if near := value.Nearest(c.Name, names); near != "" {
-			return "", err.WithHint("did you mean %q?", near)
+		if hint := value.DidYouMean(c.Name, names); hint != "" {
+			return "", err.WithHint("%s", hint)
 		}
 		return "", err.WithHint("there are %s", strings.Join(names, ", "))
 	}

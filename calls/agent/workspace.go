@@ -186,8 +186,8 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 			names[i] = s.Name
 		}
 		err := calls.Errorf(calls.NotFound, "there is no skill %q", a.Name)
-		if near := value.Nearest(a.Name, names); near != "" {
-			return value.Value{}, err.WithHint("did you mean %q?", near)
+		if hint := value.DidYouMean(a.Name, names); hint != "" {
+			return value.Value{}, err.WithHint("%s", hint)
 		}
 		return value.Value{}, err.WithHint("there are %s", strings.Join(names, ", "))
 	}

@@ -77,7 +77,7 @@ func TestTexts(t *testing.T) {
 		"":                                    "",
 		"{{ nom | default('you') }}":          "",
 		"Salut\n {% for x in people %}":       "2:2 {% for %} is not closed add {% endfor %}",
-		"Salut {{ nom }}\né {{ plcae.town }}": "1:10 there is no nom here there are people, place;2:6 there is no plcae here did you mean place?",
+		"Salut {{ nom }}\né {{ plcae.town }}": "1:10 there is no nom here there are people, place;2:6 there is no plcae here did you mean \"place\"?",
 		"Salut\n {{.Name}}":                   "2:2" + old,
 		"{{- range .People}}{{.Name}}{{end}}": "1:1" + old,
 		"Salut {{if .Name}}x{{ end }}":        "1:7" + old,
@@ -279,7 +279,7 @@ func TestNewest(t *testing.T) {
 	lines := []ask.Line{{"a", "12345"}, {"b", "123"}, {"c", "1234567890"}}
 	for budget, want := range map[int][]ask.Line{
 		1000: lines, 30: lines, 29: lines[1:], 21: lines[1:], 20: lines[2:], 14: lines[2:],
-		10: {{"c", "123456 …"}}, 0: {{"c", " …"}},
+		10: {{"c", "12 […]"}}, 0: {{"c", ""}},
 	} {
 		got, left := ask.Newest(lines, budget, perRune{})
 		if diff := cmp.Diff(want, got); diff != "" || left != len(lines)-len(want) {

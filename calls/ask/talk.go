@@ -73,28 +73,10 @@ func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int
 	}
 	if from == len(lines) && from > 0 {
 		last := lines[from-1]
-		last.Text = shortened(last.Text, budget-llm.MessageOverhead, tokens)
+		last.Text, _ = llm.TruncateTokens(last.Text, budget-llm.MessageOverhead, tokens)
 		return []Line{last}, from - 1
 	}
 	return lines[from:], from
-}
-
-// shortened is the beginning of a text that costs about so many tokens, never more.
-func shortened(text string, budget int, tokens llm.Counter) string {
-	// Few bytes of a long text are looked at: counting all of it takes its time.
-	low, high := 0, min(len(text), 4*max(1, budget))
-	for high < len(text) && tokens.Count(text[:high]) <= budget {
-		low, high = high, min(len(text), 2*high)
-	}
-	for low < high {
-		middle := (low + high + 1) / 2
-		if tokens.Count(text[:middle]) <= budget {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	return strings.ToValidUTF8(text[:low], "") + " …"
 }
 
 // Talk writes lines as text for the model. What stands in it cannot end the XML

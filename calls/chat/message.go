@@ -69,8 +69,8 @@ func checkMessage(m *value.Map) (string, error) {
 	}
 	if role != thinking && !slices.Contains(roles, role) {
 		known := "known are " + strings.Join(roles, ", ")
-		if near := value.Nearest(role, roles); near != "" {
-			known = fmt.Sprintf("did you mean %q?", near)
+		if near := value.DidYouMean(role, roles); near != "" {
+			known = near
 		}
 		return "", fmt.Errorf("unknown role %q (%s)", role, known)
 	}

@@ -490,13 +490,13 @@ components:
 // What the document says of the operation is what tells a model what the parameters
 // are for.
 func TestParamsForSaysWhatFor(t *testing.T) {
-	e, long := env(t, nil), strings.Repeat("好 ", 1000)
+	e, long := env(t, nil), strings.Repeat("好 ", 2000)
 	for texts, want := range map[string]string{
 		`summary: Forecast., description: "For 3 days.\nIn °C."`: "Forecast.\nFor 3 days.\nIn °C.",
 		"summary: Forecast":                                 "Forecast",
 		"description: By city.":                             "By city.",
 		"summary: Forecast, description: Forecast by city.": "Forecast by city.",
-		"summary: S, description: '" + long + "'":           "S\n" + strings.Repeat("好 ", 499) + "…",
+		"summary: S, description: '" + long + "'":           "S\n" + strings.Repeat("好 ", 997) + "好...",
 		"operationId: b":                                    "",
 	} {
 		doc := "openapi: 3.0.3\npaths: {/a: {get: {" + texts + "}}}"

@@ -135,10 +135,7 @@ func described(op *openapi.Operation) string {
 	if !strings.HasPrefix(text, strings.TrimSpace(op.Summary)) {
 		text = strings.TrimSpace(op.Summary + "\n" + text)
 	}
-	if len(text) <= maxDescription {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxDescription], "") + "…"
+	return value.Truncate(text, maxDescription)
 }
 
 // onlyWith closes the schema of path, query or headers. What is given beside the

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,10 +153,10 @@ func (n variableNames) importanceProblem(name string) *schema.Problem {
 	if s, ok := n.find(name); ok {
 		return n.pluginProblem(name, s)
 	}
-	near := value.Nearest(name, append(n.registry.ImportanceNames(), n.allNames()...))
+	hint := value.DidYouMean(name, append(n.registry.ImportanceNames(), n.allNames()...))
 	return &schema.Problem{
 		Keyword: "unknown", Message: fmt.Sprintf("unknown importance function %q", name),
-		Hint: didYouMean(near, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
+		Hint: cmp.Or(hint, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
 	}
 }
 
@@ -166,7 +167,7 @@ func (n variableNames) variableProblem(name string) *schema.Problem {
 	}
 	return &schema.Problem{
 		Keyword: "unknown", Message: fmt.Sprintf("unknown variable %q", name),
-		Hint: didYouMean(value.Nearest(name, n.allNames()), "give it under variables, or trust a plugin that gives it"),
+		Hint: cmp.Or(value.DidYouMean(name, n.allNames()), "give it under variables, or trust a plugin that gives it"),
 	}
 }
 
@@ -184,11 +185,4 @@ func unusableProblem(what, name string, err error) *schema.Problem {
 	return &schema.Problem{
 		Keyword: "unusable", Message: fmt.Sprintf("the %s %q cannot be used: %v", what, name, err), Hint: calls.HintOf(err),
 	}
-}
-
-func didYouMean(near, otherwise string) string {
-	if near == "" {
-		return otherwise
-	}
-	return fmt.Sprintf("did you mean %q?", near)
 }

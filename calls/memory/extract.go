@@ -143,10 +143,7 @@ func appendSentence(list []string, s string) []string {
 	if utf8.RuneCountInString(s) < 2 {
 		return list
 	}
-	if runes := []rune(s); len(runes) > maxPoint {
-		s = string(runes[:maxPoint]) + "…"
-	}
-	return append(list, s)
+	return append(list, value.Truncate(s, maxPoint))
 }
 
 // Text returns the text that a snapshot is found by.

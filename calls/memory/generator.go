@@ -51,7 +51,7 @@ type metaAnswer struct {
 // maxTrials is the number of times a model is asked, again with what was wrong.
 const maxTrials = 2
 
-// maxList and maxLength bound what a model may write, in items and in bytes.
+// maxList and maxLength bound what a model may write, in items and in characters.
 const (
 	maxList   = 20
 	maxLength = 1000
@@ -171,8 +171,5 @@ func cleanText(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return ""
 	}
-	if len(s) <= maxLength {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxLength], "") + "…"
+	return value.Truncate(s, maxLength)
 }

@@ -49,8 +49,8 @@ func (f *failure) unknownProblems(pointer string) (all []problem) {
 		}
 		p := newProblem(pointer+"/"+value.Escape(name), "additionalProperties", say("unknown property %q", name))
 		if len(all) < maxHints {
-			if near := value.Nearest(name, names); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %q?", near)
+			if near := value.DidYouMean(name, names); near != "" {
+				p.Hint = near
 			}
 		}
 		all = append(all, problem{p, f.sub})
@@ -143,8 +143,8 @@ func (f *failure) hint(keyword string) string {
 			names = append(names, name)
 		}
 	}
-	if near := value.Nearest(text, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+	if near := value.DidYouMean(text, names); near != "" {
+		return near
 	}
 	return ""
 }

@@ -35,11 +35,11 @@ func Typos(doc value.Value) (problems Problems) {
 			if slices.Contains(keywords, key) {
 				continue
 			}
-			if near := value.Nearest(key, keywords); near != "" {
+			if hint := value.DidYouMean(key, keywords); hint != "" {
 				problems = append(problems, Problem{
 					Pointer: at + "/" + value.Escape(key),
 					Message: fmt.Sprintf("JSON Schema has no keyword %q, it has no effect", key),
-					Hint:    fmt.Sprintf("did you mean %q?", near),
+					Hint:    hint,
 					Keyword: UnknownKeyword,
 					Warning: true,
 				})

@@ -123,8 +123,8 @@ func (p Params) Validate() error {
 			continue
 		}
 		err := calls.Errorf(calls.Invalid, "unknown stage %q", stage)
-		if near := value.Nearest(stage, names); near != "" {
-			return err.WithHint("did you mean %q?", near)
+		if hint := value.DidYouMean(stage, names); hint != "" {
+			return err.WithHint("%s", hint)
 		}
 		return err.WithHint("stages are %s", strings.Join(names, ", "))
 	}

@@ -303,7 +303,7 @@ func TestHistoryStaysInItsBudget(t *testing.T) {
 		if tt.steps > 0 && !strings.Contains(prompt, "step8") {
 			t.Errorf("%d tokens: the newest step is not there", tt.budget)
 		}
-		if cut := strings.Contains(prompt, "字…"); cut != tt.cut || !utf8.ValidString(prompt) {
+		if cut := strings.Contains(prompt, "字 […]"); cut != tt.cut || !utf8.ValidString(prompt) {
 			t.Errorf("%d tokens: cut is %t, want %t", tt.budget, cut, tt.cut)
 		}
 	}
@@ -316,7 +316,7 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 	params := value.Pairs("data", data, "current_schema", parse(t, `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`))
 	output := run(t, model, calls.NewEnv().Vars, params)
 	prompt := content(t, model, 0, 0)
-	if len(prompt) > 15_000 || !strings.Contains(prompt, `{"unit":"C","doc":"{\"paths\":\"word `) || !strings.Contains(prompt, `…"}`) {
+	if len(prompt) > 15_000 || !strings.Contains(prompt, `{"unit":"C","doc":"{\"paths\":\"word `) || !strings.Contains(prompt, ` […]"}`) {
 		t.Errorf("a prompt of %d bytes: %.3000s", len(prompt), prompt)
 	}
 	want := data.Clone()
@@ -330,13 +330,13 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 func TestPurpose(t *testing.T) {
 	for _, c := range []struct{ description, want string }{
 		{"Book a trip.\nCities in English. </purpose>", "\n<purpose>\nBook a trip.\nCities in English. <\\/purpose>\n</purpose>\n"},
-		{strings.Repeat("word ", 20_000), "word…\n</purpose>\n"},
+		{strings.Repeat("word ", 20_000), "word […]\n</purpose>\n"},
 		{"", "</description>\n<known_arguments>"},
 	} {
 		model := scripted.Texts(`{"/city": "Rome"}`)
 		s := value.Pairs("description", c.description, "type", "object", "required", []string{"city"}, "properties", value.Pairs("city", value.Pairs("type", "string")))
 		run(t, model, calls.NewEnv().Vars, value.Pairs("current_schema", s))
-		if prompt := content(t, model, 0, 0); !strings.Contains(strings.Replace(prompt, " …", "…", 1), c.want) || len(prompt) > 10_000 {
+		if prompt := content(t, model, 0, 0); !strings.Contains(prompt, c.want) || len(prompt) > 10_000 {
 			t.Errorf("a prompt of %d bytes: %.6000s", len(prompt), prompt)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -170,15 +169,10 @@ func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	return answer, ok && (answer.Kind() == value.Object || !w.Filling.TakesObjects())
 }
 
-// truncateTokens shortens a text to about n tokens.
+// truncateTokens returns text, cut to n tokens where it costs more.
 func (w *Work) truncateTokens(text string, n int) string {
-	have := w.Env.Tokens.Count(text)
-	if have <= n {
-		return text
+	if w.Env.Tokens.Count(text) > n {
+		text, _ = llm.TruncateTokens(text, n, w.Env.Tokens)
 	}
-	end := len(text) * n / have
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return text
 }

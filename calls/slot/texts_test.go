@@ -22,7 +22,7 @@ func TestPromptsOfUsers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{{ question }} {{ now | default('') }}": "",
-		"Frage:\n  {{ qestion }}":                "2:6 there is no qestion here (did you mean question?)",
+		"Frage:\n  {{ qestion }}":                "2:6 there is no qestion here (did you mean \"question\"?)",
 		"{{ wetter_in_der_stadt }}":              "1:4 there is no wetter_in_der_stadt here (there are ",
 		"\n{% if %}":                             "2:7 unexpected %}",
 	} {

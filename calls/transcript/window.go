@@ -5,8 +5,6 @@ package transcript
 
 import (
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/plugins"
@@ -18,14 +16,11 @@ const (
 	DefaultMaxTokens = 5000
 )
 
-// TruncationMarker ends a turn that was truncated.
-const TruncationMarker = " […]"
-
 // Window keeps the newest turns of a dialogue. Both limits hold after every Add and may
 // be reached exactly: the oldest turns are dropped until they hold, a user's turn
 // together with the assistant's turn that answers it. The newest turn is always kept;
 // if it alone exceeds the token limit, it is truncated and ends with
-// [TruncationMarker].
+// [llm.TruncationMarker].
 //
 // A call creates a Window with [New] for one prompt. Every turn is counted once, when it
 // is added. A Window must not be used by several goroutines at once.
@@ -53,7 +48,7 @@ func New(maxTurns, maxTokens int, tokens llm.Counter) *Window {
 func (w *Window) Add(turn plugins.Turn) {
 	n := w.tokens.Count(turn.Content)
 	if n > w.maxTokens {
-		turn.Content, n = truncateToTokens(turn.Content, w.maxTokens, w.tokens)
+		turn.Content, n = llm.TruncateTokens(turn.Content, w.maxTokens, w.tokens)
 	}
 	w.entries = append(w.entries, entry{turn, n})
 	w.totalTokens += n
@@ -102,46 +97,4 @@ func (w *Window) Turns() []plugins.Turn {
 		turns = append(turns, e.turn)
 	}
 	return turns
-}
-
-// truncateToTokens returns the longest prefix of text that costs at most budget tokens
-// together with the marker, and its cost. A budget too small for the marker omits it.
-func truncateToTokens(text string, budget int, tokens llm.Counter) (string, int) {
-	marker := TruncationMarker
-	if tokens.Count(marker) > budget {
-		marker = ""
-	}
-	ends := runeEnds(text, budget, tokens)
-	// Counts may fall a little where text grows, for tokens merge; sort.Search finds
-	// a boundary all the same, and the loop makes sure of it.
-	n := sort.Search(len(ends), func(i int) bool {
-		return tokens.Count(text[:ends[i]]+marker) > budget
-	})
-	for ; n > 0; n-- {
-		short := strings.TrimRight(text[:ends[n-1]], " \n") + marker
-		if count := tokens.Count(short); count <= budget {
-			return short, count
-		}
-	}
-	return marker, tokens.Count(marker)
-}
-
-// runeEnds returns the end offsets of the first characters of text, at least as many as
-// budget tokens can hold. It reads at most about twice the text that fits, however long
-// the text is.
-func runeEnds(text string, budget int, tokens llm.Counter) []int {
-	size := 4 * budget
-	for size < len(text) && tokens.Count(text[:size]) <= budget {
-		size *= 2
-	}
-	var ends []int
-	for i := range text {
-		if i > size {
-			break
-		}
-		if i > 0 {
-			ends = append(ends, i)
-		}
-	}
-	return ends
 }

@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // maxMessage is how much of a server's message people see, in characters.
@@ -31,10 +31,7 @@ func (c *Client) Readable(text string) string {
 		text = m[1]
 	}
 	text = strings.Join(strings.Fields(c.mask.Replace(strings.ToValidUTF8(text, "\uFFFD"))), " ")
-	if utf8.RuneCountInString(text) > maxMessage {
-		text = string([]rune(text)[:maxMessage]) + " ..."
-	}
-	return text
+	return value.Truncate(text, maxMessage)
 }
 
 // Unsendable returns the error of a request that is not sent because of err.

@@ -78,8 +78,8 @@ func parseAnswer(item value.Value) (Answer, error) {
 			err = value.Decode(member, &a.Usage)
 		default:
 			hint := "known are " + strings.Join(keys, ", ")
-			if near := value.Nearest(key, keys); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
+			if near := value.DidYouMean(key, keys); near != "" {
+				hint = near
 			}
 			return a, fmt.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
 		}

@@ -103,8 +103,8 @@ func (c *Catalog) NotTrusted(name string, l *Lock) error {
 // unknown returns the error for a name that is not among names.
 func (c *Catalog) unknown(name string, names []string) error {
 	err := calls.Errorf(calls.NotFound, "unknown plugin %q", name)
-	if near := value.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %q?", near)
+	if hint := value.DidYouMean(name, names); hint != "" {
+		return err.WithHint("%s", hint)
 	}
 	return err.WithHint("plugins are looked for in %s", strings.Join(c.searched, ", "))
 }

@@ -229,8 +229,8 @@ func (s *pluginServer) unknownFunction(what, name string) error {
 	for _, f := range s.plugin.Functions {
 		names = append(names, f.info.Name)
 	}
-	if near := value.Nearest(name, names); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	if near := value.DidYouMean(name, names); near != "" {
+		e.Hint = near
 	}
 	return e
 }

@@ -152,8 +152,8 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 		ids = append(ids, s.ID)
 	}
 	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
-	if near := value.Nearest(id, ids); near != "" {
-		return err.WithHint("did you mean %s?", near)
+	if hint := value.DidYouMean(id, ids); hint != "" {
+		return err.WithHint("%s", hint)
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func TestExplainSent(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := explain.Explain(context.Background(), r.Flow, r.State(), "wey", bytesCounter{})
-	if calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != "did you mean way?" {
+	if calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "way"?` {
 		t.Errorf("got %v (%s)", err, calls.HintOf(err))
 	}
 }
@@ -152,7 +152,7 @@ func TestExplainInside(t *testing.T) {
 		"off":          "the step off was skipped|",
 		"plain":        "the step plain (choice) asked no model|",
 		"nobody":       `the run has no step "nobody"|`,
-		"work/round-9": `the run has no step "work/round-9"|did you mean work/round-`,
+		"work/round-9": `the run has no step "work/round-9"|did you mean "work/round-`,
 	} {
 		_, err := explain.Explain(context.Background(), r.Flow, r.State(), step, bytesCounter{})
 		message, hint, _ := strings.Cut(want, "|")

@@ -207,7 +207,7 @@ func (l *Languages) uselessWarning(names []string, message string, at ...string)
 		Hint: "there are " + strings.Join(names, ", "), Warning: true,
 	}
 	if near := value.Nearest(at[len(at)-1], names); near != "" {
-		p.Hint = fmt.Sprintf("did you mean %s?", near)
+		p.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p
 }

@@ -25,6 +25,9 @@ type WaitingFor struct {
 // maxReasons bounds how many reasons there are for one step.
 const maxReasons = 8
 
+// maxQuoted is how much of a text messages show, in characters.
+const maxQuoted = 80
+
 // NewWaitingFor is a step that waits, with what slot put out before it did.
 func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	w := WaitingFor{Step: step, RemainingSchema: remaining}
@@ -38,7 +41,7 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	for _, one := range rejected.List() {
 		if pointer, reason := Rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), clipped(given.JSON()), reason))
+			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), value.Truncate(given.JSON(), maxQuoted), reason))
 			told[pointer] = true
 		}
 	}
@@ -86,7 +89,7 @@ func (w *WaitingFor) misfit(pointer string, found value.Value) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, clipped(have.JSON()), problems[0])
+	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
 // named is a pointer in a message: that of the whole would not be seen.
@@ -99,15 +102,6 @@ func Rejection(v value.Value) (pointer, reason string) {
 	pointer, _ = at.Str()
 	reason, _ = why.Str()
 	return pointer, reason
-}
-
-// clipped is the beginning of a text that is too long for a message.
-func clipped(text string) string {
-	const most = 80
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }
 
 // String is the step and the pointers of what it waits for.

@@ -73,7 +73,7 @@ func (s *Service) FindRun(ctx context.Context, name string) (string, error) {
 	}
 	hint := "scheduler runs lists them"
 	if near := nearestRun(name, append(ids, "last")); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
+		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return "", calls.Errorf(calls.NotFound, "the journal has no run %q", name).WithHint("%s", hint)
 }

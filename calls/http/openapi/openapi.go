@@ -106,8 +106,8 @@ func Find(doc value.Value, name string) (*Operation, error) {
 }
 
 func unknown(name string, known []string) error {
-	if near := value.Nearest(name, known); near != "" {
-		return fmt.Errorf("there is no operation %q (did you mean %q?)", name, near)
+	if hint := value.DidYouMeanSuffix(name, known); hint != "" {
+		return fmt.Errorf("there is no operation %q%s", name, hint)
 	}
 	if len(known) == 0 {
 		return fmt.Errorf("there is no operation %q: the document has none", name)

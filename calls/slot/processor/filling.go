@@ -244,7 +244,7 @@ func (f *Filling) defaultOf(fault schema.Fault) (value.Value, bool) {
 }
 
 func (f *Filling) reject(pointer string, v value.Value, reason string) {
-	r := Rejection{truncate(pointer), recordedValue(v), reason}
+	r := Rejection{value.Truncate(pointer, maxRecorded), recordedValue(v), reason}
 	same := func(other Rejection) bool {
 		return other.Pointer == r.Pointer && other.Reason == r.Reason && value.Equal(other.Value, r.Value)
 	}
@@ -254,7 +254,7 @@ func (f *Filling) reject(pointer string, v value.Value, reason string) {
 }
 
 // Bounds of the record of what one filling did not take: how many pieces, and how
-// many bytes of each.
+// many characters of each.
 const (
 	maxRejections = 200
 	maxRecorded   = 200
@@ -263,17 +263,12 @@ const (
 // recordedValue is a value as a rejection records it: the beginning of its JSON as text
 // where it is long, or cannot be checked by any schema.
 func recordedValue(v value.Value) value.Value {
-	if text := v.JSON(); len(text) > maxRecorded || schema.Checkable(v) != nil {
-		return value.OfString(truncate(text))
+	text := v.JSON()
+	short := value.Truncate(text, maxRecorded)
+	if short != text || schema.Checkable(v) != nil {
+		return value.OfString(short)
 	}
 	return v
-}
-
-func truncate(text string) string {
-	if len(text) <= maxRecorded {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxRecorded], "") + "…"
 }
 
 // maxOptional bounds how many optional places are described.

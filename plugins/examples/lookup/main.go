@@ -98,8 +98,8 @@ func known(header, wanted []string, where map[string]string) error {
 		if !slices.Contains(header, column) {
 			e := &sdk.Error{Kind: "invalid", Message: fmt.Sprintf("there is no column %q", column)}
 			e.Hint = "the columns are " + strings.Join(header, ", ")
-			if near := value.Nearest(column, header); near != "" {
-				e.Hint = fmt.Sprintf("did you mean %q?", near)
+			if near := value.DidYouMean(column, header); near != "" {
+				e.Hint = near
 			}
 			return e
 		}
