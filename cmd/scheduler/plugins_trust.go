@@ -153,6 +153,9 @@ var serviceWords = map[string]string{
 	"log":    "writes to the log",
 }
 
+// maxLinksShown bounds the links that a review shows.
+const maxLinksShown = 20
+
 // wantsText is what a user should know before trusting a plugin.
 func wantsText(w *manifest.Review) string {
 	m := w.Manifest
@@ -166,8 +169,19 @@ func wantsText(w *manifest.Review) string {
 	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
 	row("folder", shortPath(w.Dir))
 	row("command", commandLine(append([]string{m.Command}, m.Args...)))
-	if w.Program != "" && !w.Sealed {
-		row("", "which is "+realPath(w.Program)+", and no part of the sha256")
+	if w.Program != "" && !w.CoversCommand {
+		row("", "which is "+realPath(w.Program)+", and not part of the sha256")
+	}
+	for i, link := range w.Links {
+		if i == maxLinksShown {
+			row("", fmt.Sprintf("and %d more", len(w.Links)-i))
+			break
+		}
+		name := ""
+		if i == 0 {
+			name = "links"
+		}
+		row(name, link.Name+" -> "+link.Target)
 	}
 	row("sha256", w.SHA256)
 	if len(m.Data) > 0 {

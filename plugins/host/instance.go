@@ -24,6 +24,7 @@ import (
 // a plugin without the host's care.
 type Instance struct {
 	entry    *manifest.Entry // how it described itself
+	seal     *manifest.Seal  // what was started; nil in this process
 	output   *process.Output
 	api      proto.PluginClient
 	session  *session.Session // nil where the plugin serves none

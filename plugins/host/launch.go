@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -41,46 +42,55 @@ func (l *programLauncher) launch(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, permanentError{err}
 	}
-	instance, sum, serviceID, err := l.start(ctx, m)
+	instance, serviceID, err := l.start(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.describe(ctx, instance, m, sum, serviceID); err != nil {
+	if err := l.describe(ctx, instance, m, serviceID); err != nil {
 		instance.Stop(l.host.opts.GracePeriod)
 		return nil, err
 	}
 	return instance, nil
 }
 
-// start starts the process and its services. It returns the digest of what was started,
-// and the id of the services at the broker.
-func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *Instance, sum string, serviceID uint32, err error) {
-	program, err := manifest.Locate(l.dir, m)
+// start starts the process and its services. It returns the id of the services at the
+// broker, too.
+func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *Instance, serviceID uint32, err error) {
+	path, err := manifest.Locate(l.dir, m)
 	if err != nil {
 		missing := calls.Errorf(calls.Invalid, "its program cannot be found: %s", m.Command)
-		return nil, "", 0, permanentError{missing.WithHint("%s", calls.HintOf(err))}
+		return nil, 0, permanentError{missing.WithHint("%s", calls.HintOf(err))}
 	}
 	sockets, err := l.host.socketDir()
 	if err != nil {
-		return nil, "", 0, permanentError{err}
+		return nil, 0, permanentError{err}
 	}
 	log := l.host.opts.Log.With("plugin", l.name)
-	proc, err := process.Start(ctx, process.Config{
-		Manifest: m, Dir: l.dir, Program: program, Sockets: sockets, Log: log,
+	config := process.Config{
+		Manifest: m, Dir: l.dir, Path: path, Sockets: sockets, Log: log,
 		Spawner: &l.host.spawner, Reaper: l.host.opts.Reaper, AutoMTLS: l.host.opts.AutoMTLS,
-		Check: func() (err error) {
-			sum, err = l.checkDigest(m)
-			return err
-		},
-	})
+	}
+	if m.NamesFile() {
+		config.Program, err = process.OpenProgram(path, sockets)
+		if err != nil {
+			return nil, 0, permanentError{err}
+		}
+		defer config.Program.Close()
+	}
+	var seal *manifest.Seal
+	config.Check = func() (err error) {
+		seal, err = l.sealProgram(m, config.Program)
+		return err
+	}
+	proc, err := process.Start(ctx, config)
 	if err != nil {
 		if errors.As(err, new(*process.RefusedError)) {
 			err = permanentError{err}
 		}
-		return nil, "", 0, err
+		return nil, 0, err
 	}
 	instance := &Instance{
-		output: proc.Output, api: proto.NewPluginClient(proc.Conn), exited: proc.Exited(), status: proc.Status,
+		seal: seal, output: proc.Output, api: proto.NewPluginClient(proc.Conn), exited: proc.Exited(), status: proc.Status,
 		ping: proc.Ping, end: proc.Stop, closeLifePipe: proc.CloseLifePipe,
 	}
 	if len(m.Services) > 0 {
@@ -88,31 +98,40 @@ func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *I
 		serviceID = proc.Broker.NextId()
 		go proc.Broker.AcceptAndServe(serviceID, instance.services.GRPC)
 	}
-	return instance, sum, serviceID, nil
+	return instance, serviceID, nil
 }
 
-// checkDigest holds the program to what is trusted, or what the user was shown.
-func (l *programLauncher) checkDigest(m *manifest.Manifest) (sum string, err error) {
-	sum, err = manifest.Digest(l.dir, m)
+// sealProgram seals the program and compares it with what is trusted, or what the user was
+// shown.
+func (l *programLauncher) sealProgram(m *manifest.Manifest, program *process.Program) (*manifest.Seal, error) {
+	var command *os.File
+	if program != nil {
+		command = program.File()
+	}
+	seal, err := manifest.NewSeal(l.dir, m, command)
 	switch {
 	case err != nil:
-		return "", err
-	case l.trusted != nil && sum != l.trusted.SHA256:
-		return "", fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, l.trusted.SHA256, l.name)
-	case l.reviewedSHA256 != "" && sum != l.reviewedSHA256:
-		return "", errors.New("its program changed while it was looked at")
+		return nil, err
+	case l.trusted != nil && seal.SHA256 != l.trusted.SHA256:
+		return nil, fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", seal.SHA256, l.trusted.SHA256, l.name)
+	case l.reviewedSHA256 != "" && seal.SHA256 != l.reviewedSHA256:
+		return nil, errors.New("its program changed while it was looked at")
 	}
-	return sum, nil
+	return seal, nil
 }
 
 // describe asks the plugin what it is, compares that with what was trusted, and opens its
-// session.
-func (l *programLauncher) describe(ctx context.Context, instance *Instance, m *manifest.Manifest, sum string, serviceID uint32) error {
+// session. By then the program has loaded what it consists of: nothing of that may have
+// changed since it was sealed.
+func (l *programLauncher) describe(ctx context.Context, instance *Instance, m *manifest.Manifest, serviceID uint32) error {
 	d, err := l.requestDescription(ctx, instance, time.Duration(m.Limits.StartTimeout), serviceID)
 	if err != nil {
 		return err
 	}
-	instance.entry, err = manifest.NewEntry(m, sum, d)
+	if err := instance.seal.CheckUnmodified(); err != nil {
+		return permanentError{err}
+	}
+	instance.entry, err = manifest.NewEntry(m, instance.seal.SHA256, d)
 	if err != nil {
 		return permanentError{fmt.Errorf("how it describes itself is wrong: %w", err)}
 	}

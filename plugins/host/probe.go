@@ -27,9 +27,6 @@ func (p *Probe) Limits() manifest.Limits { return p.plugin.limits }
 // Options returns the options of the host, with their defaults.
 func (p *Probe) Options() Options { return p.plugin.host.opts }
 
-// Dir returns the folder of the plugin; "" for one in this process.
-func (p *Probe) Dir() string { return p.plugin.host.catalog.Dir(p.plugin.entry.Name) }
-
 // Instance returns the running instance, and starts one where there is none.
 func (p *Probe) Instance(ctx context.Context) (*Instance, error) { return p.plugin.acquire(ctx) }
 

@@ -39,8 +39,8 @@ func (h *Host) TrustReviewed(ctx context.Context, reviewed *manifest.Review) (*m
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}
 	instance.Stop(h.opts.GracePeriod)
-	if err := manifest.CheckUnchanged(reviewed.Dir, m, reviewed.SHA256); err != nil {
-		return nil, err
+	if err := instance.seal.CheckUnmodified(); err != nil { // it may write at its end, too
+		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}
 	e := instance.entry
 	old, err := h.replace(e, &programLauncher{host: h, name: m.Name, dir: reviewed.Dir, trusted: e}, m.Limits)

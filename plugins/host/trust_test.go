@@ -73,10 +73,12 @@ func TestTrust(t *testing.T) {
 	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 trusted"}) || !slices.Equal(again.Names(), []string{"sample"}) {
 		t.Errorf("found %q, trusted %q", got, again.Names())
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"cache", ".git"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, name := range []string{"cache/x", ".hidden"} {
+	for _, name := range []string{"cache/x", ".git/index"} {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,17 +1,18 @@
 package host_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
-	"github.com/callnode/scheduler/plugins/verify"
 )
 
 // A registry says why what it has, or has not, cannot be used.
@@ -114,7 +115,7 @@ func TestWritesItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for data, want := range map[string]string{
-		"": "plugin sample: it changed its own folder when it started, so that it would not be the trusted one next time",
+		"": "plugin sample: its folder changed while it started, so that it may not be the trusted one",
 		// it may change then
 		"data: [cache]": "",
 	} {
@@ -124,31 +125,75 @@ func TestWritesItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t)})
-		got := ""
-		if _, err := h.Trust(t.Context(), "sample"); err != nil {
-			got = err.Error()
+		_, trustErr := h.Trust(t.Context(), "sample")
+		single, singleErr := host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t)})
+		if singleErr == nil {
+			if err := single.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", data, got, want)
+		for how, err := range map[string]error{"trusted": trustErr, "alone": singleErr} {
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s, %s: got %q, want %q", how, data, got, want)
+			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, "cache")); err != nil {
-			t.Fatal(err)
-		}
-		single, err := host.Single(t.Context(), dir, host.Options{TempDir: shortDir(t)})
+	}
+}
+
+// However often a program is exchanged while it is checked and started, what runs is what
+// was checked.
+func TestSwappedProgram(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, "")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	text := "name: sample\nversion: 1.0.0\ncommand: ./program\ndata: [ran, next]\nlimits: {start_timeout: 2s}\n"
+	script := "#!/bin/sh\ntouch ran\n"
+	err = errors.Join(os.WriteFile(at(manifest.FileName), []byte(text), 0o600), os.WriteFile(at("next"), []byte(script), 0o755), copyFile(at("program"), own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reaper := range []bool{true, false} {
+		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t), Reaper: reaper})
+		reviewed, err := h.Review("sample")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = ""
-		for _, r := range verify.Run(t.Context(), single, "sample") {
-			if r.Check == "starts" && r.Err != nil {
-				got, _, _ = strings.Cut(r.Err.Error(), " (")
+		ctx, cancel := context.WithCancel(t.Context())
+		swapped := make(chan struct{})
+		go func() { // an even number of times: the program is in its place at the end
+			defer close(swapped)
+			for ctx.Err() == nil {
+				for range 2 {
+					time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+					_ = errors.Join(os.Rename(at("program"), at("other")), os.Rename(at("next"), at("program")), os.Rename(at("other"), at("next")))
+				}
 			}
+		}()
+		for range 40 {
+			_, _ = h.TrustReviewed(t.Context(), reviewed)
 		}
-		if err := single.Close(); err != nil {
-			t.Error(err)
+		cancel()
+		<-swapped
+		if _, err := os.Stat(at("ran")); err == nil {
+			t.Errorf("a program ran that was not checked (reaper: %t)", reaper)
 		}
-		if got != want {
-			t.Errorf("%s: alone: got %q, want %q", data, got, want)
+		if _, err := h.TrustReviewed(t.Context(), reviewed); err != nil {
+			t.Errorf("in its place: %v", err)
 		}
 	}
+}
+
+func copyFile(to, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o755)
 }

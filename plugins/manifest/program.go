@@ -28,6 +28,9 @@ func Locate(dir string, m *Manifest) (path string, err error) {
 // isPath reports whether a command is a path; else it is a name to look for in PATH.
 func isPath(command string) bool { return strings.ContainsRune(command, '/') }
 
+// NamesFile reports whether the command is a path; else it is looked for in PATH.
+func (m *Manifest) NamesFile() bool { return isPath(m.Command) }
+
 // commandPath returns the path of a command that may be relative to the plugin's folder.
 func commandPath(dir, command string) string {
 	if filepath.IsAbs(command) {

@@ -109,8 +109,11 @@ type Review struct {
 	// explains.
 	Program string
 	Missing error
-	// Sealed reports whether the program is a part of SHA256; an interpreter is not.
-	Sealed bool
+	// CoversCommand reports whether the program is a part of SHA256; an interpreter in PATH
+	// is not.
+	CoversCommand bool
+	// Links are the links that lead out of the folder.
+	Links []Link
 	// Trusted is what is trusted now; nil where nothing is.
 	Trusted *Entry
 }
@@ -125,29 +128,15 @@ func (c *Catalog) Review(name string, l *Lock) (*Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, sealed, err := digestAndSeal(dir, m)
+	seal, err := NewSeal(dir, m, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := &Review{Manifest: m, Dir: dir, SHA256: sum, Sealed: sealed}
+	r := &Review{Manifest: m, Dir: dir, SHA256: seal.SHA256, CoversCommand: seal.CoversCommand, Links: seal.Links}
 	r.Program, r.Missing = Locate(dir, m)
 	if e := l.Find(name); e != nil {
 		trusted := *e
 		r.Trusted = &trusted
 	}
 	return r, nil
-}
-
-// CheckUnchanged returns an error where the program is no longer the one of a digest:
-// a start changed it, and the next would be refused.
-func CheckUnchanged(dir string, m *Manifest, before string) error {
-	sum, err := Digest(dir, m)
-	if err != nil {
-		return calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
-	}
-	if sum != before {
-		return calls.Errorf(calls.Plugin, "plugin %s: it changed its own folder when it started, so that it would not be the trusted one next time", m.Name).
-			WithHint("list what it writes there under data in %s, or let its name begin with a dot", FileName)
-	}
-	return nil
 }

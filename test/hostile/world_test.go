@@ -107,8 +107,8 @@ func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		// Each world runs a program of its own, to find its processes by.
-		if err := os.Link(filepath.Join(built, "hostile"), filepath.Join(folder, "program")); err != nil {
+		// A link in each world: further hard links would change the file while it starts.
+		if err := os.Symlink(filepath.Join(built, "hostile"), filepath.Join(folder, "program")); err != nil {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("name: %s\nversion: 1.0.0\ncommand: ./program\nargs: [%s, %q]\nservices: %s\nlimits: %s\n", name, name, at, services, limits)
@@ -169,8 +169,8 @@ func (w *world) register(t *testing.T) {
 	}
 }
 
-// processes are those whose program is below dir, and their children. Where that is
-// "", they are the children of all plugins, and what nobody waited for.
+// processes lists the processes of the plugins below dir, and their children. Where that is
+// "", it lists the children of all plugins, and those that ended and were not waited for.
 func processes(dir string) (found []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
 	self := os.Getpid()
@@ -180,6 +180,7 @@ func processes(dir string) (found []string) {
 			continue
 		}
 		exe, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		var state string
 		var parent int
@@ -187,9 +188,10 @@ func processes(dir string) (found []string) {
 			continue
 		}
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		plugin := exe == filepath.Join(built, "hostile") && strings.HasPrefix(cwd, dir)
 		child := strings.Contains(string(environ), "CHILD_OF="+dir)
 		zombie := parent == self && state == "Z"
-		if child || dir == "" && zombie || dir != "" && strings.HasPrefix(exe, dir) {
+		if child || dir == "" && zombie || dir != "" && plugin {
 			found = append(found, string(stat))
 		}
 	}

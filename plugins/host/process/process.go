@@ -34,9 +34,12 @@ import (
 // Config says what to start and how.
 type Config struct {
 	Manifest *manifest.Manifest
-	// Dir is the plugin's folder, the program's working directory; Program the path of
-	// its command.
-	Dir, Program string
+	// Dir is the plugin's folder, the program's working directory; Path the path of its
+	// command.
+	Dir, Path string
+	// Program is the file that is started in the place of Path; nil where that is an
+	// interpreter. It must stay open until Start returns.
+	Program *Program
 	// Sockets is the folder of the host's sockets (see [SocketDir]).
 	Sockets string
 	// Log takes what the program writes.
@@ -216,7 +219,7 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	fields := parseHandshake(line)
 	switch {
 	case pid == 0:
-		return fmt.Errorf("the program %s cannot be started: %s", r.config.Program, explainExec(r.config.Program, err))
+		return fmt.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
 	case line != "" && fields == nil:
 		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
 	case fields != nil && fields[1] != supportedVersion:

@@ -21,7 +21,11 @@ const (
 	reaperPluginLifeFD = 3 + iota // the plugin's life pipe
 	reaperLifeFD                  // orders of the host; its end means that the host is gone
 	reaperReportsFD               // reports to the host
+	reaperProgramFD               // the file of the program; see Program
 )
+
+// programByFD is the path of the program for the reaper where it got its file.
+var programByFD = fmt.Sprintf("/proc/self/fd/%d", reaperProgramFD)
 
 // A report of a reaper is one of these words and a text, on a line.
 const (
@@ -51,7 +55,7 @@ type reaper struct {
 
 // startThroughReaper rewrites a command to start its reaper, which is this program again:
 // see [Reap].
-func startThroughReaper(cmd *exec.Cmd, sockets string) (*reaper, error) {
+func startThroughReaper(cmd *exec.Cmd, program *Program, sockets string) (*reaper, error) {
 	lifeR, life, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -60,9 +64,14 @@ func startThroughReaper(cmd *exec.Cmd, sockets string) (*reaper, error) {
 	if err != nil {
 		return nil, errors.Join(err, lifeR.Close(), life.Close())
 	}
-	cmd.Args = append([]string{os.Args[0], ReaperCommand, sockets, cmd.Path}, cmd.Args...)
-	cmd.Path = thisProgram
+	path := cmd.Path
 	cmd.ExtraFiles = append(cmd.ExtraFiles, lifeR, reportsW)
+	if program != nil && !program.isScript() {
+		path = programByFD
+		cmd.ExtraFiles = append(cmd.ExtraFiles, program.file)
+	}
+	cmd.Args = append([]string{os.Args[0], ReaperCommand, sockets, path}, cmd.Args...)
+	cmd.Path = thisProgram
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has to outlive the host
 	return &reaper{life, bufio.NewReader(reports), []*os.File{lifeR, reportsW, reports}}, nil
 }
@@ -122,7 +131,7 @@ func Reap(args []string) int {
 		return 2
 	}
 	runtime.LockOSThread() // the kernel ends the plugin when the thread that started it ends
-	for fd := reaperPluginLifeFD; fd <= reaperReportsFD; fd++ {
+	for fd := reaperPluginLifeFD; fd <= reaperProgramFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
 	life, reports := os.NewFile(reaperLifeFD, "life"), os.NewFile(reaperReportsFD, "reports")
@@ -171,7 +180,7 @@ func runPlugin(program string, argv []string, orders <-chan struct{}, reports io
 		Env: os.Environ(), Files: []uintptr{0, 1, 2, reaperPluginLifeFD},
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
-	closePluginFiles()
+	closePluginFiles(program)
 	if err != nil {
 		fmt.Fprintln(reports, reportFailed, err)
 		return 1
@@ -197,8 +206,11 @@ func runPlugin(program string, argv []string, orders <-chan struct{}, reports io
 
 // closePluginFiles closes the reaper's copies of the plugin's files, so that the host sees
 // when the plugin closes them.
-func closePluginFiles() {
+func closePluginFiles(program string) {
 	_ = syscall.Close(reaperPluginLifeFD)
+	if program == programByFD {
+		_ = syscall.Close(reaperProgramFD)
+	}
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		_, _ = syscall.Close(1), syscall.Close(2)

@@ -13,7 +13,9 @@ func canReap() bool { return false }
 
 type reaper struct{}
 
-func startThroughReaper(*exec.Cmd, string) (*reaper, error) { return nil, errors.ErrUnsupported }
+func startThroughReaper(*exec.Cmd, *Program, string) (*reaper, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (*reaper) awaitStart() (int, error) { return 0, errors.ErrUnsupported }
 

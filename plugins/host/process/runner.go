@@ -97,7 +97,7 @@ func (r *runner) Start(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.cmd = exec.Command(r.config.Program, r.config.Manifest.Args...) //nolint:noctx // it outlives the request that started it
+	r.cmd = exec.Command(r.config.Path, r.config.Manifest.Args...) //nolint:noctx // it outlives the request that started it
 	r.cmd.Dir, r.cmd.Env = r.config.Dir, r.environ()
 	r.cmd.Stdout, r.cmd.Stderr = stdoutW, stderrW
 	if hasLifePipe {
@@ -156,7 +156,7 @@ func (r *runner) startProcess() (err error) {
 
 // startReaper starts the reaper, which waits for the order to start the plugin.
 func (r *runner) startReaper() (err error) {
-	r.reaper, err = startThroughReaper(r.cmd, r.config.Sockets)
+	r.reaper, err = startThroughReaper(r.cmd, r.config.Program, r.config.Sockets)
 	if err != nil {
 		return err
 	}
@@ -170,6 +170,7 @@ func (r *runner) startReaper() (err error) {
 // startInOwnGroupLocked starts the process itself, in a process group of its own.
 func (r *runner) startInOwnGroupLocked() error {
 	setOwnGroup(r.cmd)
+	r.cmd.Path = r.config.Program.execPath(r.cmd.Path)
 	if err := r.config.Spawner.start(r.cmd); err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (r *runner) Stdout() io.ReadCloser { return r.handshake }
 func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
 // Name returns the path of the program.
-func (r *runner) Name() string { return r.config.Program }
+func (r *runner) Name() string { return r.config.Path }
 
 // ID returns the id of the process, or of its reaper; "" before the start.
 func (r *runner) ID() string {

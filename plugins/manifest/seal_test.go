@@ -18,6 +18,9 @@ func TestDigest(t *testing.T) {
 		changed string
 		want    bool // that the change is seen
 	}{
+		"a dot file":                      {"./run", "", "real/run real/.env", "", "real/.env", true},
+		"compiled code":                   {"./run", "", "real/run real/__pycache__/x.pyc", "", "real/__pycache__/x.pyc", true},
+		"that of a virtual environment":   {".venv/bin/python", "", "other/python", "real/.venv/bin/python>../../../other/python", "other/python", true},
 		"a file":                          {"./run", "", "real/run real/lib/x.py", "", "real/lib/x.py", true},
 		"the program":                     {"./run", "", "real/run", "", "real/run", true},
 		"a program that a link leads to":  {"./run", "", "other/run", "real/run>../other/run", "other/run", true},
@@ -31,12 +34,11 @@ func TestDigest(t *testing.T) {
 		"beside links that lead nowhere":  {"./run", "", "real/run", "real/self>self real/gone>../gone", "real/run", true},
 		"beside links into the folder":    {"./run", "", "real/run real/a/x", "real/dot>. real/a/up>.. real/b>a", "real/a/x", true},
 
-		"a dot file":                       {"./run", "", "real/run real/.state", "", "real/.state", false},
+		"what Git keeps":                   {"./run", "", "real/run real/.git/index", "", "real/.git/index", false},
 		"data":                             {"./run", "cache", "real/run real/cache/x", "", "real/cache/x", false},
 		"data that a link leads to":        {"./run", "lib", "real/run other/x", "real/lib>../other", "other/x", false},
 		"what is beside the folder":        {"./run", "", "real/run other/x", "real/up>..", "other/x", false},
 		"a program of PATH":                {"sh", "", "other/sh", "", "other/sh", false},
-		"that of a virtual environment":    {".venv/bin/python", "", "other/python", "real/.venv/bin/python>../../../other/python", "other/python", false},
 		"a program that is not there, yet": {"./run", "", "real/x other/x", "", "other/x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestDigest(t *testing.T) {
 // a virtual environment is its lib. What is excluded by its name is read where a link gives it another.
 func TestDigestReadsFoldersOnce(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"real/run", "real/lib/deep/a", "real/lib/b", "real/.hidden/c", "real/data/d", "other/sub/e", "other/f"} {
+	for _, name := range []string{"real/run", "real/lib/deep/a", "real/lib/b", "real/.git/c", "real/data/d", "other/sub/e", "other/f"} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -98,7 +100,7 @@ func TestDigestReadsFoldersOnce(t *testing.T) {
 		}
 	}
 	for name, target := range map[string]string{
-		"real/lib64": "lib", "real/lib/again": "deep", "real/seen": ".hidden", "real/seen2": "data",
+		"real/lib64": "lib", "real/lib/again": "deep", "real/seen": ".git", "real/seen2": "data",
 		"real/more": "../other", "real/more2": "../other/sub", "other/back": "../real/lib",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
@@ -113,7 +115,7 @@ func TestDigestReadsFoldersOnce(t *testing.T) {
 	if d.files != 7 {
 		t.Errorf("%d files were read, want each of 7 once", d.files)
 	}
-	if err := d.addCommand("more2/e"); err != nil || !d.sealed {
-		t.Errorf("the program, which is read as more/sub/e, is not sealed: %v", err)
+	if err := d.addCommand("more2/e"); err != nil || !d.coversCommand {
+		t.Errorf("the program, which is read as more/sub/e, is not covered: %v", err)
 	}
 }

@@ -1,0 +1,293 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// Bounds of what belongs to a program, so that a folder of data is not taken for
+// one by mistake.
+const (
+	maxProgramFiles = 50_000
+	maxProgramBytes = 1 << 30
+)
+
+// versionControl is the only folder that is never a part of a program: no runtime loads
+// code from it, and it changes with every command of Git.
+const versionControl = ".git"
+
+// Seal is what a program consisted of at one moment. [NewSeal] makes it; it is not changed
+// afterwards, and safe for concurrent use.
+type Seal struct {
+	// SHA256 is the sum over all files in the folder, by name and content, except .git and
+	// what the manifest lists as data; over what links in it lead to; and over the command,
+	// unless that is a name in PATH: an interpreter, another one on each machine.
+	SHA256 string
+	// CoversCommand reports whether the command is a part of SHA256.
+	CoversCommand bool
+	// Links are the links that lead out of the folder, by name.
+	Links []Link
+
+	dir        string
+	manifest   *Manifest
+	identities string // a sum over which files these were, and when they were last changed
+}
+
+// Link is a link in the folder of a plugin: its name, and the path that it leads to.
+type Link struct{ Name, Target string }
+
+// NewSeal reads a program. command, where it is not nil, is the open file of the command,
+// which is read in the place of its path: who starts that same file starts what was read,
+// whatever the path leads to by then.
+func NewSeal(dir string, m *Manifest, command *os.File) (*Seal, error) {
+	d, err := digestProgram(dir, m, command, true)
+	if err != nil {
+		return nil, fmt.Errorf("reading the program of the plugin %s: %w", m.Name, err)
+	}
+	return &Seal{
+		SHA256: hex.EncodeToString(d.contents.Sum(nil)), CoversCommand: d.coversCommand, Links: d.links,
+		dir: dir, manifest: m, identities: string(d.identities.Sum(nil)),
+	}, nil
+}
+
+// Digest returns the SHA-256 of a program; see [Seal].
+func Digest(dir string, m *Manifest) (sum string, err error) {
+	s, err := NewSeal(dir, m, nil)
+	if err != nil {
+		return "", err
+	}
+	return s.SHA256, nil
+}
+
+// CheckUnmodified returns an error where a file of the program was exchanged, changed,
+// added or removed since it was sealed. It reads no contents: the kernel keeps when a file
+// was last changed, and nobody can set that back.
+func (s *Seal) CheckUnmodified() error {
+	d, err := digestProgram(s.dir, s.manifest, nil, false)
+	if err != nil {
+		return fmt.Errorf("reading its program again: %w", err)
+	}
+	if string(d.identities.Sum(nil)) != s.identities {
+		return calls.Errorf(calls.Plugin, "its folder changed while it started, so that it may not be the trusted one").
+			WithHint("list what it writes there under data in %s", FileName)
+	}
+	return nil
+}
+
+// digester computes the sums of one seal. [digestProgram] makes it; it is used once.
+type digester struct {
+	contents   hash.Hash
+	identities hash.Hash
+	// readContents is false where only the identities are wanted.
+	readContents bool
+
+	root   string // the plugin's folder, without links
+	walked []walkedFolder
+	data   []string
+	links  []Link
+	files  int
+	bytes  int64
+
+	// program is the command as a path in the folder, "" for others; commandFile is its
+	// open file, where there is one; coversCommand reports that the command was added.
+	program       string
+	commandFile   *os.File
+	coversCommand bool
+}
+
+// walkedFolder is a folder that was read: its path without links, and its name seen from
+// the plugin's folder.
+type walkedFolder struct{ path, name string }
+
+func digestProgram(dir string, m *Manifest, command *os.File, readContents bool) (*digester, error) {
+	d := newDigester(m)
+	d.commandFile, d.readContents = command, readContents
+	root, err := filepath.EvalSymlinks(dir) // a walk does not follow its root
+	if err != nil {
+		return nil, err
+	}
+	d.root = root
+	if err := d.addFolder(root, "."); err != nil {
+		return nil, err
+	}
+	return d, d.addCommand(m.Command)
+}
+
+func newDigester(m *Manifest) *digester {
+	d := &digester{contents: sha256.New(), identities: sha256.New(), readContents: true}
+	if isPath(m.Command) && !filepath.IsAbs(m.Command) {
+		d.program = filepath.Clean(filepath.FromSlash(m.Command))
+	}
+	for _, path := range m.Data {
+		d.data = append(d.data, filepath.Clean(filepath.FromSlash(path)))
+	}
+	return d
+}
+
+// addFolder adds all that is in a folder, whose name seen from the plugin's is name.
+func (d *digester) addFolder(path, name string) error {
+	d.walked = append(d.walked, walkedFolder{path, name})
+	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || file == path {
+			return err
+		}
+		rel, err := filepath.Rel(path, file)
+		if err != nil {
+			return err
+		}
+		return d.addEntry(file, filepath.Join(name, rel), entry)
+	})
+}
+
+// addEntry adds one entry of a folder.
+func (d *digester) addEntry(path, rel string, entry fs.DirEntry) error {
+	if d.excludes(rel) {
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	switch {
+	case entry.IsDir():
+		return nil
+	case entry.Type()&fs.ModeSymlink != 0:
+		return d.addLink(path, rel)
+	case !entry.Type().IsRegular():
+		return nil // a socket or a pipe has no content
+	}
+	return d.addFile(path, rel)
+}
+
+// excludes reports whether a name is not a part of the program.
+func (d *digester) excludes(rel string) bool {
+	return rel == versionControl || slices.Contains(d.data, rel)
+}
+
+// covers reports whether a path without links belongs to a folder that is walked, and
+// is not excluded there.
+func (d *digester) covers(path string) bool {
+	return slices.ContainsFunc(d.walked, func(w walkedFolder) bool {
+		rel, err := filepath.Rel(w.path, path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+		for ; rel != "."; rel = filepath.Dir(rel) {
+			if d.excludes(filepath.Join(w.name, rel)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// addLink adds a link and what it leads to. A folder is read once, also when it is below
+// another one (in a virtual environment lib64 is lib); a folder that contains the plugin's
+// is not read at all.
+func (d *digester) addLink(path, rel string) error {
+	text, err := os.Readlink(path)
+	if err != nil {
+		return err
+	}
+	for _, sum := range []hash.Hash{d.contents, d.identities} {
+		fmt.Fprintf(sum, "link %q %q\n", filepath.ToSlash(rel), text)
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		target = text // it leads nowhere
+	}
+	if !isBelow(target, d.root) {
+		d.links = append(d.links, Link{filepath.ToSlash(rel), target})
+	}
+	mode := targetMode(path)
+	if mode.IsRegular() {
+		return d.addFile(path, rel)
+	}
+	if !mode.IsDir() || isBelow(d.root, target) || d.covers(target) {
+		return nil
+	}
+	return d.addFolder(target, rel)
+}
+
+// isBelow reports whether a path is that of a folder, or below it. Both are without
+// links.
+func isBelow(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// addCommand adds the program where it was not read as a part of the folder: that of an
+// absolute path, and one that is listed as data. A name that is looked up in PATH is left
+// out. A program that does not exist, or is not a file, is reported by [Locate].
+func (d *digester) addCommand(command string) error {
+	if d.coversCommand || !isPath(command) {
+		return nil
+	}
+	path := command
+	if d.program != "" {
+		path = filepath.Join(d.root, d.program)
+	}
+	if !targetMode(path).IsRegular() {
+		return nil
+	}
+	return d.addFile(path, command)
+}
+
+// targetMode returns the mode of what a path leads to; irregular where nothing is.
+func targetMode(path string) fs.FileMode {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fs.ModeIrregular
+	}
+	return info.Mode()
+}
+
+// addFile adds a file.
+func (d *digester) addFile(path, name string) error {
+	d.files++
+	if d.files > maxProgramFiles {
+		return fmt.Errorf("more than %d files (list folders that do not belong to the program under data in %s)", maxProgramFiles, FileName)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.identities, "file %q %s\n", filepath.ToSlash(name), identity(info))
+	isCommand := name == d.program || filepath.IsAbs(name)
+	d.coversCommand = d.coversCommand || isCommand
+	if !d.readContents {
+		return nil
+	}
+	file := d.commandFile
+	if !isCommand || file == nil {
+		file, err = os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	return d.addContents(file, name)
+}
+
+// addContents adds the contents of a file, which others may read at the same time.
+func (d *digester) addContents(f *os.File, name string) error {
+	content := sha256.New()
+	n, err := io.Copy(content, io.NewSectionReader(f, 0, maxProgramBytes+1))
+	if err != nil {
+		return err
+	}
+	d.bytes += n
+	if d.bytes > maxProgramBytes {
+		return fmt.Errorf("more than %d bytes (list files that do not belong to the program under data in %s)", maxProgramBytes, FileName)
+	}
+	fmt.Fprintf(d.contents, "file %q %x\n", filepath.ToSlash(name), content.Sum(nil))
+	return nil
+}
