@@ -27,7 +27,7 @@ COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
 
-.PHONY: help run build test race lint fmt generate check bench fuzz chaos soak cover \
+.PHONY: help run build install test race lint fmt generate check bench fuzz chaos soak cover \
         check-fmt check-generate check-modules check-nested install-lint
 
 help: ## Print the targets
@@ -39,6 +39,10 @@ run: build ## Build, run the quickstart flow, then show where every piece of its
 
 build: ## Build the static binary ./bin/scheduler
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/scheduler
+
+install: ## Install scheduler into GOBIN (or GOPATH/bin), and print where
+	CGO_ENABLED=0 go install -trimpath -ldflags '-s -w -X main.version=$(VERSION)' ./cmd/scheduler
+	@bin=$$(go env GOBIN); echo "installed $${bin:-$$(go env GOPATH)/bin}/scheduler"
 
 test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(RACE)" ] || echo 'no C compiler: running without the race detector'

@@ -291,7 +291,7 @@ outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slo
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "a[0]", "a[1]/book-1", "a[1]/book-1/flow-1", "a[1]/book-1/flow-1/pick"} {
-		if st := state.Step(id); st == nil || st.State != journal.StepStatusParam {
+		if st := state.Step(id); st == nil || st.State != journal.StepStatusWaiting {
 			t.Errorf("%s is %+v", id, st)
 		}
 	}

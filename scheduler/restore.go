@@ -50,7 +50,7 @@ func (t *task) takeUp() (taken bool, err error) {
 // nobody has answered since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recorded()
-	if was == nil || was.State != journal.StepStatusParam || was.Found.IsNull() || was.HasNewAnswers {
+	if was == nil || was.State != journal.StepStatusWaiting || was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
 	n := t.notes.end.of(journal.StepWaiting)

@@ -61,7 +61,7 @@ func TestReadme(t *testing.T) {
 	shown, _, _ = strings.Cut(shown, "```")
 	t.Chdir("../..")
 	var stdout, stderr bytes.Buffer
-	if code := execute([]string{"run", "--ephemeral", "flows/quickstart.yaml", "--explain"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
+	if code := execute([]string{"run", "--config", "configs/scheduler.yaml", "--ephemeral", "flows/quickstart.yaml", "--explain"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(shown), "\n") {

@@ -111,15 +111,12 @@ func (a *app) open() error {
 	if a.settings != nil {
 		return nil
 	}
-	settings, err := config.Load(a.configPath, providerTypes())
+	settings, err := config.Load(config.Place{File: a.configPath, StateDir: a.stateDir}, providerTypes())
 	for _, name := range config.UnknownVariables(os.Environ()) {
 		fmt.Fprintf(a.Stderr, "warning: no setting reads the environment variable %s\n", name)
 	}
 	if err != nil {
 		return usageError(err)
-	}
-	if a.stateDir != "" {
-		settings.StateDir = a.stateDir
 	}
 	a.settings = settings
 	a.runtime = newRuntime(settings, a.Stderr)
@@ -194,6 +191,7 @@ prompt came from.`),
   scheduler run flows/hello.yaml --explain
   scheduler lint flows/*.yaml
   scheduler calls chat`, "\n"),
+		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -205,8 +203,9 @@ prompt came from.`),
 			return a.open()
 		},
 	}
-	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default ./scheduler.yaml where there is one)")
-	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal (default the setting state_dir)")
+	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default the scheduler.yaml of the project: in the working directory or above it)")
+	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal and the memory (default the setting state_dir)")
+	root.SetVersionTemplate(versionLine())
 	root.AddCommand(
 		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newInit(a), newVersion(a))
 	for _, cmd := range root.Commands() {

@@ -32,11 +32,10 @@ type choice struct {
 
 // choose finds who answers: by name, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
-func (rt *runtime) choose(f *flow.Flow, name string) (*choice, []service.Note, error) {
+func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
 	var notes []service.Note
 	c := &choice{name: rt.providerName(f, name), all: name != ""}
 	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
-	mode := rt.settings.LLM.Mode
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
 		notes = append(notes, service.Note{Level: service.LevelNote, Text: "no model provider is configured; answers come from the recorded " + cassette})
 		mode = "replay"
@@ -128,7 +127,7 @@ func (rt *runtime) other(c *choice, name string) (llm.Provider, error) {
 
 // openCassette opens a cassette; one that cannot be read is found before the run.
 func openCassette(c replay.Config) (llm.Provider, error) {
-	c.Hint = "run with SCHEDULER_LLM_MODE=record and a provider (llm.providers in the settings) to record it"
+	c.Hint = "run with --record and a provider (llm.providers in the settings) to record it"
 	p, err := replay.New(c)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -28,6 +32,8 @@ type runFlags struct {
 	now       string
 	seed      uint64
 	ephemeral bool
+	record    bool
+	replay    bool
 	show      showFlags
 }
 
@@ -84,8 +90,22 @@ to go on), 130 interrupted.`,
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind; its memory is empty at the beginning, and gone at the end")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
+	flags.BoolVar(&f.record, "record", false, "keep what the model answers in FLOW.cassette.yaml, as llm.mode record does")
+	flags.BoolVar(&f.replay, "replay", false, "take the answers from FLOW.cassette.yaml, as llm.mode replay does")
+	cmd.MarkFlagsMutuallyExclusive("record", "replay")
 	f.show.register(flags)
 	return cmd
+}
+
+// mode is what becomes of cassettes; "" is the setting.
+func (f *runFlags) mode() string {
+	if f.record {
+		return "record"
+	}
+	if f.replay {
+		return "replay"
+	}
+	return ""
 }
 
 // place sorts out the arguments: pflag gives the step of "--explain STEP" as a
@@ -139,7 +159,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	inputs, err := a.readInputs(flow, f)
+	inputs, err := a.readInputs(ctx, flow, f)
 	if err != nil {
 		return err
 	}
@@ -151,7 +171,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	started, notes, err := a.service.Start(ctx, service.StartRequest{
-		Flow: flow, Inputs: inputs, Provider: f.provider, Now: now, Seed: f.seed,
+		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.mode(), Now: now, Seed: f.seed,
 		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(),
 	})
 	a.printNotes(notes)
@@ -185,7 +205,7 @@ func (a *app) loaded(f *flow.Flow, problems flow.Problems, notes []service.Note,
 
 // readInputs puts the inputs together from --input, -i and --question, applies
 // defaults and checks them.
-func (a *app) readInputs(flow *flow.Flow, f *runFlags) (value.Value, error) {
+func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (value.Value, error) {
 	inputs := value.NewMap(4)
 	if f.inputFile != "" {
 		text, err := a.ReadFile(f.inputFile)
@@ -211,12 +231,37 @@ func (a *app) readInputs(flow *flow.Flow, f *runFlags) (value.Value, error) {
 	if f.question != "" {
 		inputs.Set("question", value.OfString(f.question))
 	}
+	if missing := service.MissingInputs(flow, inputs); missing != nil && a.CanAsk() && !f.show.json {
+		if err := a.askInputs(ctx, *missing, inputs); err != nil {
+			return value.Value{}, err
+		}
+	}
 	checked, notes, err := service.CheckInputs(flow, inputs)
 	a.printNotes(notes)
 	if err != nil {
 		return value.Value{}, usageError(err)
 	}
 	return checked, nil
+}
+
+// askInputs asks a person for inputs that are missing, and adds them.
+func (a *app) askInputs(ctx context.Context, missing journal.WaitingFor, inputs *value.Map) error {
+	waiting := []journal.WaitingFor{missing}
+	q := &terminal.Asker{Lines: a.Lines(), Out: a.Stderr, Waiting: waiting}
+	q.Record = func(_ context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
+		return answer, scheduler.CheckAnswers(append(slices.Clip(q.Answers), answer), waiting)
+	}
+	err := q.Ask(ctx)
+	if ctx.Err() != nil {
+		return exitError{exitInterrupted, errors.New("interrupted")}
+	}
+	if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+		return err
+	}
+	for _, answer := range q.Answers {
+		service.SetInput(inputs, answer.Pointer, answer.Value)
+	}
+	return nil
 }
 
 // setInput reads one -i key=value.

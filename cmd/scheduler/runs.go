@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -67,6 +69,14 @@ func runJSON(info *journal.RunInfo) value.Value {
 	return value.OfMap(m)
 }
 
+// costText is what a run cost; "-" where that is not known.
+func costText(u llm.Usage) string {
+	if u.Cost == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
+}
+
 // standing is the state of a run for people.
 func standing(info *journal.RunInfo) string {
 	switch {
@@ -100,18 +110,30 @@ func newRunsList(a *app) *cobra.Command {
 			}
 			runs := []value.Value{}
 			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			if !asJSON {
+				fmt.Fprintln(w, "RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST")
+			}
 			for info, err := range a.service.Runs(cmd.Context(), filter) {
 				if err != nil {
 					return a.beforeRun(err)
 				}
 				runs = append(runs, runJSON(info))
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime))
+				if asJSON {
+					continue
+				}
+				totals, err := a.service.Totals(cmd.Context(), info)
+				if err != nil {
+					return a.beforeRun(err)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime),
+					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), costText(totals.Usage))
 			}
 			if asJSON {
 				return a.PrintJSON(value.OfList(runs...))
 			}
 			if len(runs) == 0 {
 				fmt.Fprintln(a.Stderr, "no such runs in", a.settings.StateDir)
+				return nil
 			}
 			return w.Flush()
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 func newRunsShow(a *app) *cobra.Command {
@@ -66,15 +67,23 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		}
 		return a.PrintJSON(value.OfMap(whole))
 	}
-	return a.printRun(run.Info, run.State)
+	totals, err := a.service.Totals(ctx, run.Info)
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	return a.printRun(run.Info, run.State, totals)
 }
 
-func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {
+func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals) error {
 	waiting := state.Waiting
 	var b strings.Builder
-	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntokens   %d in, %d out\n\n",
+	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
 		info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
-		state.Usage.InputTokens, state.Usage.OutputTokens)
+		terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), state.Usage.InputTokens, state.Usage.OutputTokens)
+	if state.Usage.Cost > 0 {
+		fmt.Fprintf(&b, "cost     %s\n", costText(state.Usage))
+	}
+	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE")
 	for _, s := range state.Steps {
@@ -91,6 +100,12 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState) error {
 	}
 	for _, one := range waiting {
 		fmt.Fprintf(&b, "\n%s", terminal.WaitingText(one))
+	}
+	if state.Reply != "" {
+		fmt.Fprintf(&b, "\nreply\n%s\n", terminal.Visible(state.Reply))
+	}
+	if !state.Outputs.IsNull() {
+		fmt.Fprintf(&b, "\noutputs\n%s\n", terminal.JSONText(state.Outputs))
 	}
 	if info.State != journal.RunFinished && info.Holder == nil {
 		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, waiting, nil))

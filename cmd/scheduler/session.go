@@ -215,7 +215,7 @@ func program() string {
 // command is one that finds the same journal from any directory.
 func (a *app) command(words ...string) string {
 	parts := append([]string{program()}, words...)
-	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.settings.File()}} {
+	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.configToName()}} {
 		if path.path == "" {
 			continue
 		}
@@ -225,6 +225,17 @@ func (a *app) command(words ...string) string {
 		parts = append(parts, path.flag, terminal.ShellQuote(path.path))
 	}
 	return strings.Join(parts, " ")
+}
+
+// configToName returns the settings file where a command has to name it: it is not beside
+// the state directory, where it is found.
+func (a *app) configToName() string {
+	file, err := filepath.Abs(a.settings.File())
+	state, stateErr := filepath.Abs(a.settings.StateDir)
+	if a.settings.File() != "" && err == nil && stateErr == nil && file == filepath.Join(filepath.Dir(state), "scheduler.yaml") {
+		return ""
+	}
+	return a.settings.File()
 }
 
 // resumeCommand is the exact command that goes on with a run, from any directory.

@@ -33,7 +33,7 @@ func TestResumeCommand(t *testing.T) {
 	if err := os.WriteFile(file, []byte("state_dir: "+dir+"/state\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := config.Load(file, nil)
+	settings, err := config.Load(config.Place{File: file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,7 @@ func newService(rt *runtime) *service.Service {
 		Memory:           rt.openMemory,
 		Snapshots:        rt.snapshotGenerator,
 		CallEnv:          rt.callEnv,
+		Dir:              rt.settings.Root,
 		Languages:        rt.settings.KnownLanguages,
 		Script: func(answers value.Value) (llm.Provider, error) {
 			parsed, err := scripted.Parse(answers)
@@ -130,7 +131,7 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	if c, known := rt.catalogs[dir]; known {
 		return c, nil
 	}
-	given := rt.settings.Plugins
+	given, base := rt.settings.Plugins, cmp.Or(dir, rt.settings.Root)
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(given.Log)); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
@@ -138,7 +139,7 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	within := func(paths ...string) (full []string) {
 		for _, path := range paths {
 			if !filepath.IsAbs(path) {
-				path = filepath.Join(dir, path)
+				path = filepath.Join(base, path)
 			}
 			full = append(full, path)
 		}
@@ -256,7 +257,7 @@ func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler
 	if !o.Now.IsZero() {
 		env.Clock = func() time.Time { return o.Now }
 	}
-	chosen, notes, err := rt.choose(f, o.Provider)
+	chosen, notes, err := rt.choose(f, o.Provider, cmp.Or(o.Mode, rt.settings.LLM.Mode))
 	if err != nil {
 		return nil, notes, err
 	}

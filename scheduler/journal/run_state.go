@@ -44,11 +44,11 @@ func (s RunStatus) After(t EventType) RunStatus {
 // StepStatus is how a step stands.
 type StepStatus string
 
-// The states of a step. In StepStatusParam it waits for parameters.
+// The states of a step. In StepStatusWaiting it waits for parameters.
 const (
 	StepStatusPending   StepStatus = "pending"
 	StepStatusRunning   StepStatus = "running"
-	StepStatusParam     StepStatus = "param"
+	StepStatusWaiting   StepStatus = "waiting"
 	StepStatusSkipped   StepStatus = "skipped"
 	StepStatusFailed    StepStatus = "failed"
 	StepStatusCancelled StepStatus = "cancelled"
@@ -172,7 +172,7 @@ func (s *RunState) Add(ev *Event) {
 		w := NewWaitingFor(st.ID, st.Found, st.Remaining)
 		w.Whole = s.WantedSchema(st)
 		s.Waiting = append(s.Waiting, w)
-	case st.State != StepStatusParam:
+	case st.State != StepStatusWaiting:
 		s.stopWaiting(st.ID)
 	}
 }
@@ -227,7 +227,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
-			if st.State == StepStatusRunning || st.State == StepStatusParam && st.Found.IsNull() {
+			if st.State == StepStatusRunning || st.State == StepStatusWaiting && st.Found.IsNull() {
 				st.State = StepStatusPending
 			}
 		}
@@ -235,9 +235,9 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		// What still runs has steps or items inside that wait.
 		for _, st := range s.byID {
 			if st.State == StepStatusRunning {
-				st.State = StepStatusParam
+				st.State = StepStatusWaiting
 			}
-			st.waited = st.State == StepStatusParam
+			st.waited = st.State == StepStatusWaiting
 		}
 		// An edited flow may have lost steps that waited.
 		s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool {
@@ -291,7 +291,7 @@ func (st *StepState) add(ev *Event, data *Data) {
 	case StepRetrying:
 		st.Attempts++
 	case StepWaiting:
-		st.State = StepStatusParam
+		st.State = StepStatusWaiting
 		if data.RemainingSchema != nil {
 			st.Remaining = *data.RemainingSchema
 		}

@@ -95,10 +95,10 @@ func TestFold(t *testing.T) {
 			step.answered one {"answers":{"/city":"x","/days":1}}
 			step.answered one {"answers":{"/city":"y"}}`,
 			`{"state":"waiting","steps":[
-				{"id":"one","call":"slot","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
-				{"id":"outer","call":"flow","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
-				{"id":"outer/two","call":"","state":"param","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0},"items":[
-					{"id":"outer/two[3]","call":"","state":"param","attempts":0,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}]}
+				{"id":"one","call":"slot","state":"waiting","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
+				{"id":"outer","call":"flow","state":"waiting","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}},
+				{"id":"outer/two","call":"","state":"waiting","attempts":1,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0},"items":[
+					{"id":"outer/two[3]","call":"","state":"waiting","attempts":0,"duration_ms":0,"usage":{"input_tokens":0,"output_tokens":0}}]}
 			],"waiting":[{"step":"one","remaining_schema":{"required":["/city"]}},{"step":"outer/two[3]","remaining_schema":{"required":["/day"]}}],
 			"usage":{"input_tokens":0,"output_tokens":0}}`,
 		},

@@ -1,11 +1,13 @@
 package service
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // CheckInputs applies the defaults of the flow to inputs and checks them. The notes warn of
@@ -25,7 +27,11 @@ func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
 		for _, p := range problems {
 			lines = append(lines, "  "+p.Error())
 		}
-		return value.Value{}, notes, calls.Errorf(calls.Invalid, "%s", strings.Join(lines, "\n"))
+		err := calls.Errorf(calls.Invalid, "%s", strings.Join(lines, "\n"))
+		if missing := MissingInputs(f, inputs); missing != nil {
+			err = err.WithHint("give it with %s", inputFlags(missing))
+		}
+		return value.Value{}, notes, err
 	}
 	return checked, notes, nil
 }
@@ -54,4 +60,68 @@ func inputNames(f *flow.Flow) (names *value.Map, open bool) {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	_, open = f.Inputs.Doc().Get("additionalProperties")
 	return properties.Map(), open
+}
+
+// MissingInputs returns the inputs at the top that the flow requires and that have neither
+// a value nor a default, as what a step waits for; nil for none. Its Step is "".
+func MissingInputs(f *flow.Flow, inputs *value.Map) *journal.WaitingFor {
+	doc := f.Inputs.Doc()
+	given := f.Inputs.ApplyDefaults(value.OfMap(inputs))
+	required, _ := doc.Get("required")
+	properties, _ := doc.Get("properties")
+	wanted := value.NewMap(1)
+	var pointers []string
+	for _, name := range required.List() {
+		key, _ := name.Str()
+		if _, ok := given.Get(key); ok {
+			continue
+		}
+		property, _ := properties.Get(key)
+		pointer := "/" + value.Escape(key)
+		wanted.Set(pointer, property)
+		pointers = append(pointers, pointer)
+	}
+	if len(pointers) == 0 {
+		return nil
+	}
+	schema := value.Pairs("type", "object", "properties", value.OfMap(wanted), "required", pointers)
+	for _, name := range []string{"definitions", "$defs"} {
+		if part, ok := doc.Get(name); ok {
+			schema.Set(name, part)
+		}
+	}
+	return &journal.WaitingFor{RemainingSchema: value.OfMap(schema)}
+}
+
+// inputFlags are the flags of the command line that give inputs.
+func inputFlags(missing *journal.WaitingFor) string {
+	var flags []string
+	for _, pointer := range missing.Pointers() {
+		name := unescape(strings.TrimPrefix(pointer, "/"))
+		if name == "question" {
+			flags = append(flags, "--question TEXT")
+			continue
+		}
+		flags = append(flags, fmt.Sprintf("-i %s=VALUE", name))
+	}
+	return strings.Join(flags, " ")
+}
+
+// SetInput puts a value at a pointer into inputs, and makes the objects around it.
+func SetInput(inputs *value.Map, pointer string, v value.Value) {
+	first, rest, isInside := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	key := unescape(first)
+	if !isInside {
+		inputs.Set(key, v)
+		return
+	}
+	around, _ := inputs.Get(key)
+	members := around.Map().Clone()
+	SetInput(members, "/"+rest, v)
+	inputs.Set(key, value.OfMap(members))
+}
+
+// unescape returns the key of a token of a JSON pointer.
+func unescape(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }

@@ -53,7 +53,7 @@ func (s *Service) Resume(ctx context.Context, r ResumeRequest) (*Session, []Note
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	e, notes, err := s.parts.Executor(f, ExecutorOptions{Origin: origin, Provider: began.LLM, Now: r.Now})
+	e, notes, err := s.parts.Executor(f, ExecutorOptions{Origin: origin, Provider: began.LLM, Mode: began.Mode, Now: r.Now})
 	if err != nil {
 		return nil, notes, err
 	}

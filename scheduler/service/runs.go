@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -101,6 +102,32 @@ func (s *Service) Run(ctx context.Context, id string) (*journal.RunInfo, error) 
 	}
 	info, err := j.Run(ctx, id)
 	return info, unavailable(err)
+}
+
+// Totals are what a run used until now.
+type Totals struct {
+	Usage llm.Usage
+	// Duration is the time between its beginning and its last event.
+	Duration time.Duration
+}
+
+// Totals returns what a run used. A run that is under way, or whose process died, has a
+// duration alone.
+func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, error) {
+	t := &Totals{Duration: info.UpdatedAt.Sub(info.StartedAt)}
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for event, err := range j.Events(ctx, info.ID, info.LastSeq) {
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if event.Data != nil && event.Step == "" && event.Data.Usage != nil {
+			t.Usage = *event.Data.Usage
+		}
+	}
+	return t, nil
 }
 
 // RunDetails are a run with all its steps.

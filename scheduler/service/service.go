@@ -59,6 +59,9 @@ type Parts struct {
 	// CallEnv returns what single calls may use, and the registry with them: without a memory.
 	// asksModel is true for those that ask the model of the settings.
 	CallEnv func(asksModel bool) (*calls.Env, error)
+	// Dir is the directory in which relative paths of plugins start; "" is the working
+	// directory. It is kept with a run.
+	Dir string
 	// Languages are those that there are texts for.
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.
@@ -78,6 +81,8 @@ type ExecutorOptions struct {
 	Origin
 	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
 	Provider string
+	// Mode says what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
 }

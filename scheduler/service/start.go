@@ -19,6 +19,8 @@ type StartRequest struct {
 	Inputs value.Value
 	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
 	Provider string
+	// Mode says what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
 	// Seed seeds the random numbers of the run; 0 is its id.
@@ -34,6 +36,7 @@ type StartRequest struct {
 // runOptions are kept with a run, so that it goes on as it began.
 type runOptions struct {
 	LLM      string `json:"llm"`
+	Mode     string `json:"mode,omitempty"`
 	Seed     int64  `json:"seed"`
 	Language string `json:"language"`
 	// Dir is the working directory, where relative paths of plugins start.
@@ -42,7 +45,7 @@ type runOptions struct {
 
 // Start prepares a run: [Session.Events] begins it.
 func (s *Service) Start(ctx context.Context, r StartRequest) (*Session, []Note, error) {
-	options := ExecutorOptions{Provider: r.Provider, Now: r.Now}
+	options := ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now}
 	e, notes, err := s.parts.Executor(r.Flow, options)
 	if err != nil {
 		return nil, notes, err
@@ -55,11 +58,13 @@ func (s *Service) Start(ctx context.Context, r StartRequest) (*Session, []Note, 
 			e.Stopwatch = e.Env.Clock
 		}
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = "" // a directory that was removed
+	dir := s.parts.Dir
+	if dir == "" {
+		if dir, err = os.Getwd(); err != nil {
+			dir = "" // a directory that was removed
+		}
 	}
-	e.Options = value.Must(runOptions{r.Provider, int64(r.Seed), e.Language, dir})
+	e.Options = value.Must(runOptions{LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: dir})
 	switch {
 	case !r.Ephemeral:
 		if e.Journal, err = s.journal(ctx, true); err != nil {

@@ -4,10 +4,7 @@ package config
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +34,10 @@ type Settings struct {
 	Run       Run      `json:"run,omitempty"`
 	Plugins   Plugins  `json:"plugins,omitempty"`
 	Memory    Memory   `json:"memory,omitempty"`
+
+	// Root is the directory of the project: the nearest one, from the working directory
+	// upward, with a settings file or a state directory. "" is the working directory.
+	Root string `json:"-"`
 
 	file *settingsFile // the file that was read; nil for none
 }
@@ -77,10 +78,19 @@ type Plugins struct {
 // File returns the path of the settings file that was read; "" where there was none.
 func (c *Settings) File() string { return c.file.name() }
 
-// Load reads the defaults, the file over them (path, or ./scheduler.yaml
-// where there is one) and the environment over both. types are
+// Place says which settings are read.
+type Place struct {
+	// File is the settings file; "" is that of the project ([Settings] Root).
+	File string
+	// StateDir is the state directory; "" is the setting. Where the folder around it has a
+	// settings file, that is the project's.
+	StateDir string
+}
+
+// Load reads the defaults, the file over them and the environment over both. types are
 // the kinds of model servers that llm.providers can name.
-func Load(path string, types []ProviderType) (*Settings, error) {
+func Load(place Place, types []ProviderType) (*Settings, error) {
+	path, root := place.find()
 	file, err := readSettings(path)
 	if err != nil {
 		return nil, err
@@ -89,28 +99,74 @@ func Load(path string, types []ProviderType) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := &Settings{file: file}
+	cfg := &Settings{file: file, Root: root}
 	if wrong := checkSettings(settings, configSchema(), cfg); len(wrong) > 0 {
 		return nil, file.place(wrong)
 	}
 	cfg.anchor()
+	if place.StateDir != "" {
+		cfg.StateDir = place.StateDir
+	} else if !filepath.IsAbs(cfg.StateDir) && os.Getenv(settingVariable("state_dir")) == "" {
+		cfg.StateDir = filepath.Join(root, cfg.StateDir)
+	}
 	if err := cfg.check(types); err != nil {
 		return nil, file.place(err)
 	}
 	return cfg, nil
 }
 
-// readSettings reads the settings file; nil where none is named and there is none.
+// The names that mark the directory of a project.
+const (
+	fileName     = "scheduler.yaml"
+	stateDirName = ".scheduler"
+)
+
+// find returns the path of the settings file, "" where there is none, and the directory of
+// the project, "" where that is the working directory.
+func (p Place) find() (file, root string) {
+	if p.File != "" {
+		return p.File, ""
+	}
+	if around := filepath.Dir(filepath.Clean(p.StateDir)); p.StateDir != "" && exists(filepath.Join(around, fileName)) {
+		return filepath.Join(around, fileName), ""
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", ""
+	}
+	for up := ""; ; up = filepath.Join("..", up) {
+		here := filepath.Join(dir, up)
+		if up != "" {
+			root = here
+		}
+		if exists(filepath.Join(here, fileName)) {
+			return filepath.Join(root, fileName), root
+		}
+		if exists(filepath.Join(here, stateDirName)) {
+			return "", root
+		}
+		if filepath.Dir(here) == here {
+			return "", ""
+		}
+	}
+}
+
+// exists reports whether there is a file or a directory.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readSettings reads the settings file; nil where path is "".
 func readSettings(path string) (*settingsFile, error) {
-	name := cmp.Or(path, "scheduler.yaml")
-	text, err := os.ReadFile(name)
-	if path == "" && errors.Is(err, fs.ErrNotExist) {
+	if path == "" {
 		return nil, nil
 	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
-	return parseSettings(name, text)
+	return parseSettings(path, text)
 }
 
 // mergeSettings returns the defaults, the file over them and the environment over both.

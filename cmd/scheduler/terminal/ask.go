@@ -69,7 +69,11 @@ type Asker struct {
 func (q *Asker) Ask(ctx context.Context) error {
 	for _, w := range q.Waiting {
 		properties, _ := w.RemainingSchema.Get("properties")
-		fmt.Fprintf(q.Out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
+		if w.Step == "" {
+			fmt.Fprint(q.Out, "the flow needs (Ctrl-D to leave):\n")
+		} else {
+			fmt.Fprintf(q.Out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
+		}
 		for pointer, property := range properties.Map().All() {
 			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema}
 			f.optional = !names(w.RemainingSchema, pointer)
