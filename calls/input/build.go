@@ -27,6 +27,8 @@ type builder struct {
 	warnings []string
 	fetched  map[string]fetched // by root
 	notes    map[string]string  // by memory variable: what was left out of it
+	// memoryOrigins are where the text of a memory variable was taken from.
+	memoryOrigins map[string][]calls.Origin
 
 	// These are computed on first use and kept.
 	dialogue func() (dialogue, error)
@@ -50,6 +52,7 @@ type fetched struct {
 type decision struct {
 	include bool
 	reason  string
+	code    string // "" for included
 }
 
 func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *builder {
@@ -60,6 +63,8 @@ func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings
 		warnings: append([]string{}, warnings...),
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
+
+		memoryOrigins: map[string][]calls.Origin{},
 	}
 }
 
@@ -122,11 +127,11 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 	for i, m := range b.config.Modules {
 		name := m.Importance.name
 		if m.Importance.never {
-			decisions[i].reason = "importance_func is false"
+			decisions[i].reason, decisions[i].code = "importance_func is false", "disabled"
 			continue
 		}
 		if name == "" {
-			decisions[i] = decision{true, "always included"}
+			decisions[i] = decision{include: true, reason: "always included"}
 			continue
 		}
 		if byFunction[name] == nil {
@@ -150,11 +155,11 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 		}
 		for at, i := range byFunction[name] {
 			if err != nil {
-				decisions[i] = decision{b.settings.OnImportanceErr == "include", name + " failed: " + err.Error()}
+				decisions[i] = decision{b.settings.OnImportanceErr == "include", name + " failed: " + err.Error(), "error"}
 				b.warn("module %q is %sd: the importance function %s failed: %v", b.config.Modules[i].Name, b.settings.OnImportanceErr, name, err)
 				continue
 			}
-			decisions[i] = decision{verdicts[at].Include, verdictReason(name, verdicts[at])}
+			decisions[i] = decision{verdicts[at].Include, verdictReason(name, verdicts[at]), "condition"}
 		}
 	}
 	return decisions, nil
@@ -213,7 +218,7 @@ func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: text.Len(), End: text.Len()}
 		if d.include {
 			var err error
-			if part.Text, d, err = b.renderModule(m, d); err != nil {
+			if part.Text, part.Origins, d, err = b.renderModule(i, m, d); err != nil {
 				return Output{}, err
 			}
 		}
@@ -226,7 +231,10 @@ func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 			part.End = text.Len()
 			part.Tokens = b.env.Tokens.Count(part.Text)
 		}
-		part.Included, part.Reason = d.include, d.reason
+		part.Included, part.Reason, part.Code = d.include, d.reason, d.code
+		if d.include && d.code == "" {
+			part.Code = "included"
+		}
 		out.Parts = append(out.Parts, part)
 	}
 	out.Prompt, out.Warnings = text.String(), b.warnings
@@ -235,8 +243,9 @@ func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 
 // renderModule returns the text of a module. A module without any text, and one that
 // shall not be there without its variables, turns out to be out after all.
-func (b *builder) renderModule(m module, d decision) (string, decision, error) {
-	var texts []string
+func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Origin, decision, error) {
+	var joined strings.Builder
+	var origins []calls.Origin
 	onlyMemory, filled, hasVariables := true, false, false
 	for j, s := range m.Segments {
 		text := s.Value
@@ -245,28 +254,33 @@ func (b *builder) renderModule(m module, d decision) (string, decision, error) {
 			onlyMemory = onlyMemory && isMemoryVariable(s.Value)
 			var err error
 			if text, err = b.variableText(s.Value); err != nil {
-				return "", d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
+				return "", nil, d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
 			}
 			filled = filled || strings.TrimSpace(text) != ""
 			if note := b.notes[s.Value]; note != "" {
 				d.reason += "; " + note
 			}
 		}
-		if text != "" {
-			texts = append(texts, text)
+		if text == "" {
+			continue
 		}
+		if joined.Len() > 0 {
+			joined.WriteString(b.settings.SegmentSep)
+		}
+		origins = append(origins, b.segmentOrigins(i, j, s, text, joined.Len())...)
+		joined.WriteString(text)
 	}
 	omit := onlyMemory
 	if m.OmitIfEmpty != nil {
 		omit = *m.OmitIfEmpty
 	}
 	if omit && hasVariables && !filled {
-		return "", decision{reason: "its variables are all empty"}, nil
+		return "", nil, decision{reason: "its variables are all empty", code: "empty"}, nil
 	}
-	if len(texts) == 0 {
-		return "", decision{reason: "it has no text"}, nil
+	if joined.Len() == 0 {
+		return "", nil, decision{reason: "it has no text", code: "empty"}, nil
 	}
-	return strings.Join(texts, b.settings.SegmentSep), d, nil
+	return joined.String(), origins, d, nil
 }
 
 // variableText is what a variable becomes in the prompt. An error means that the policy

@@ -20,6 +20,8 @@ type config struct {
 	warnings schema.Problems
 	// place formats a problem with its position.
 	place func(schema.Problem) string
+	// origin is where the text at a pointer into the configuration comes from.
+	origin func(pointer string) calls.Origin
 }
 
 // module is one part of the prompt that is in or out as a whole.
@@ -203,6 +205,7 @@ func (c *inlineConfig) DecodeValue(v value.Value) error {
 		p.Pointer = "/config" + p.Pointer
 		return describeProblem(p)
 	}
+	cfg.origin = func(pointer string) calls.Origin { return calls.Origin{Pointer: "/config" + pointer} }
 	c.config = cfg
 	return nil
 }
@@ -286,6 +289,10 @@ func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings,
 		return nil, nil, describeAll(problems, place)
 	}
 	cfg.place = place
+	cfg.origin = func(pointer string) calls.Origin {
+		line, _ := doc.At(pointer)
+		return calls.Origin{File: name, Line: line, Computed: true} // JSON has escapes
+	}
 	return cfg, describeAll(append(duplicates, cfg.warnings...), place), nil
 }
 

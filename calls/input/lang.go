@@ -32,6 +32,7 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
 			panic(strings.Join(faults, "\n"))
 		}
+		cfg.origin = func(string) calls.Origin { return calls.Origin{Kind: "text", Name: "input " + configName} }
 		configs[name] = cfg
 	}
 	return configs

@@ -17,6 +17,8 @@ type givenMemory struct {
 	shortGiven, longGiven bool
 	short                 []plugins.Turn
 	long                  []recalledMemory
+	// shortPointers and longPointers are the parameters that the texts are taken from.
+	shortPointers, longPointers []string
 }
 
 // recalledMemory is a memory whose score may be unknown.
@@ -46,26 +48,28 @@ func (givenMemory) JSONSchema() value.Value {
 // DecodeValue reads the entries; the error is of type [schema.Problems].
 func (m *givenMemory) DecodeValue(v value.Value) error {
 	var problems schema.Problems
-	each := func(name string, read func(value.Value) error) (given bool) {
+	each := func(name string, read func(item value.Value, pointer string) error) (given bool) {
 		list, given := v.Get(name)
 		for i, item := range list.List() {
-			if err := read(item); err != nil {
+			if err := read(item, fmt.Sprintf("/memory/%s/%d", name, i)); err != nil {
 				problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/memory/%s/%d", name, i), Message: err.Error()})
 			}
 		}
 		return given
 	}
-	m.shortGiven = each("short_term", func(item value.Value) error {
+	m.shortGiven = each("short_term", func(item value.Value, pointer string) error {
 		turn, err := readTurn(item)
 		if turn.Content != "" { // a message of tool calls alone has no text
 			m.short = append(m.short, turn)
+			m.shortPointers = append(m.shortPointers, pointer+textMember(item, "content", "text"))
 		}
 		return err
 	})
-	m.longGiven = each("long_term", func(item value.Value) error {
+	m.longGiven = each("long_term", func(item value.Value, pointer string) error {
 		r, err := readRecalled(item)
 		if r.text != "" {
 			m.long = append(m.long, r)
+			m.longPointers = append(m.longPointers, pointer+textMember(item, "text", "content"))
 		}
 		return err
 	})
@@ -73,6 +77,20 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 		return problems
 	}
 	return nil
+}
+
+// textMember is the pointer, below an entry, of its text: of one of the keys, of the
+// first of a pair, or of the entry itself.
+func textMember(entry value.Value, keys ...string) string {
+	for _, key := range keys {
+		if _, ok := entry.Get(key); ok {
+			return "/" + key
+		}
+	}
+	if entry.Kind() == value.List {
+		return "/0"
+	}
+	return ""
 }
 
 func readTurn(v value.Value) (turn plugins.Turn, err error) {
@@ -180,10 +198,24 @@ func firstMember(v value.Value, keys ...string) (value.Value, bool) {
 // turnLine is an utterance as the prompt shows it. One without a role is shown
 // as it is.
 func (s settings) turnLine(t plugins.Turn) string {
+	if t.Role == "" {
+		return t.Content
+	}
+	return s.formatTurn(s.TurnFormat, t)
+}
+
+// turnHead is the part of turnLine before the words.
+func (s settings) turnHead(t plugins.Turn) string {
+	if t.Role == "" {
+		return ""
+	}
+	head, _, _ := strings.Cut(s.TurnFormat, "{content}")
+	return s.formatTurn(head, t)
+}
+
+func (s settings) formatTurn(format string, t plugins.Turn) string {
 	role := t.Role
 	switch role {
-	case "":
-		return t.Content
 	case "user":
 		role = s.UserLabel
 	case "assistant":
@@ -193,14 +225,31 @@ func (s settings) turnLine(t plugins.Turn) string {
 	if !t.Timestamp.IsZero() {
 		when = t.Timestamp.Format("2006-01-02 15:04")
 	}
-	return strings.NewReplacer("{role}", role, "{content}", t.Content, "{time}", when).Replace(s.TurnFormat)
+	return strings.NewReplacer("{role}", role, "{content}", t.Content, "{time}", when).Replace(format)
 }
 
 // memoryLine is a memory as the prompt shows it.
 func (s settings) memoryLine(r recalledMemory) string {
+	return formatMemory(s.memoryFormat(r), r)
+}
+
+// memoryHead is the part of memoryLine before the text.
+func (s settings) memoryHead(r recalledMemory) string {
+	head, _, _ := strings.Cut(s.memoryFormat(r), "{text}")
+	return formatMemory(head, r)
+}
+
+func (s settings) memoryFormat(r recalledMemory) string {
 	if r.score == nil {
-		return strings.NewReplacer("{text}", r.text).Replace(s.UnscoredFormat)
+		return s.UnscoredFormat
+	}
+	return s.MemoryFormat
+}
+
+func formatMemory(format string, r recalledMemory) string {
+	if r.score == nil {
+		return strings.NewReplacer("{text}", r.text).Replace(format)
 	}
 	score := strconv.FormatFloat(*r.score, 'f', 2, 64)
-	return strings.NewReplacer("{text}", r.text, "{score}", score).Replace(s.MemoryFormat)
+	return strings.NewReplacer("{text}", r.text, "{score}", score).Replace(format)
 }

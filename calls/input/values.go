@@ -139,6 +139,7 @@ func (b *builder) recallMemory(name string) value.Value {
 		if d.total > len(d.lines) {
 			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
 		}
+		b.memoryOrigins[name] = b.dialogueOrigins(d)
 		return value.OfString(strings.Join(d.lines, "\n"))
 	}
 	list, err := b.memories()
@@ -152,6 +153,7 @@ func (b *builder) recallMemory(name string) value.Value {
 	for i, r := range list {
 		lines[i] = b.settings.memoryLine(r)
 	}
+	b.memoryOrigins[name] = b.recalledOrigins(list, lines)
 	return value.OfString(strings.Join(lines, "\n"))
 }
 

@@ -127,7 +127,8 @@ func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState,
 func (x *explainer) explainOrigins(at *frame, s *flow.Step, got *journal.StepState, origins []calls.Origin, text string, hops int) (pieces []Piece) {
 	end := 0
 	for _, o := range origins {
-		if o.Pointer == "" || o.Start < end || o.Start >= o.End || o.End > len(text) {
+		isNamed := o.Pointer != "" || o.Kind == "name"
+		if !isNamed || o.Start < end || o.Start >= o.End || o.End > len(text) {
 			continue
 		}
 		if o.Start > end {
@@ -142,10 +143,17 @@ func (x *explainer) explainOrigins(at *frame, s *flow.Step, got *journal.StepSta
 	return pieces
 }
 
-// explainStretch explains a stretch that was taken from a parameter: by the pieces of
-// the whole parameter, cut to the stretch.
+// explainStretch explains a stretch that was taken from a parameter, by the pieces of
+// the whole parameter cut to the stretch, or from a name that templates have.
 func (x *explainer) explainStretch(at *frame, s *flow.Step, got *journal.StepState, o calls.Origin, stretch string, hops int) []Piece {
+	if o.Pointer == "" {
+		return x.explainReference(at, nil, strings.Split(o.Name, "."), stretch, s.Pos, hops)
+	}
 	p, rest := flow.Descend(s.With, o.Pointer)
+	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
+		pos, _ := s.With.Place(o.Pointer, o.From)
+		return singlePiece(stretch, sourceOfPlace(pos))
+	}
 	v, _ := got.Params.At(o.Pointer)
 	whole, isText := v.Str()
 	isCopy := !o.Computed && isText && o.From <= len(whole) && strings.HasPrefix(whole[o.From:], stretch)

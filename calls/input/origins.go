@@ -1,0 +1,109 @@
+package input
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// segmentOrigins are where the text of a segment comes from, which begins at a byte of
+// its module: segment j of module i of the configuration.
+func (b *builder) segmentOrigins(i, j int, s segment, text string, at int) []calls.Origin {
+	var origins []calls.Origin
+	switch {
+	case !s.isVariable():
+		o := b.config.origin(fmt.Sprintf("/context_template/%d/segments/%d/value", i, j))
+		o.End = len(text)
+		origins = []calls.Origin{o}
+	case b.isMemory(s.Value):
+		origins = append(origins, b.memoryOrigins[s.Value]...)
+	default:
+		origins = b.variableOrigins(s.Value, text)
+	}
+	for n := range origins {
+		origins[n].Start += at
+		origins[n].End += at
+	}
+	return origins
+}
+
+// isMemory reports whether a variable comes from memory, and not from the parameter
+// variables.
+func (b *builder) isMemory(name string) bool {
+	_, given := b.names.given.Get(name)
+	return isMemoryVariable(name) && !given
+}
+
+// variableOrigins are those of a variable that is not memory: a parameter, or a name
+// that templates have too.
+func (b *builder) variableOrigins(name, text string) []calls.Origin {
+	s, ok := b.names.find(name)
+	if !ok {
+		return nil // its name stands for it
+	}
+	v, err := b.fetchedValue(name)
+	isCopy := err == nil && v.Kind() == value.String
+	o := calls.Origin{End: len(text), Computed: !isCopy}
+	_, given := b.names.given.Get(s.root)
+	switch {
+	case given:
+		o.Pointer = "/variables/" + value.Escape(s.root) + s.path
+	case s.root == "current_user_input" && b.params.UserInput != nil:
+		o.Pointer = "/user_input"
+	case s.root == "current_user_input":
+		o.Kind, o.Name = "name", "question"
+	case state[s.root] != nil:
+		o.Kind, o.Name = "name", s.root+memberPath(s.path)
+	default:
+		o.Kind, o.Name = "name", "vars."+strings.TrimPrefix(s.root, "vars.")+memberPath(s.path)
+	}
+	return []calls.Origin{o}
+}
+
+// memberPath writes a JSON pointer as templates write members.
+func memberPath(pointer string) string { return strings.ReplaceAll(pointer, "/", ".") }
+
+// dialogueOrigins are those of the dialogue, one for each line that holds the words of
+// its turn.
+func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
+	first := d.total - len(d.lines)
+	at := 0
+	for i, line := range d.lines {
+		t := d.turns[i]
+		o := calls.Origin{Kind: "memory", Name: "session"}
+		if b.params.Memory.shortGiven {
+			o = calls.Origin{Pointer: b.params.Memory.shortPointers[first+i]}
+		}
+		origins = append(origins, lineOrigin(o, line, t.Content, len(b.settings.turnHead(t)), at))
+		at += len(line) + 1
+	}
+	return origins
+}
+
+// recalledOrigins are those of the memories, one for each line.
+func (b *builder) recalledOrigins(list []recalledMemory, lines []string) (origins []calls.Origin) {
+	at := 0
+	for i, line := range lines {
+		o := calls.Origin{Kind: "memory", Name: "long_term"}
+		if b.params.Memory.longGiven {
+			o = calls.Origin{Pointer: b.params.Memory.longPointers[i]}
+		}
+		origins = append(origins, lineOrigin(o, line, list[i].text, len(b.settings.memoryHead(list[i])), at))
+		at += len(line) + 1
+	}
+	return origins
+}
+
+// lineOrigin completes the origin of a line which holds some words from start on. A
+// line that does not, for it was cut, is computed from them.
+func lineOrigin(o calls.Origin, line, words string, start, at int) calls.Origin {
+	end := start + len(words)
+	if end > len(line) || line[start:end] != words {
+		o.Computed = true
+		start, end = 0, len(line)
+	}
+	o.Start, o.End = at+start, at+end
+	return o
+}
