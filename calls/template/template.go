@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -18,6 +19,7 @@ import (
 type Params struct {
 	Template string     `json:"template" doc:"The template, taken as it is written: the engine does not expand it."`
 	Values   *value.Map `json:"values,omitempty" doc:"The values of the names in the template."`
+	Dialect  string     `json:"dialect,omitempty" enum:"flow|transformers" default:"flow" doc:"flow is the language of flows. transformers reads the chat template of a model as Hugging Face's transformers do: line breaks after statements go, undefined names are empty, and there are break, continue, raise_exception and strftime_now."`
 }
 
 // Input is what the template is rendered with.
@@ -47,6 +49,20 @@ func Definition() calls.Definition {
 values:
   tasks: [{title: Boil water, done: true}, {title: Make tea}]
 `,
+		}, {
+			Title: "The chat template of a model",
+			With: `dialect: transformers
+template: |
+  {% for m in messages %}
+  <|{{ m.role }}|>{{ m.content | trim }}
+  {% endfor %}
+  {% if add_generation_prompt %}
+  <|assistant|>
+  {% endif %}
+values:
+  messages: [{role: user, content: "Hi! "}]
+  add_generation_prompt: true
+`,
 		}},
 	})
 	def.Lint = lint
@@ -64,12 +80,16 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	if !ok { // known when the flow runs
 		return nil
 	}
-	refs, errs := prompt.Check(prompt.Source{Text: text})
+	dialect, _ := params.Get("dialect")
+	name, _ := dialect.Str()
+	opts := options(name, nil)
+	refs, errs := prompt.CheckWith(prompt.Source{Text: text}, opts)
 	for _, e := range errs {
 		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset, Message: e.Msg, Hint: e.Hint})
 	}
 	values, has := params.Get("values")
-	if has && values.Kind() != value.Object { // any name may be among them
+	isKnown := !has || values.Kind() == value.Object
+	if !isKnown || opts.Transformers { // any name may be among the values, or missing
 		return problems
 	}
 	for _, ref := range refs {
@@ -90,12 +110,17 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 
 // Validate compiles the template, so that a flow with a wrong one does not load.
 func (p Params) Validate() error {
-	_, err := p.parse()
+	_, err := p.parse(nil)
 	return err
 }
 
-func (p Params) parse() (*prompt.Template, error) {
-	t, err := prompt.Parse(prompt.Source{Text: p.Template})
+// options returns how a dialect is read; now is the run's clock.
+func options(dialect string, now func() time.Time) prompt.Options {
+	return prompt.Options{Transformers: dialect == "transformers", Now: now}
+}
+
+func (p Params) parse(now func() time.Time) (*prompt.Template, error) {
+	t, err := prompt.ParseWith(prompt.Source{Text: p.Template}, options(p.Dialect, now))
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -111,9 +136,9 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 }
 
 // Exec parses and renders the template; the text comes as one chunk.
-func (p Params) Exec(ctx context.Context, _ *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
+func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		t, err := p.parse()
+		t, err := p.parse(env.Clock)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return

@@ -48,6 +48,8 @@ func TestTemplate(t *testing.T) {
 		"not again":     {"template: '{{ x }}'\nvalues: {x: '{{ y }}', y: no}", "{{ y }}"},
 		"order is kept": {"template: '{% for k, v in m.items() %}{{ k }}={{ v }};{% endfor %}'\nvalues: {m: {b: 1, a: 2}}", "b=1;a=2;"},
 		"default":       {"template: '{{ x | default(1) }}'", "1"},
+		"chat template": {"dialect: transformers\ntemplate: |\n  {% for m in messages %}\n  <{{ m.role }}{{ m.name }}>{% endfor %}\nvalues: {messages: [{role: user}, {role: tool, name: s}]}", "<user><tools>"},
+		"flow dialect":  {"dialect: flow\ntemplate: \"{% if true %}\\na{% endif %}\"", "\na"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := exec(t.Context(), t, c.with)
@@ -66,6 +68,7 @@ func TestErrors(t *testing.T) {
 		"syntax":    {"template: \"one\\n {{ a b }}\"", "template:2:", calls.Invalid},
 		"statement": {"template: '{% if x %}'", "template:1:", calls.Invalid},
 		"undefined": {"template: \"\\n\\n{{ no.such }}\"", "template:3:4: ", calls.Invalid},
+		"raised":    {"dialect: transformers\ntemplate: \"{{ raise_exception('No system role!') }}\"", "No system role!", calls.Invalid},
 		"endless":   {"template: '{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}.{% endfor %}{% endfor %}{% endfor %}'", "template:", calls.Budget},
 	} {
 		t.Run(name, func(t *testing.T) {

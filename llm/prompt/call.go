@@ -83,7 +83,7 @@ next:
 // applyTo runs a filter or a test.
 func (b *builtin) applyTo(m *evaluator, name string, in val, a callArgs) (val, error) {
 	if !b.lax {
-		if err := in.checkDefined(); err != nil {
+		if err := in.checkRead(); err != nil {
 			return none, err
 		}
 	}

@@ -15,11 +15,14 @@ type errorCollector struct {
 // Check reports all that [Parse] refuses instead of the first error: every tag is
 // read by itself where the ones before allow it. refs are the outer names that the
 // correct ones mention. errs is nil exactly where Parse succeeds.
-func Check(src Source) (refs []Ref, errs []*Error) {
+func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Options{}) }
+
+// CheckWith is [Check] for a template in another dialect.
+func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 	if len(src.Text) > maxSource {
 		return nil, []*Error{src.locatedError(sourceTooLong())}
 	}
-	c := newCompiler(src.Text)
+	c := newCompiler(src.Text, opts)
 	c.faults = &errorCollector{refs: -1}
 	if err := c.compileTemplate(); err != nil {
 		c.faults.list = append(c.faults.list, src.locatedError(err))
@@ -32,7 +35,7 @@ func Check(src Source) (refs []Ref, errs []*Error) {
 		refs = refs[:c.faults.refs]
 	}
 	if len(c.faults.list) == 0 { // what the structure refuses is left
-		t, err := Parse(src)
+		t, err := ParseWith(src, opts)
 		if err != nil {
 			return refs, []*Error{src.locatedError(err)}
 		}

@@ -4,13 +4,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // program holds what the numbers in the tree for pongo2 refer to.
 type program struct {
 	runs  []outputRun
 	stmts []stmt
+	opts  Options
 	slots *nameTable
 }
 
@@ -77,13 +77,18 @@ func (m *evaluator) writeValue(v val, pos, start, stop int) error {
 type compiler struct {
 	src   string
 	pos   int
+	opts  Options
+	funcs map[string]Func
 	trim  bool // the tag before ends with -
-	prog  *program
-	tree  treeWriter
-	run   outputRun
-	open  []block
-	slots *nameTable
-	refs  refCollector
+	// lineStart is true where the text after the tag before begins a line; only chat
+	// templates ask.
+	lineStart bool
+	prog      *program
+	tree      treeWriter
+	run       outputRun
+	open      []block
+	slots     *nameTable
+	refs      refCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
 	faults *errorCollector
@@ -100,9 +105,11 @@ type block struct {
 	branch func(word string, p *parser) error
 }
 
-func newCompiler(src string) *compiler {
+func newCompiler(src string, opts Options) *compiler {
 	names := newSlots()
-	c := &compiler{src: src, prog: &program{slots: names}, slots: names}
+	c := &compiler{
+		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &program{slots: names, opts: opts}, slots: names, lineStart: true,
+	}
 	c.refs.pushScope()
 	return c
 }
@@ -112,10 +119,11 @@ var endraw = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*([-+]?)%\}`)
 func (c *compiler) compileTemplate() error {
 	for c.pos < len(c.src) {
 		i, kind := nextTag(c.src, c.pos)
-		c.addText(c.pos, i, i < len(c.src) && i+2 < len(c.src) && c.src[i+2] == '-')
+		c.addText(c.pos, i, kind, signAt(c.src, i+2))
 		if i >= len(c.src) {
 			break
 		}
+		c.lineStart = false
 		start := i + 2
 		signs := "-+" // {{+ is an expression
 		if kind == '{' {
@@ -135,6 +143,9 @@ func (c *compiler) compileTemplate() error {
 		}
 		if err != nil && !c.skipBrokenTag(err, kind, start) {
 			return err
+		}
+		if c.opts.Transformers && kind != '{' {
+			c.trimLineBreak()
 		}
 	}
 	c.flushRun()
@@ -163,22 +174,26 @@ func nextTag(s string, from int) (at int, kind byte) {
 	}
 }
 
-// addText adds src[from:to] as text, without what the tags around it trim.
-// Every line break becomes \n, as Jinja2 has it.
-func (c *compiler) addText(from, to int, trimRight bool) {
+// signAt returns the sign of a tag that is at src[i], or 0.
+func signAt(src string, i int) byte {
+	if i < len(src) && strings.IndexByte("-+", src[i]) >= 0 {
+		return src[i]
+	}
+	return 0
+}
+
+// addText adds src[from:to] as text, without what the tags around it trim: the next
+// one is of that kind and has that sign. Every line break becomes \n, as in Jinja2.
+func (c *compiler) addText(from, to int, kind, sign byte) {
 	if c.trim {
-		for from < to {
-			r, n := utf8.DecodeRuneInString(c.src[from:to])
-			if !isSpace(r) {
-				break
-			}
-			from += n
-		}
+		from = to - len(strings.TrimLeftFunc(c.src[from:to], isSpace))
 	}
 	c.trim = false
 	text := c.src[from:to]
-	if trimRight {
+	if sign == '-' {
 		text = strings.TrimRightFunc(text, isSpace)
+	} else if isBlock := kind == '%' || kind == '#'; isBlock && sign == 0 && c.opts.Transformers {
+		text = trimIndent(text, c.lineStart)
 	}
 	for text != "" {
 		i := strings.IndexByte(text, '\r')
@@ -221,7 +236,7 @@ func (c *compiler) lexTag(start int, closer string) (*parser, error) {
 		return nil, err
 	}
 	c.pos, c.trim = next, trim == '-'
-	return &parser{toks: toks, slots: c.slots}, nil
+	return &parser{toks: toks, slots: c.slots, funcs: c.funcs, lenient: c.opts.Transformers}, nil
 }
 
 func (c *compiler) compileOutput(start int) error {
@@ -345,14 +360,9 @@ func (c *compiler) compileRaw(at int) error {
 		return e
 	}
 	from := c.pos
-	sign := func(i int) byte {
-		if loc[i] == loc[i+1] {
-			return 0
-		}
-		return c.src[from+loc[i]]
-	}
-	c.addText(from, from+loc[0], sign(2) == '-')
-	c.pos, c.trim = from+loc[1], sign(4) == '-'
+	c.lineStart = false
+	c.addText(from, from+loc[0], '%', signAt(c.src, from+loc[2]))
+	c.pos, c.trim = from+loc[1], c.src[from+loc[4]] == '-'
 	return nil
 }
 

@@ -7,10 +7,15 @@ import (
 // statementParsers are the tags of Jinja2 that templates may use, with what reads
 // them.
 func (c *compiler) statementParsers() map[string]func(p *parser, at int) error {
-	return map[string]func(p *parser, at int) error{
+	parsers := map[string]func(p *parser, at int) error{
 		"if": c.compileIf, "for": c.compileFor, "set": c.compileSet, "macro": c.compileMacro, "call": c.compileCall,
 		"filter": c.compileFilter, "with": c.compileWith,
 	}
+	if c.opts.Transformers {
+		parsers["break"], parsers["continue"] = c.compileJump(errBreak), c.compileJump(errContinue)
+		parsers["generation"] = c.compileGeneration
+	}
+	return parsers
 }
 
 func (c *compiler) compileIf(p *parser, at int) error {

@@ -117,10 +117,10 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
-		s.v = val{x: &undefinedValue{
+		s.v = m.undefined(&undefinedValue{
 			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.IsAbsent(n.name),
 			hint: unsupported["function"][n.name],
-		}}
+		})
 	}
 	return s.v, nil
 }

@@ -46,7 +46,7 @@ func newGenerator(name string, run func() ([]val, error)) (val, error) {
 }
 
 func (m *evaluator) noElement(what string) val {
-	return val{x: &undefinedValue{class: Undefined, msg: "the list is empty: it has no " + what + " element", off: m.here}}
+	return m.undefined(&undefinedValue{class: Undefined, msg: "the list is empty: it has no " + what + " element", off: m.here})
 }
 
 func filterFirst(m *evaluator, c *call) (val, error) {
@@ -165,7 +165,7 @@ func (g *getter) memberOf(m *evaluator, item val) (val, error) {
 			if !g.fallback.isAbsent() && !g.fallback.isNone() {
 				return g.fallback, nil
 			}
-			return val{x: missingMember(item, g.name, lastName(itemPath("", part)), m.here)}, nil
+			return m.undefined(missingMember(item, g.name, lastName(itemPath("", part)), m.here)), nil
 		}
 		item = v
 	}

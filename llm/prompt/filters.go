@@ -73,6 +73,9 @@ func filterAbs(_ *evaluator, c *call) (val, error) {
 }
 
 func filterInt(_ *evaluator, c *call) (val, error) {
+	if err := c.in.checkDefined(); err != nil {
+		return none, err
+	}
 	fallback := ofInt(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
@@ -158,6 +161,9 @@ func parseFloat(s string) (float64, bool) {
 }
 
 func filterFloat(_ *evaluator, c *call) (val, error) {
+	if err := c.in.checkDefined(); err != nil {
+		return none, err
+	}
 	fallback := ofFloat(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]

@@ -340,7 +340,7 @@ func (p *percentFormat) takeArgument(key string, named bool) (val, error) {
 // writePercent writes one value as the % operator does: unlike a {} field it
 // aligns everything to the right and cuts floats to integers for %d.
 func (l layout) writePercent(m *evaluator, v val) (string, error) {
-	if err := v.checkDefined(); err != nil {
+	if err := v.checkRead(); err != nil {
 		return "", err
 	}
 	if l.kind == 's' {

@@ -44,6 +44,7 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
+	walked := false
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
 		if err != nil {
@@ -63,11 +64,18 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 			return err
 		}
 		m.frame = f
-		if err := m.runBody(l.bodies[0]); err != nil {
+		walked = true
+		err = m.runBody(l.bodies[0])
+		if isJump := err == errBreak || err == errContinue; isJump { //nolint:errorlint // they are never wrapped
+			m.err = nil
+		} else if err != nil {
 			return err
 		}
+		if err == errBreak { //nolint:errorlint // it is never wrapped
+			break
+		}
 	}
-	if l.i == 0 && len(l.bodies) > 1 {
+	if !walked && len(l.bodies) > 1 {
 		return m.runInFrame(l.frame, func() error { return m.runBody(l.bodies[1]) })
 	}
 	return nil
@@ -164,7 +172,7 @@ func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, 
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return val{x: &undefinedValue{class: Undefined, name: path, msg: path + " is undefined: the loop has no such element", off: m.here}}, true, nil
+	return m.undefined(&undefinedValue{class: Undefined, name: path, msg: path + " is undefined: the loop has no such element", off: m.here}), true, nil
 }
 
 func (l *loopState) cycleItems(_ *evaluator, a callArgs) (val, error) {

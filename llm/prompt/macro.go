@@ -99,7 +99,7 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 			v = kw.v
 		}
 		if v.isAbsent() {
-			v = val{x: &undefinedValue{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()}}
+			v = m.undefined(&undefinedValue{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()})
 			if p.fallback != nil {
 				var err error
 				if v, err = m.evalTraced(p.fallback); err != nil {

@@ -36,7 +36,7 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		}
 	}
 	if !ok {
-		return val{x: missingMember(o, n.path, n.name, n.pos())}, nil
+		return m.undefined(missingMember(o, n.path, n.name, n.pos())), nil
 	}
 	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u
@@ -140,7 +140,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 	}
 	if !ok {
 		name, _ := m.textOf(key)
-		return val{x: missingMember(o, itemPath(pathText(n.obj), key), name, n.pos())}, nil
+		return m.undefined(missingMember(o, itemPath(pathText(n.obj), key), name, n.pos())), nil
 	}
 	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u

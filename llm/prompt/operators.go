@@ -58,6 +58,14 @@ func Truthy(v value.Value) bool {
 
 // applyOperator computes an arithmetic operation.
 func (m *evaluator) applyOperator(op string, a, b val) (val, error) {
+	text, isStr := a.asString()
+	if isFormat := isStr && op == "%"; isFormat {
+		if err := b.checkRead(); err != nil {
+			return none, err
+		}
+		out, err := m.formatPercent(text, b)
+		return ofStr(out), err
+	}
 	if err := a.checkDefined(); err != nil {
 		return none, err
 	}
@@ -66,7 +74,6 @@ func (m *evaluator) applyOperator(op string, a, b val) (val, error) {
 	}
 	x, xok := toNum(a)
 	y, yok := toNum(b)
-	s, isStr := a.asString()
 	switch {
 	case xok && yok:
 		return computeNumbers(op, x, y)
@@ -76,9 +83,6 @@ func (m *evaluator) applyOperator(op string, a, b val) (val, error) {
 		return m.repeatText(a, y.i)
 	case op == "*" && xok && x.kind == 'i':
 		return m.repeatText(b, x.i)
-	case op == "%" && isStr:
-		out, err := m.formatPercent(s, b)
-		return ofStr(out), err
 	}
 	return none, operandsError(op, a, b)
 }
@@ -167,11 +171,14 @@ func (m *evaluator) equalNested(a, b val, depth int) (bool, error) {
 	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
 		return false, err
 	}
-	if err := a.checkDefined(); err != nil {
+	if err := a.checkRead(); err != nil {
 		return false, err
 	}
-	if err := b.checkDefined(); err != nil {
+	if err := b.checkRead(); err != nil {
 		return false, err
+	}
+	if a.asUndefined() != nil || b.asUndefined() != nil {
+		return a.asUndefined() != nil && b.asUndefined() != nil, nil
 	}
 	if s, ok := a.asString(); ok && !b.isMarkup() {
 		t, ok := b.asString()

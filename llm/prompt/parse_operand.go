@@ -33,7 +33,7 @@ func (p *parser) parseMember(obj node) (node, error) {
 	t := p.advance()
 	switch t.kind {
 	case tokName:
-		if err := checkMember(t, p.current().matches(tokOp, "(")); err != nil {
+		if err := checkMember(t, p.current().matches(tokOp, "(") && !p.lenient); err != nil {
 			return nil, err
 		}
 		return &attrNode{
@@ -180,7 +180,11 @@ func (p *parser) parseFilter(in node) (node, error) {
 	n := &filterNode{position: position(t.off), in: in, name: t.text}
 	def, ok := filterTable()[t.text]
 	if !ok {
-		return nil, unknownName("filter", t, sortedKeys(filterTable()))
+		known := sortedKeys(filterTable())
+		if !p.lenient {
+			return nil, unknownName("filter", t, known)
+		}
+		def = lazyUnknown("filter", *t, known)
 	}
 	n.def = def
 	switch {
@@ -211,7 +215,11 @@ func (p *parser) parseTest(in node) (node, error) {
 	n.position, n.name = position(in.pos()), t.text
 	def, ok := testTable()[t.text]
 	if !ok {
-		return nil, unknownName("test", t, sortedKeys(testTable()))
+		known := sortedKeys(testTable())
+		if !p.lenient {
+			return nil, unknownName("test", t, known)
+		}
+		def = lazyUnknown("test", *t, known)
 	}
 	n.def = def
 	if p.current().matches(tokOp, "(") {

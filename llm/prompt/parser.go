@@ -8,6 +8,7 @@ type parser struct {
 	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
 	slots   *nameTable
 	funcs   map[string]Func
+	lenient bool // unknown filters and tests are errors only when they are reached
 }
 
 // nameTable numbers the outer names of a template, so that each is looked up once in

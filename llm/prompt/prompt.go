@@ -16,6 +16,7 @@
 //     (tests.go), methods (string_methods.go) and functions (globals.go);
 //     unsupported.go has what Python offers beyond that, with what to write instead.
 //   - tracing of sources: [Template.Trace] and trace.go.
+//   - transformers.go reads chat templates of models, another dialect ([Options]).
 //   - limits.go bounds size, nesting, steps and output.
 //
 // Text, expressions, filters, tests, macros, loops and white space behave as in

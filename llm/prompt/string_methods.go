@@ -274,7 +274,7 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 	texts, size := make([]string, len(items)), 0
 	var parts []part
 	for i, x := range items {
-		if err := x.checkDefined(); err != nil {
+		if err := x.checkRead(); err != nil {
 			return none, err
 		}
 		s, ok := x.asString()

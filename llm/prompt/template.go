@@ -17,11 +17,14 @@ type Template struct {
 }
 
 // Parse compiles a template. Errors are of type *[Error].
-func Parse(src Source) (*Template, error) {
+func Parse(src Source) (*Template, error) { return ParseWith(src, Options{}) }
+
+// ParseWith compiles a template in another dialect. Errors are of type *[Error].
+func ParseWith(src Source, opts Options) (*Template, error) {
 	if len(src.Text) > maxSource {
 		return nil, src.locate(sourceTooLong())
 	}
-	c := newCompiler(src.Text)
+	c := newCompiler(src.Text, opts)
 	if err := c.compileTemplate(); err != nil {
 		return nil, src.locate(err)
 	}

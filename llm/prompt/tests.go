@@ -88,7 +88,7 @@ func parityTest(want int) *builtin {
 // isSequenceLike is what Jinja2 calls a sequence: what has a length and items.
 func isSequenceLike(v val) bool {
 	_, isStr := v.asString()
-	return isStr || v.isDict() || isSequence(v)
+	return isStr || v.isDict() || isSequence(v) || v.asUndefined() != nil
 }
 
 func isIterable(v val) bool {

@@ -32,7 +32,7 @@ type (
 		off   int
 		deep  bool // its members are undefined too: see [LenientScope]
 		hint  string
-		soft  bool // the else of {{ a if b }}: prints nothing, is false and empty
+		soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
 	}
 	absent struct{}              // an argument that was not given
@@ -168,12 +168,21 @@ func (v val) checkDefined() error {
 	return nil
 }
 
+// checkRead is the error of an undefined value that is not even empty, or nil: soft
+// ones may be filtered, joined and compared, but not computed with.
+func (v val) checkRead() error {
+	if u := v.asUndefined(); u != nil && !u.soft {
+		return u.toError()
+	}
+	return nil
+}
+
 func (u *undefinedValue) toError() *Error {
 	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, Offset: u.off, placed: true}
 	if u.keys != nil {
 		e.Hint = keysHint(lastName(u.name), u.keys())
 	}
-	if u.soft {
+	if u.msg == "" {
 		e.Msg = "the inline if has no else, and its condition is false"
 	}
 	return e

@@ -1,0 +1,130 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/flosch/pongo2/v6"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Options are how a template is read; the zero value is the language of flows.
+type Options struct {
+	// Transformers reads a chat template of a model as Hugging Face's transformers
+	// do. Beyond the language of flows:
+	//   - the line break after a statement or a comment is dropped, and so is the
+	//     white space before one at the beginning of a line; the last line break of
+	//     the template too
+	//   - a name or member that is undefined is empty text, false and an empty list;
+	//     only its members and operations on it are errors
+	//   - break and continue, {% generation %}, raise_exception(message) and
+	//     strftime_now(format)
+	//   - a filter or a test that does not exist is an error only when it is reached
+	Transformers bool
+	// Now is the clock of strftime_now; nil is time.Now.
+	Now func() time.Time
+}
+
+// funcs returns the functions of the dialect.
+func (o Options) funcs() map[string]Func {
+	if !o.Transformers {
+		return nil
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	return map[string]Func{
+		"raise_exception": func(_ context.Context, args []value.Value) (value.Value, error) {
+			if len(args) != 1 {
+				return value.Value{}, errors.New("raise_exception takes one argument, the message")
+			}
+			return value.Value{}, errors.New(Text(args[0]))
+		},
+		"strftime_now": func(_ context.Context, args []value.Value) (value.Value, error) {
+			if len(args) != 1 {
+				return value.Value{}, errors.New("strftime_now takes one argument, the format")
+			}
+			return value.OfString(Strftime(now(), Text(args[0]))), nil
+		},
+	}
+}
+
+// prepare drops the last line break of a chat template.
+func (o Options) prepare(text string) string {
+	if !o.Transformers {
+		return text
+	}
+	for _, end := range []string{"\r\n", "\n", "\r"} {
+		if rest, ok := strings.CutSuffix(text, end); ok {
+			return rest
+		}
+	}
+	return text
+}
+
+// trimLineBreak drops the line break after a statement or a comment that ends at pos.
+func (c *compiler) trimLineBreak() {
+	if c.trim || c.src[c.pos-3] == '+' {
+		return
+	}
+	rest := c.src[c.pos:]
+	after := strings.TrimPrefix(strings.TrimPrefix(rest, "\r"), "\n")
+	c.pos += len(rest) - len(after)
+	c.lineStart = len(after) < len(rest)
+}
+
+// trimIndent drops white space at the end of text when a statement or a comment
+// follows it on its line. lineStart tells that the text begins a line.
+func trimIndent(text string, lineStart bool) string {
+	line := strings.LastIndexAny(text, "\r\n") + 1
+	isLine := line > 0 || lineStart
+	if isLine && strings.TrimFunc(text[line:], isSpace) == "" {
+		return text[:line]
+	}
+	return text
+}
+
+var (
+	errBreak    = errors.New("break outside of its loop")
+	errContinue = errors.New("continue outside of its loop")
+)
+
+// jumpStmt is break or continue: an error that the loop around it takes.
+type jumpStmt struct{ err error }
+
+func (s *jumpStmt) exec(*evaluator, []*pongo2.NodeWrapper) error { return s.err }
+
+// compileJump reads {% break %} or {% continue %}.
+func (c *compiler) compileJump(err error) func(p *parser, at int) error {
+	return func(p *parser, at int) error {
+		if !c.isInLoop() {
+			return syntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
+		}
+		c.addStatement(&jumpStmt{err})
+		return nil
+	}
+}
+
+// compileGeneration reads {% generation %}, which marks what the model wrote.
+func (c *compiler) compileGeneration(_ *parser, at int) error {
+	c.refs.pushScope()
+	c.openStatement("generation", tagWith, at, &withStmt{}, c.popScope)
+	return nil
+}
+
+// lazyUnknown is a filter or test that does not exist: an error when it is reached.
+func lazyUnknown(kind string, name token, known []string) *builtin {
+	return &builtin{rest: true, lax: true, fn: func(*evaluator, *call) (val, error) {
+		return none, unknownName(kind, &name, known)
+	}}
+}
+
+// undefined returns the value of what is not there: in a chat template it is empty.
+func (m *evaluator) undefined(u *undefinedValue) val {
+	u.soft = m.prog != nil && m.prog.opts.Transformers && u.class == Undefined
+	return val{x: u}
+}

@@ -1,0 +1,98 @@
+package prompt
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// chatOptions are those of the recorded outputs.
+func chatOptions() Options {
+	return Options{Transformers: true, Now: func() time.Time { return time.Date(2024, 7, 5, 9, 3, 4, 0, time.UTC) }}
+}
+
+// TestTransformers renders templates whose results were recorded from Jinja2 3.1.6 in
+// the environment of transformers: trim_blocks, lstrip_blocks, undefined names that
+// are empty, loop controls, generation, and its tojson. Most of them were drawn at
+// random from tags with all signs, white space and line breaks.
+func TestTransformers(t *testing.T) {
+	data, err := os.ReadFile("testdata/transformers.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		row, err := value.ParseJSON(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := row.Get("template")
+		source, _ := text.Str()
+		values, _ := row.Get("values")
+		recorded, _ := row.Get("out")
+		want, isText := recorded.Str()
+		got := ""
+		tmpl, err := ParseWith(Source{Text: source}, chatOptions())
+		if err == nil {
+			got, err = tmpl.Render(context.Background(), Values{values.Map()})
+		}
+		if isText != (err == nil) || got != want {
+			t.Errorf("%q: want %q, got %q, %v", source, want, got, err)
+		}
+	}
+}
+
+func TestTransformersErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"\n{{ raise_exception('Only user and assistant roles!') }}": "2:4: Only user and assistant roles!",
+		"{% break %}":               "1:1: {% break %} outside of a loop",
+		"{{ 1 | nofilter }}":        "1:8: unknown filter 'nofilter'",
+		"{{ messages[0].content }}": "1:4: messages is undefined",
+		"{{ x.__class__ }}":         "1:6: access to '__class__' is refused: templates do not reach the insides of values",
+		"{% generation %}a":         "1:1: {% generation %} is not closed (add {% endgeneration %})",
+	} {
+		tmpl, err := ParseWith(Source{Text: text}, chatOptions())
+		if err == nil {
+			_, err = tmpl.Render(context.Background(), Values{})
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	for _, tag := range []string{"break", "continue", "generation"} {
+		if _, errs := Check(Source{Text: "{% for x in y %}{% " + tag + " %}{% endfor %}"}); len(errs) == 0 {
+			t.Errorf("flows have %s", tag)
+		}
+	}
+}
+
+func TestStrftime(t *testing.T) {
+	at := time.Date(2024, 2, 3, 4, 5, 6, 7000, time.UTC)
+	for format, want := range map[string]string{
+		"%Y-%m-%d %H:%M:%S": "2024-02-03 04:05:06", "%d %b %Y": "03 Feb 2024", "%-d %-m %-I%p": "3 2 4AM",
+		"%A, %e. %B %y": "Saturday,  3. February 24", "%j %w %f %%": "034 6 000007 %", "%Q %": "%Q %", "%-Q": "%-Q",
+	} {
+		if got := Strftime(at, format); got != want {
+			t.Errorf("%s: got %q", format, got)
+		}
+	}
+}
+
+// A chat template is traced as any other.
+func TestTraceOfChatTemplate(t *testing.T) {
+	text := "{% for m in messages %}\n  {% if m.role == 'user' %}\n{{ '<|' + m.role + '|>' }}{{ m.content | trim }}\n  {% endif %}\n{% endfor %}\n"
+	tmpl, err := ParseWith(Source{Text: text}, chatOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := []*value.Map{value.Pairs("role", "tool"), value.Pairs("role", "user", "content", " Hi ")}
+	out, list, err := tmpl.Trace(context.Background(), Values{value.Pairs("messages", messages)})
+	want := "l \"<|\"\nr \"user\" messages/1/role[0:4]\nl \"|>\"\nr \"Hi\" messages/1/content[1:3]\nl \"\\n\"\n"
+	if got := shown(out, list); err != nil || got != want {
+		t.Errorf("got %s, %v", strings.TrimSpace(got), err)
+	}
+}
