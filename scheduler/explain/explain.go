@@ -71,7 +71,7 @@ type LeftOut struct {
 	Step string `json:"step"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Reason says why, Code is the reason as a stable word, Detail says more: see
+	// Reason is a sentence, Code the reason as a stable word, Detail more about it: see
 	// [calls.Part].
 	Reason string `json:"reason"`
 	Code   string `json:"code,omitempty"`
@@ -82,14 +82,14 @@ type LeftOut struct {
 
 var itemIndex = regexp.MustCompile(`\[\d+\]`)
 
-// Explain tells the prompts of a step, in the order in which they were sent, and where
+// Explain returns the prompts of a step, in the order in which they were sent, and where
 // each piece of them comes from; of a step that asks no model, the prompt that it
 // built. It follows the flow's own references: parameters that are one expression
 // to the output they name, templates piece by piece, outputs that say their
 // provenance (parts, trace) part by part, inputs of a sub-flow to the step that
 // gave them. It reads only what the run recorded, so that a run of last week is
 // explained like one of now. Of a flow whose path was only known in the run it
-// tells the prompts, and no more of where they come from than the step.
+// returns the prompts, with the step as their only source.
 //
 // The error is of kind NotFound where neither the flow nor the run has the step, and
 // of kind Missing where it has no prompt, or has none yet.

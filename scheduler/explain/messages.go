@@ -53,7 +53,7 @@ func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 	return nil
 }
 
-// mediaMark stands for a part of a message that is no text.
+// mediaMark stands for a part of a message that is not text.
 func mediaMark(part value.Value) string {
 	kind, _ := part.Get("type")
 	name, _ := kind.Str()

@@ -121,7 +121,7 @@ func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState,
 	return withSource(x.explainByQuotes(at, s, got, text, hops), label)
 }
 
-// explainOrigins explains a part by the parameters that the call says its bytes were
+// explainOrigins explains a part by the parameters that, by its call, its bytes were
 // taken from. The bytes between are of the part itself: of its file, or the call's own
 // words.
 func (x *explainer) explainOrigins(at *frame, s *flow.Step, got *journal.StepState, origins []calls.Origin, text string, hops int) (pieces []Piece) {

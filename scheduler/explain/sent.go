@@ -99,7 +99,7 @@ func partsOf(parts []calls.Part, message int) (mine []calls.Part) {
 	return mine
 }
 
-// piecesOf explains a text by what the call says of it; without that, by the texts of the
+// piecesOf explains a text by the parts that the call gave for it; without these, by the texts of the
 // parameters that it quotes.
 func (x *explainer) piecesOf(at *frame, s *flow.Step, got *journal.StepState, text string, parts []calls.Part) (pieces []Piece) {
 	end := 0
@@ -119,7 +119,7 @@ func (x *explainer) piecesOf(at *frame, s *flow.Step, got *journal.StepState, te
 	return pieces
 }
 
-// explainUntold explains a text of which the call says nothing.
+// explainUntold explains a text for which the call gave no parts.
 func (x *explainer) explainUntold(at *frame, s *flow.Step, got *journal.StepState, text string) []Piece {
 	host := x.declaringStep(got)
 	if s == nil {
@@ -174,7 +174,7 @@ func (x *explainer) explainOrigin(at *frame, s *flow.Step, got *journal.StepStat
 	return pieces
 }
 
-// filledParam returns the parameter that says what slot fills; there is none where slot fills the
+// filledParam returns the parameter that slot fills; ok is false where slot fills the
 // parameters of another call.
 func (x *explainer) filledParam(s *flow.Step, got *journal.StepState, kind string) (*flow.Param, bool) {
 	if slot := x.record.Step(journal.OuterPath(got.ID)); got.Call != flow.CallSlot && slot != nil {

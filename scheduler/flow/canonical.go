@@ -35,7 +35,7 @@ func (f *Flow) Canonical() value.Value {
 	))
 }
 
-// Canonical returns what a param says.
+// Canonical returns the content of a param, without positions.
 func (p *Param) Canonical() value.Value {
 	switch {
 	case p == nil:

@@ -16,5 +16,5 @@
 //     mentions.
 //
 // What is wrong is a [Problem] with its [Position]. What is right is a [Flow]:
-// immutable, and safe for concurrent use. graph.go gives it out as data and draws it.
+// immutable, and safe for concurrent use. graph.go returns it as data, graph_draw.go draws it.
 package flow

@@ -81,7 +81,7 @@ type Step struct {
 	Name        string
 	Description string
 	Def         calls.Definition
-	// Needs are the steps that must be over before this one; Implicit says that
+	// Needs are the steps that must be over before this one; Implicit is set where
 	// the flow did not write them: it is the step before.
 	Needs    []int
 	Implicit bool
@@ -89,7 +89,7 @@ type Step struct {
 	Next []int
 	When *Param // nil: always
 	With *Param // nil: no parameters
-	// ForEach gives the list of items; nil: the step runs once.
+	// ForEach is the list of items; nil: the step runs once.
 	ForEach *Param
 	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
 	MaxParallel int
@@ -101,7 +101,7 @@ type Step struct {
 	ToUser        bool
 	Timeout       time.Duration // 0: none
 	Retry         Retry
-	// Continue says that a failure becomes the output {error: ...}.
+	// Continue: a failure becomes the output {error: ...}.
 	Continue bool
 	// Output is the JSON Schema of what other steps see of it: of the call's output
 	// or of the sub-flow's outputs, of a list of such for a step with for_each, with
@@ -111,7 +111,7 @@ type Step struct {
 	Sub *Flow
 }
 
-// Retry says how often and when a failed step is tried again.
+// Retry is how often and when a failed step is tried again.
 type Retry struct {
 	// MaxAttempts counts the first; at least 1.
 	MaxAttempts     int

@@ -4,7 +4,7 @@ package flow
 // flows multiply.
 const maxGraphNodes = 2000
 
-// Graph is a flow as data for those who draw it: the HTTP API gives it out as JSON,
+// Graph is a flow as data for those who draw it: the HTTP API returns it as JSON,
 // [Flow.Mermaid] and [Flow.Dot] draw it. It is made by [Flow.Graph] and not changed
 // after.
 type Graph struct {
@@ -32,7 +32,7 @@ type Node struct {
 	Sub *Graph `json:"sub,omitempty"`
 }
 
-// Edge says that the step To needs the step From. When is the condition of To.
+// Edge leads from the step From to the step To, which needs it. When is the condition of To.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`

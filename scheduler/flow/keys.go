@@ -6,7 +6,7 @@ import (
 )
 
 // The structs below are the keys of a flow file. They are the one source of both
-// the decoder and the editor's schema: json gives the name, doc the description,
+// the decoder and the editor's schema: json is the name, doc the description,
 // type the types of a value that any may stand for, enum what a text may be.
 
 type flowKeys struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Check reports whether there is no such language. One of a region (zh-CN) is there where
+// Check returns an error for a language without texts. One of a region (zh-CN) is there where
 // the language is.
 func (l *Languages) Check(language string) error {
 	known := l.Names()

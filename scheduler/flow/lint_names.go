@@ -11,12 +11,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// templateView says what the templates of one place may name.
+// templateView is what the templates of one place may name.
 type templateView struct {
 	step *stepUnit // nil outside steps
-	// item says that item and index are there, failure that error is.
+	// item: item and index are there. failure: error is there.
 	item, failure bool
-	// steps says that outputs of steps may be there.
+	// steps: outputs of steps may be there.
 	steps bool
 	// where names the place in messages.
 	where string
@@ -27,7 +27,7 @@ type stepUse struct {
 	nameUse
 	from *stepUnit
 	to   *stepUnit
-	// asked says that the template, or the condition of the step, asks whether the
+	// asked: the template, or the condition of the step, tests whether the
 	// other one has an output.
 	asked bool
 }
@@ -89,7 +89,7 @@ func (u *unit) lintNames() {
 	}
 }
 
-// lintUses checks names in one place, and gives back those that are steps.
+// lintUses checks names in one place, and returns those that are steps.
 func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 	asked := definedTests(uses)
 	for _, use := range uses {
@@ -115,7 +115,7 @@ func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 	return steps
 }
 
-// lintReserved checks a name that is no step.
+// lintReserved checks a name that is not a step.
 func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 	switch name {
 	case "inputs":
@@ -235,7 +235,7 @@ func joinPath(path []string) string {
 }
 
 // lintInput checks a name against the properties of the input schema. What the
-// schema does not name is taken for a slip, unless it says that more is welcome.
+// schema does not name is taken for a slip, unless it allows more.
 func (u *unit) lintInput(use nameUse) {
 	doc := u.flow.Inputs.Doc()
 	properties, listed := doc.Get("properties")

@@ -60,7 +60,7 @@ func (u *unit) idPlace(s *stepUnit) Position {
 	return u.positionOf(s.keys.ID.node)
 }
 
-// needsOf sets Needs: what the flow says, or the step before.
+// needsOf sets Needs: those that the flow lists, or the step before.
 func (u *unit) needsOf(s *stepUnit) {
 	if !s.keys.Needs.isSet() {
 		s.Implicit = true

@@ -10,7 +10,7 @@ import (
 
 // LoadInside is Load of a flow whose path came up in a run, perhaps from a model:
 // it must be in root or below, links followed, and an error quotes nothing of a
-// file that is no flow.
+// file that is not a flow.
 func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	base, full := Absolute(root), Absolute(path)
 	rel, err := filepath.Rel(base, full)

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// parseYAML returns the root node, nil where the text is no YAML.
+// parseYAML returns the root node, or nil if the text is not YAML.
 func (u *unit) parseYAML() *yaml.Node {
 	if len(u.text) > yaml.MaxBytes {
 		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")

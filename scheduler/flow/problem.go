@@ -37,7 +37,7 @@ func (p Problems) Errors() Problems { return p.filter(false) }
 // Warnings returns those that do not keep a flow from running.
 func (p Problems) Warnings() Problems { return p.filter(true) }
 
-// Err returns the errors as an error, nil where there are none.
+// Err returns the errors as an error, or nil without any.
 func (p Problems) Err() error {
 	if errs := p.Errors(); len(errs) > 0 {
 		return errs
@@ -91,7 +91,7 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 	return p
 }
 
-// hint says what to do about a problem.
+// hint sets the remedy of a problem.
 func (p *Problem) hint(format string, args ...any) {
 	p.Hint = fmt.Sprintf(format, args...)
 }
@@ -101,7 +101,7 @@ type Problem struct {
 	Pos     Position
 	Warning bool
 	Message string
-	// Hint says what to do about it; "" where the message says it all.
+	// Hint is the remedy; "" where the message suffices.
 	Hint string
 }
 

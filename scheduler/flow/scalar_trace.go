@@ -44,7 +44,7 @@ func (s *scalarTrace) traceChar() bool {
 	return ok
 }
 
-// lineBreakAt reads a line break and gives what it means in a text.
+// lineBreakAt reads a line break and returns what it means in a text.
 func (s *scalarTrace) lineBreakAt() (text string, n int) {
 	n = lineBreak(s.src[s.pos:])
 	if n == 3 { // the Unicode separators stay what they are

@@ -16,7 +16,7 @@ type stepOrder struct {
 	// circles are the circles of needs, one of each tangle.
 	circles [][]int
 	rank    []int // by step: its place in sorted, -1 for none
-	// skippable tells the steps that may be skipped.
+	// skippable marks the steps that may be skipped.
 	skippable []bool
 	// With every step that may be skipped goes the nearest one that is sure to have
 	// run when it runs, as a tree with shortcuts to the root.

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// EventType says what happened: flow.X or step.X, as scripts read it.
+// EventType is what happened: flow.X or step.X, as scripts read it.
 type EventType string
 
 // The types of events. Those of a step carry its id.
@@ -47,7 +47,7 @@ type Event struct {
 	Data *Data `json:"data,omitempty"`
 }
 
-// Data is what an event says beyond its type. Which fields are set depends on the
+// Data is the content of an event beyond its type. Which fields are set depends on the
 // type.
 type Data struct {
 	// Flow and Inputs: flow.started.
@@ -60,8 +60,8 @@ type Data struct {
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
-	// Text: step.delta, the next piece of what the step says; with step.started and
-	// step.retrying it begins anew. flow.failed, the reply that on_error of the flow
+	// Text: step.delta, the next piece of the step's text; it starts over with
+	// step.started and step.retrying. flow.failed, the reply that on_error of the flow
 	// made.
 	Text string `json:"text,omitempty"`
 	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
@@ -84,7 +84,7 @@ type Data struct {
 	// LLM: the end of a step that asked a model, or of what it ran inside itself.
 	LLM *ModelUse `json:"llm,omitempty"`
 	// Prompts: the end of a step, or of what it runs inside itself: what models were
-	// asked beyond what the input says.
+	// asked beyond the input.
 	Prompts []Prompt `json:"prompts,omitempty"`
 	// RemainingSchema: step.waiting; its properties are JSON pointers of what is
 	// missing. Output is there too: what the call slot has found so far.

@@ -23,7 +23,7 @@ type Journal interface {
 	RunKeeper
 	// ID names the store, the same in every process that shares it.
 	ID(ctx context.Context) (string, error)
-	// Close gives up what is still held, after what was accepted is committed.
+	// Close returns up what is still held, after what was accepted is committed.
 	Close() error
 }
 
@@ -38,7 +38,7 @@ type RunRecorder interface {
 	Reopen(ctx context.Context, id string) (RunLog, error)
 }
 
-// RunLog is a run that is held: nobody else can write to it. Holding is a lease
+// RunLog is a run that is held: no other process can write to it. Holding is a lease
 // that the journal renews by itself; it ends with Close, or a few seconds after
 // the process died.
 //
@@ -52,13 +52,13 @@ type RunLog interface {
 	Append(ctx context.Context, events ...*Event) error
 	// Revise replaces the text of the flow.
 	Revise(ctx context.Context, text FlowText) error
-	// Header is what the run began with, Info how it stood when it was opened.
+	// Header returns what the run began with, Info how it stood when it was opened.
 	Header(ctx context.Context) (*RunHeader, error)
 	Info() RunInfo
 	// Events is [RunReader] Events with the bytes of images in place: what a run
 	// needs to go on.
 	Events(ctx context.Context, from int64) iter.Seq2[*Event, error]
-	// Watch gives a context that ends with parent, when somebody wants the run
+	// Watch returns a context that ends with parent, when the run is to be
 	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
 	// *[HeldError]). Call stop when it is not needed any more.
 	Watch(parent context.Context) (ctx context.Context, stop context.CancelFunc)
@@ -71,13 +71,13 @@ type RunLog interface {
 // stood in a text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the
 // decoded bytes.
 type RunReader interface {
-	// Run is how a run stands. The error is of kind NotFound for an unknown id.
+	// Run returns how a run stands. The error is of kind NotFound for an unknown id.
 	Run(ctx context.Context, id string) (*RunInfo, error)
-	// Header is what it began with.
+	// Header returns what it began with.
 	Header(ctx context.Context, id string) (*RunHeader, error)
 	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
-	// Events are those of a run with a Seq of at least from, in order.
+	// Events returns those of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
 	// Follow yields the events of a run with a Seq greater than after, those that are
 	// there and then those to come, until the run is over or waits and no process holds
@@ -88,14 +88,14 @@ type RunReader interface {
 // RunKeeper is what users do to runs from outside.
 type RunKeeper interface {
 	// Cancel asks the process that holds the run to stop it, which takes up to a
-	// second or two. A run that nobody holds is cancelled at once, with a
+	// second or two. A run without a holder is cancelled at once, with a
 	// flow.cancelled event. A run that is over is an error of kind Invalid.
 	Cancel(ctx context.Context, id string) error
 	// Prune deletes runs for good and gives the disk its space back.
 	Prune(ctx context.Context, prune Prune) (*Pruned, error)
 }
 
-// Durability says when an event is safe from a crash.
+// Durability is when an event is safe from a crash.
 type Durability string
 
 // The modes of durability.
@@ -114,7 +114,7 @@ type FlowText struct {
 	Files map[string][]byte
 }
 
-// Hash is the SHA-256 of the source, in hex.
+// Hash returns the SHA-256 of the source, in hex.
 func (t FlowText) Hash() string {
 	sum := sha256.Sum256(t.Source)
 	return hex.EncodeToString(sum[:])
@@ -171,9 +171,9 @@ type RunInfo struct {
 	Cursor string `json:"-"`
 	// LastSeq is the Seq of the last event; 0 before the first.
 	LastSeq int64 `json:"-"`
-	// Holder is who holds the run; nil: nobody.
+	// Holder is the process that holds the run; nil for none.
 	Holder *Holder `json:"-"`
-	// CancelRequested says that the holder was asked to stop it.
+	// CancelRequested is set when the holder was asked to stop the run.
 	CancelRequested bool `json:"-"`
 }
 
@@ -196,7 +196,7 @@ type Holder struct {
 	Until time.Time
 }
 
-// HeldError says that a run is held by somebody else.
+// HeldError is the error of a run that another process holds.
 type HeldError struct {
 	Run string
 	// Holder is nil where the run was taken away and is free again, or deleted.
@@ -215,7 +215,7 @@ func (e *HeldError) Error() string {
 	return text + " holds it until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
 }
 
-// ErrCancelRequested is why a run stops that somebody cancelled from outside.
+// ErrCancelRequested is the cause when a run is cancelled from outside.
 var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancelled from outside")
 
 // ErrSecretLost is why a step fails that would need what the journal does not keep:
@@ -245,9 +245,9 @@ type RunFilter struct {
 type Prune struct {
 	// Runs are ids; none means all runs.
 	Runs []string
-	// Before: nobody has written to the run since, see [RunInfo] TouchedAt.
+	// Before: the run was not written to since, see [RunInfo] TouchedAt.
 	Before time.Time
-	// States are finished, failed and cancelled where there are none.
+	// States are those to delete; none means finished, failed and cancelled.
 	States []RunStatus
 	// Labels are those that a run must have, with these values.
 	Labels map[string]string
@@ -257,7 +257,7 @@ type Prune struct {
 	Force bool
 }
 
-// Pruned says what was deleted.
+// Pruned is what was deleted.
 type Pruned struct {
 	Runs []string
 	// Bytes is by how much the journal became smaller.

@@ -23,7 +23,7 @@ const (
 	RunFinished  RunStatus = "finished"
 )
 
-// After is the state once the event happened. Any event of a run that had stopped
+// After returns the state once the event happened. Any event of a run that had stopped
 // says that it goes on again; answers alone do not.
 func (s RunStatus) After(t EventType) RunStatus {
 	switch t { //nolint:exhaustive // all others are of a run that runs
@@ -94,7 +94,7 @@ type StepState struct {
 	// process that died leaves what had finished inside.
 	Usage llm.Usage  `json:"usage"`
 	Error *ErrorInfo `json:"error,omitempty"`
-	// Reason says why the step was skipped.
+	// Reason is why the step was skipped.
 	Reason string `json:"reason,omitempty"`
 	// Items are those of a for_each step that came up.
 	Items []*StepState `json:"items,omitempty"`
@@ -105,10 +105,10 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
-	// Prompts are what models were asked beyond what Input says, whole.
+	// Prompts are what models were asked beyond Input, whole.
 	Prompts []Prompt `json:"-"`
 	// Remaining is the remaining schema of a step that waits, Answers what users
-	// gave it so far, by pointer; null where there are none.
+	// gave it so far, by pointer; null without any.
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
@@ -143,7 +143,7 @@ func Fold(events iter.Seq2[*Event, error]) (*RunState, error) {
 	return s, nil
 }
 
-// NewRunState is a run before its first event.
+// NewRunState returns a run before its first event.
 func NewRunState() *RunState {
 	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}
 }
@@ -177,7 +177,7 @@ func (s *RunState) Add(ev *Event) {
 	}
 }
 
-// WantedSchema is the schema that slot fills for a step: its own, or that of the call whose
+// WantedSchema returns the schema that slot fills for a step: its own, or that of the call whose
 // parameters it fills.
 func (s *RunState) WantedSchema(st *StepState) value.Value {
 	params := st.Params

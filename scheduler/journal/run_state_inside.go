@@ -2,7 +2,7 @@ package journal
 
 import "strings"
 
-// StepsInside are the pseudo-steps that a step ran, in order.
+// StepsInside returns the pseudo-steps that a step ran, in order.
 func (s *RunState) StepsInside(st *StepState) (all []*StepState) {
 	for _, other := range s.Steps {
 		if strings.HasPrefix(other.ID, st.ID+"/") && IsPseudoStep(other.ID) && s.HostOf(other) == s.HostOf(st) {
@@ -12,7 +12,7 @@ func (s *RunState) StepsInside(st *StepState) (all []*StepState) {
 	return all
 }
 
-// HostOf is the step that a pseudo-step ran inside, itself for any other.
+// HostOf returns the step that a pseudo-step ran inside, itself for any other.
 func (s *RunState) HostOf(st *StepState) *StepState {
 	for IsPseudoStep(st.ID) && s.byID[OuterPath(st.ID)] != nil {
 		st = s.byID[OuterPath(st.ID)]

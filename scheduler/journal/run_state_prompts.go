@@ -20,7 +20,7 @@ type Prompt struct {
 	Parts []calls.Part `json:"parts,omitempty"`
 }
 
-// prompted takes what the end of a step tells of its prompts.
+// prompted adds the prompts in the event of a step's end.
 func (s *RunState) prompted(st *StepState, told []Prompt) {
 	if len(told) == 0 {
 		return

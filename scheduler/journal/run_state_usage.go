@@ -23,7 +23,7 @@ func (s *RunState) charge(st *StepState, told *llm.Usage) {
 	}
 }
 
-// UsageOf is what a step has spent; "" is the whole run.
+// UsageOf returns what a step has spent; "" is the whole run.
 func (s *RunState) UsageOf(id string) llm.Usage {
 	if st := s.byID[id]; st != nil {
 		return st.Usage

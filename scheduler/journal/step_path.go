@@ -15,7 +15,7 @@ func StepPath(step string, index *int) string {
 	return fmt.Sprintf("%s[%d]", step, *index)
 }
 
-// SplitPath is the inverse of stepPath.
+// SplitPath returns the inverse of stepPath.
 func SplitPath(path string) (step string, index *int) {
 	open := strings.LastIndexByte(path, '[')
 	if open < 0 || !strings.HasSuffix(path, "]") {
@@ -28,7 +28,7 @@ func SplitPath(path string) (step string, index *int) {
 	return path[:open], &n
 }
 
-// OuterPath is the step that another runs in: outer for outer[3] and outer/inner, ""
+// OuterPath returns the step that another runs in: outer for outer[3] and outer/inner, ""
 // for one of the flow itself.
 func OuterPath(id string) string {
 	if strings.HasSuffix(id, "]") {

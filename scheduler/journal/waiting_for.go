@@ -14,7 +14,7 @@ import (
 type WaitingFor struct {
 	Step            string      `json:"step"`
 	RemainingSchema value.Value `json:"remaining_schema"`
-	// Reasons say why nobody knew the values, where something went wrong: a model that
+	// Reasons are why the values are unknown, where something went wrong: a model that
 	// failed, an answer that did not fit.
 	Reasons []string `json:"reasons,omitempty"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
@@ -28,7 +28,7 @@ const maxReasons = 8
 // maxQuoted is how much of a text messages show, in characters.
 const maxQuoted = 80
 
-// NewWaitingFor is a step that waits, with what slot put out before it did.
+// NewWaitingFor returns a step that waits, with what slot put out before it did.
 func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	w := WaitingFor{Step: step, RemainingSchema: remaining}
 	add := func(reason string) {
@@ -61,7 +61,7 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	return w
 }
 
-// misfit says why a place is asked for that has a value: one that was wrong from the
+// misfit returns why a place is asked for that has a value: one that was wrong from the
 // beginning, or an answer that fits no more since others came.
 func (w *WaitingFor) misfit(pointer string, found value.Value) string {
 	data, _ := found.Get("slot_data")
@@ -92,10 +92,10 @@ func (w *WaitingFor) misfit(pointer string, found value.Value) string {
 	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
-// named is a pointer in a message: that of the whole would not be seen.
+// named returns a pointer in a message: that of the whole would not be seen.
 func named(pointer string) string { return cmp.Or(pointer, `""`) }
 
-// Rejection is one of the answers that slot did not take.
+// Rejection returns one of the answers that slot did not take.
 func Rejection(v value.Value) (pointer, reason string) {
 	at, _ := v.Get("pointer")
 	why, _ := v.Get("reason")
@@ -104,12 +104,12 @@ func Rejection(v value.Value) (pointer, reason string) {
 	return pointer, reason
 }
 
-// String is the step and the pointers of what it waits for.
+// String returns the step and the pointers of what it waits for.
 func (w WaitingFor) String() string {
 	return w.Step + " for " + strings.Join(w.Pointers(), ", ")
 }
 
-// Pointers are the places that values are wanted for, as JSON pointers into the
+// Pointers returns the places that values are wanted for, as JSON pointers into the
 // step's data; "" is the data as a whole.
 func (w WaitingFor) Pointers() []string {
 	properties, _ := w.RemainingSchema.Get("properties")

@@ -153,7 +153,7 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 	return notes, err
 }
 
-// vars is what the call sees.
+// vars returns what the call sees.
 func (v *CallVars) vars(language string) *calls.Vars {
 	resolved := make(map[string]value.Value, v.Vars.Len())
 	for name, x := range v.Vars.All() {
@@ -202,7 +202,7 @@ func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTim
 	return callAnswer(id, output, err), notes
 }
 
-// callAnswer is the answer to one line.
+// callAnswer returns the answer to one line.
 func callAnswer(id, output value.Value, err error) value.Value {
 	answer := value.Pairs("id", id)
 	if err == nil {

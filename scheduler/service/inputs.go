@@ -45,7 +45,7 @@ func ParseInput(f *flow.Flow, key, text string) (value.Value, error) {
 	return v, nil
 }
 
-// CheckInputName is an error where the flow names its inputs, and key is none of them.
+// CheckInputName returns an error where the flow names its inputs, and key is none of them.
 func CheckInputName(f *flow.Flow, key string) error {
 	names, open := inputNames(f)
 	if _, known := names.Get(key); known || open || names.Len() == 0 {

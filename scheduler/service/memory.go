@@ -18,7 +18,7 @@ func (s *Service) Memory(ctx context.Context) (*memory.SnapshotProcessor, error)
 	return p, unavailable(err)
 }
 
-// lazyMemory is a memory that is opened when it is needed.
+// lazyMemory returns a memory that is opened when it is needed.
 func (s *Service) lazyMemory(options MemoryOptions) *memory.Lazy {
 	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
 		return s.parts.Memory(ctx, options)
@@ -31,7 +31,7 @@ type SnapshotReport struct {
 	Usage llm.Usage
 }
 
-// String is what was made, in words; "" for nothing.
+// String returns what was made, in words; "" for nothing.
 func (r *SnapshotReport) String() string {
 	var parts []string
 	for _, one := range []struct {

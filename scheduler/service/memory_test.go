@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// due is a memory in which a snapshot is due.
+// due returns a memory in which a snapshot is due.
 func due(t *testing.T) *memory.SnapshotProcessor {
 	t.Helper()
 	store := memorytest.NewStore(t, nil)
@@ -39,7 +39,7 @@ func (m slow) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, err
 	}
 }
 
-// snapshotService is a service whose snapshots a model writes; nil for none.
+// snapshotService returns a service whose snapshots a model writes; nil for none.
 func snapshotService(model llm.Provider) *Service {
 	return New(Parts{Snapshots: func() (*memory.SnapshotGenerator, error) {
 		if model == nil {

@@ -108,12 +108,12 @@ const (
 	LevelWarning = "warning"
 )
 
-// warning is a [Note] of what may be wrong.
+// warning returns a [Note] of what may be wrong.
 func warning(format string, args ...any) Note {
 	return Note{LevelWarning, fmt.Sprintf(format, args...)}
 }
 
-// String is the note as a line.
+// String returns the note as a line.
 func (n Note) String() string {
 	if n.Level == "" {
 		return n.Text

@@ -197,7 +197,7 @@ func (s *Speech) pause() string {
 	return said
 }
 
-// outputText is the text of an output, or its JSON where it has none.
+// outputText returns the text of an output, or its JSON where it has none.
 func outputText(output value.Value) string {
 	for _, name := range []string{"text", "prompt"} {
 		v, _ := output.Get(name)

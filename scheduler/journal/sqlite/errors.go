@@ -9,7 +9,7 @@ import (
 
 var errJournalClosed = errors.New("the journal is closed")
 
-// damagedHint says what to do with a damaged file.
+// damagedHint is the remedy for a damaged file.
 const damagedHint = "the file is damaged or not a journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover"
 
 // isHeldError reports whether an error says who holds a run: it needs no file name.

@@ -135,7 +135,7 @@ func fillRun(ctx context.Context, log journal.RunLog, id string, stdout *sync.Mu
 	}
 }
 
-// victimEvent is the event of that number: sometimes with a payload, new or known.
+// victimEvent returns the event of that number: sometimes with a payload, new or known.
 func victimEvent(id string, seq int64) *journal.Event {
 	ev := event(id, seq)
 	ev.Data.Text = fmt.Sprint(id, " ", seq)

@@ -11,7 +11,7 @@ import (
 )
 
 // renewLeases renews all leases of this process until it ends, and looks whether
-// somebody wants a run cancelled.
+// a run is to be cancelled.
 func (j *SQLite) renewLeases() {
 	ticker := time.NewTicker(j.beat)
 	defer ticker.Stop()
@@ -25,8 +25,8 @@ func (j *SQLite) renewLeases() {
 	}
 }
 
-// renew renews the leases once. An error of the file is no news here: the next
-// beat tries again, and nobody can take a run whose file cannot be written.
+// renew renews the leases once. An error of the file is ignored here: the next
+// beat tries again, and no process can take a run whose file cannot be written.
 func (j *SQLite) renew() {
 	j.mu.Lock()
 	verdicts := make(map[*sqliteLog]error, len(j.logs))
@@ -110,7 +110,7 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 		if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
 			return err
 		}
-		// A lease that has run out is given to nobody: its holder may still be alive,
+		// A lease that has run out is not given away: its holder may still be alive,
 		// and must not go on.
 		err = c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
 			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)

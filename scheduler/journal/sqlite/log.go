@@ -25,7 +25,7 @@ type sqliteLog struct {
 	async   bool
 
 	// The lock of held guards these. known are the payloads that the run has for
-	// sure, unseen is a failure that nobody was told.
+	// sure, unseen is a failure that was not reported.
 	state  journal.RunStatus
 	known  map[stored.Digest]struct{}
 	unseen error
@@ -34,7 +34,7 @@ type sqliteLog struct {
 
 var _ journal.RunLog = (*sqliteLog)(nil)
 
-// newLease gives a number that nobody else has.
+// newLease returns a number that no other lease has.
 func newLease() []byte {
 	lease := make([]byte, 16)
 	_, _ = rand.Read(lease) // it never fails
@@ -144,7 +144,7 @@ func (j *SQLite) hold(l *sqliteLog, info *journal.RunInfo, err error) (journal.R
 	return l, nil
 }
 
-// holds says whether the run is still held through l.
+// holds reports whether the run is still held through l.
 func (j *SQLite) holds(l *sqliteLog) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -218,7 +218,7 @@ type change struct {
 	blobs       stored.Blobs
 }
 
-// encode checks events and gives their stored form. The lock is held.
+// encode checks events and returns their stored form. The lock is held.
 func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
 	if err := l.CheckLocked(events); err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (ch *change) apply(c *sqlitefile.Conn) error {
 	return l.keep(c, ch.blobs)
 }
 
-// lost says why the row of the run could not be written.
+// lost returns why the row of the run could not be written.
 func (l *sqliteLog) lost(c *sqlitefile.Conn) error {
 	r, err := l.journal.findRun(c, l.Opened.ID)
 	if err != nil {
@@ -278,7 +278,7 @@ func (l *sqliteLog) lost(c *sqlitefile.Conn) error {
 	return r.held()
 }
 
-// keep stores payloads and says that the run has them.
+// keep stores payloads and records that the run has them.
 func (l *sqliteLog) keep(c *sqlitefile.Conn, found stored.Blobs) error {
 	for d, one := range found {
 		data := one.Data
@@ -325,13 +325,13 @@ func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 	})
 }
 
-// Header is what the run began with.
+// Header returns what the run began with.
 func (l *sqliteLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	h, err := l.journal.header(ctx, l.Opened.ID, true)
 	return h, l.journal.db.Explain("reading", err)
 }
 
-// Events are those of the run.
+// Events returns those of the run.
 func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.events(ctx, l.Opened.ID, from, true)
 }

@@ -84,7 +84,7 @@ func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (delet
 	return deleted && err == nil, err
 }
 
-// shrink gives freed pages back to the disk, some at a time.
+// shrink returns freed pages back to the disk, some at a time.
 func (j *SQLite) shrink(ctx context.Context) error {
 	for free := int64(1); free > 0; {
 		if err := ctx.Err(); err != nil {
@@ -111,7 +111,7 @@ func (j *SQLite) shrink(ctx context.Context) error {
 	return j.db.Checkpoint(ctx)
 }
 
-// size is the size of the database, in bytes.
+// size returns the size of the database, in bytes.
 func (j *SQLite) size(ctx context.Context) (n int64, err error) {
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		_, err := c.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, &n)

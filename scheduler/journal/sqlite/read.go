@@ -30,7 +30,7 @@ const runColumns = `key, id, flow, state, started_at, updated_at, last_seq, canc
 	lease, holder_pid, holder_host, holder_identity, lease_until,
 	(SELECT json_group_object(name, value) FROM label WHERE label.run = run.key)`
 
-// scanRun reads a row of runColumns and finds out whether somebody holds the run.
+// scanRun reads a row of runColumns and whether a process holds the run.
 func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
 	var started, updated, labels string
@@ -58,7 +58,7 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	return r, nil
 }
 
-// held is the error of whoever has not got the lease.
+// held returns the error of whoever has not got the lease.
 func (r *runRow) held() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
 
 // findRun returns the row of a run. The error for an unknown one is of kind NotFound.
@@ -82,7 +82,7 @@ func (j *SQLite) find(ctx context.Context, id string) (r *runRow, err error) {
 	return r, err
 }
 
-// Run is how a run stands.
+// Run returns how a run stands.
 func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	r, err := j.find(ctx, id)
 	if err != nil {
@@ -150,7 +150,7 @@ func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*r
 	return found, err
 }
 
-// Header is what a run began with.
+// Header returns what a run began with.
 func (j *SQLite) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	h, err := j.header(ctx, id, false)
 	return h, j.db.Explain("reading", err)
@@ -222,7 +222,7 @@ func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*
 	return stored.Follow(ctx, j, id, after)
 }
 
-// Events are those of a run.
+// Events returns those of a run.
 func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.events(ctx, id, from, false)
 }

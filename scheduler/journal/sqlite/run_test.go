@@ -22,7 +22,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// noise is a PNG that does not compress.
+// noise returns a PNG that does not compress.
 func noise(t *testing.T, side int) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, side, side))

@@ -1,13 +1,13 @@
 // Package sqlite keeps a [journal.Journal] in a SQLite file that several processes
 // share.
 //
-// A run is a row that says how it stands, a header with what it began with, and
+// A run is a row with its state, a header with what it began with, and
 // its events. Payloads of 4 KiB and more stand apart, each once.
 //
 // So do the bytes of images, wherever they come from: a file that a call has read, a
 // data: URL among the inputs, the answer of a tool. No event shows them, only a run
 // that goes on gets them back, and in the database they are encrypted, with a key
-// that lies beside it ([KeyName]) for nobody but the user. Whoever gets the database
+// that lies beside it ([KeyName]) for the user only. Whoever gets the database
 // without the key, from a backup or a bug report, sees of an image its SHA-256 and
 // its size. A run with images cannot go on without the key; all others can.
 package sqlite
@@ -94,7 +94,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 // maxReaders is how many connections read at a time.
 const maxReaders = 4
 
-// File is the path of the database.
+// File returns the path of the database.
 func (j *SQLite) File() string { return j.db.File() }
 
 // Close lets go of the runs that are still held and closes the file.

@@ -21,7 +21,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
-// newStore gives what opens a journal in a directory of its own.
+// newStore returns what opens a journal in a directory of its own.
 func newStore(t *testing.T) journaltest.Open {
 	dir := t.TempDir()
 	return func(o journaltest.Options) (journal.Journal, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 )
 
-// photo is the bytes of an image.
+// photo returns the bytes of an image.
 func photo(n int) []byte {
 	image := []byte("\x89PNG\r\n\x1a\n")
 	for i := range n {
@@ -78,7 +78,7 @@ func mustNotHold(t *testing.T, dir string, image []byte) {
 	}
 }
 
-// read gives the output of the run as one that goes on gets it.
+// read returns the output of the run as one that goes on gets it.
 func read(t *testing.T, dir, id string) (value.Value, error) {
 	t.Helper()
 	j := open(t, dir, sqlite.Options{})

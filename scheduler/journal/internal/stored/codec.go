@@ -51,7 +51,7 @@ func ParseDigest(text string) (d Digest, ok bool) {
 	return d, err == nil
 }
 
-// Secret returns the digest under which a payload is stored that nobody may read in the
+// Secret returns the digest under which a payload is stored that must not be readable in the
 // database. It is another one, so that the same bytes may be both.
 func (d Digest) Secret() Digest { return sha256.Sum256(append([]byte("secret "), d[:]...)) }
 
@@ -59,7 +59,7 @@ func (d Digest) Secret() Digest { return sha256.Sum256(append([]byte("secret "),
 type Payload struct {
 	Data []byte
 	// Secret: it must not be readable where it is kept.
-	// Secret says that it must not be readable where it is kept.
+	// Secret: it must not be readable where it is kept.
 	Secret bool
 }
 
@@ -116,8 +116,8 @@ func (b Blobs) EncodeEvent(ev *journal.Event) ([]byte, error) {
 	return b.Encode(v), nil
 }
 
-// pack replaces what is big in a value, from the leaves up, and says how big the
-// rest is, about, and how deep it is nested. The same value always gives the same
+// pack replaces what is big in a value, from the leaves up, and returns about how
+// big the rest is and how deep it is nested. The same value always gives the same
 // references.
 func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {

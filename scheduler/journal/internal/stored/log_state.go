@@ -173,7 +173,7 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// NewCancelledEvent returns the event of a run that is cancelled while nobody holds it.
+// NewCancelledEvent returns the event of a run that is cancelled while no process holds it.
 func NewCancelledEvent(info *journal.RunInfo) *journal.Event {
 	return &journal.Event{Seq: info.LastSeq + 1, Run: info.ID, Type: journal.FlowCancelled}
 }

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// Process says who holds a run.
+// Process identifies the holder of a run.
 type Process struct {
 	PID  int
 	Host string
-	// Identity tells the process from every other that had or will have its pid; ""
+	// Identity distinguishes the process from every other that had or will have its pid; ""
 	// where the system does not say enough. It names the machine since it was
 	// switched on, the namespace in which pids are unique, and, after the last space,
 	// when the process began.
