@@ -62,7 +62,7 @@ outputs: {x: "{{ way.branch }}"}
 func TestExplainSent(t *testing.T) {
 	r := schedulertest.Run(t, sentFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "How is the weather?"}`),
 		schedulertest.LLM(scripted.Texts("All about rivers.", `{"facts": ["The cat is called Momo."], "domain": []}`,
-			`{"/city": "Lyon"}`, "no idea", `{"/day": null}`, `{"reason": "so", "branch": "a"}`)))
+			`{"/city": "Lyon"}`, "no idea", "no idea", "no idea", `{"/day": null}`, `{"reason": "so", "branch": "a"}`)))
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
