@@ -41,13 +41,13 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := untilInterrupted()
 	defer stop()
-	app := &app{Terminal: &terminal.Terminal{Stdin: stdin, Interrupted: ctx.Done(), Stdout: stdout, Stderr: stderr}}
+	app := &app{Terminal: terminal.New(stdin, stdout, stderr, ctx.Done())}
 	defer app.close()
 	root := newRoot(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	var code exitError
 	var file *fs.PathError
@@ -68,7 +68,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	// What cobra itself refuses is wrong usage.
 	app.PrintError(err)
-	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	fmt.Fprintf(app.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }
 

@@ -21,7 +21,7 @@ const barInterval = 5 * time.Second
 
 // NewBar shows on t how far what has come.
 func NewBar(t *Terminal, what string) *Bar {
-	return &Bar{out: t.Stderr, what: what, live: IsTerminal(t.Stderr), next: time.Now().Add(barInterval)}
+	return &Bar{out: rawWriter(t.Stderr), what: what, live: IsTerminal(t.Stderr), next: time.Now().Add(barInterval)}
 }
 
 // Show is an [archive.Progress], and makes a [memory.Progress] of the bar.

@@ -11,11 +11,20 @@ import (
 // style colours text on a terminal.
 type style bool
 
+// paint colours what was not written by this program, so it quotes it too.
 func (on style) paint(code, text string) string {
 	if !on {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return "\x1b[" + code + "m" + Visible(text) + "\x1b[0m"
+}
+
+// quote is text as a terminal may have it.
+func (on style) quote(text string) string {
+	if !on {
+		return text
+	}
+	return Visible(text)
 }
 
 // PrintExplanation prints a prompt with the source of every piece.
@@ -37,10 +46,7 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 				continue // separators are part of the text, but nobody asks where they come from
 			}
 			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", p.Way(), Count(p.Tokens, "token"))))
-			if colours { // which means: on a terminal
-				p.Text = Visible(p.Text)
-			}
-			for line := range strings.SplitSeq(strings.Trim(p.Text, "\n"), "\n") {
+			for line := range strings.SplitSeq(strings.Trim(colours.quote(p.Text), "\n"), "\n") {
 				fmt.Fprintf(&b, "  | %s\n", line)
 			}
 		}
@@ -48,9 +54,9 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 	if len(e.LeftOut) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", "Left out"))
 		for _, l := range e.LeftOut {
-			fmt.Fprintf(&b, "  - %s of step %s: %s\n", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason)
+			b.WriteString(colours.quote(fmt.Sprintf("  - %s of step %s: %s\n", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason)))
 		}
 	}
-	_, err := io.WriteString(t.Stdout, b.String())
+	_, err := io.WriteString(rawWriter(t.Stdout), b.String())
 	return err
 }

@@ -50,7 +50,7 @@ type row struct {
 // speech is what the user hears. [Progress.Close] ends it.
 func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly bool) *Progress {
 	p := &Progress{
-		stdout: t.Stdout, stderr: t.Stderr, outputsOnly: outputsOnly, speech: speech,
+		stdout: t.Stdout, stderr: rawWriter(t.Stderr), outputsOnly: outputsOnly, speech: speech,
 		live: IsTerminal(t.Stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
 	}
 	for _, s := range f.Steps {
@@ -86,9 +86,6 @@ func (p *Progress) Event(e *journal.Event) error {
 	text := p.speech.Add(e)
 	if text != "" && !p.outputsOnly {
 		p.pause()
-		if IsTerminal(p.stdout) {
-			text = Visible(text)
-		}
 		if _, err := io.WriteString(p.stdout, text); err != nil {
 			return err
 		}
@@ -220,7 +217,7 @@ func (p *Progress) draw() {
 	}
 	const most = 12 // a wide fan must not scroll the terminal
 	for i, r := range p.running {
-		text := fmt.Sprintf("%c %s (%s) %.1fs %s", spinner[p.frame%len(spinner)], r.key, r.call, time.Since(r.since).Seconds(), r.note)
+		text := Visible(fmt.Sprintf("%c %s (%s) %.1fs %s", spinner[p.frame%len(spinner)], r.key, r.call, time.Since(r.since).Seconds(), r.note))
 		if i == most {
 			text = fmt.Sprintf("  and %d more", len(p.running)-most)
 		}

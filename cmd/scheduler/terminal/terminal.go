@@ -13,7 +13,6 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"golang.org/x/term"
 )
 
 // Terminal is what a command reads from and prints to, on a terminal or not. The program
@@ -21,17 +20,17 @@ import (
 // but for what is written to Stderr.
 type Terminal struct {
 	Stdin          io.Reader
-	Stdout, Stderr io.Writer
+	Stdout, Stderr io.Writer // doors, see [New]
 	// Interrupted is closed by Ctrl-C or SIGTERM; nil never is.
 	Interrupted <-chan struct{}
 
 	lines chan string // what a person types
 }
 
-// IsTerminal reports whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// New returns a Terminal of these files. Everything that is printed goes through the door
+// that quotes what would steer a terminal.
+func New(stdin io.Reader, stdout, stderr io.Writer, interrupted <-chan struct{}) *Terminal {
+	return &Terminal{Stdin: stdin, Stdout: newDoor(stdout, false), Stderr: newDoor(stderr, true), Interrupted: interrupted}
 }
 
 // PrintJSON prints v on stdout, indented.
@@ -46,11 +45,8 @@ func (t *Terminal) PrintJSONLine(v value.Value) error {
 	return err
 }
 
-// PrintText prints what others wrote: on a terminal without what would steer it.
+// PrintText prints a text on stdout.
 func (t *Terminal) PrintText(text string) error {
-	if IsTerminal(t.Stdout) {
-		text = Visible(text)
-	}
 	_, err := io.WriteString(t.Stdout, text)
 	return err
 }

@@ -3,21 +3,9 @@ package terminal
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// Visible takes the control characters out of text from models and files, but for
-// tabs and line breaks: it must not steer the terminal.
-func Visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
-}
 
 // FirstLine is the head of a message that is told whole at the end.
 func FirstLine(text string) string {

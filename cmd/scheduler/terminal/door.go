@@ -1,0 +1,105 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// A door is the one way by which text reaches a person: what would steer a terminal or hide
+// in a line is quoted, whoever wrote it. What goes to a program, a file or a pipe on stdout,
+// passes as it is. The program's own colours and cursor moves go past it ([rawWriter]).
+type door struct {
+	out    io.Writer
+	quotes bool
+}
+
+// newDoor returns the door to out; with always, it quotes on its way to a file too.
+func newDoor(out io.Writer, always bool) io.Writer {
+	return &door{out, always || IsTerminal(out)}
+}
+
+// Write quotes p. It reports len(p) where all of it was written.
+func (d *door) Write(p []byte) (int, error) {
+	if !d.quotes {
+		return d.out.Write(p)
+	}
+	if _, err := io.WriteString(d.out, Visible(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// rawWriter returns what is behind the door of w, for the program's own control sequences.
+// All other text that is written there has to be [Visible].
+func rawWriter(w io.Writer) io.Writer {
+	if d, ok := w.(*door); ok {
+		return d.out
+	}
+	return w
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := rawWriter(w).(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Visible returns text with everything quoted, as in JSON strings, that would steer a
+// terminal or cannot be seen: control characters other than tabs and line breaks, marks of
+// the direction of writing, characters without a width. Joiners stay where scripts and
+// pictures need them, beside characters that are not ASCII.
+func Visible(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var b strings.Builder
+	before := rune(-1)
+	for i, r := range text {
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError { // also a part of a character that was cut in two
+			_, size = utf8.DecodeRuneInString(text[i:])
+		}
+		after, _ := utf8.DecodeRuneInString(text[i+size:])
+		joins := isJoiner(r) && before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
+		if isHidden(r) && !joins {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteString(text[i : i+size])
+		}
+		before = r
+	}
+	return b.String()
+}
+
+// isPlain reports whether all of text is ASCII that can be seen.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if c >= 0x7F || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// isJoiner reports whether r is a zero-width joiner or non-joiner.
+func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// isHidden reports whether r steers a terminal or cannot be seen.
+func isHidden(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u061c', '\u180e', '\u2028', '\u2029', '\ufeff':
+		return true
+	}
+	isMark := r >= '\u200b' && r <= '\u200f' || r >= '\u202a' && r <= '\u202e'
+	isFormat := r >= '\u2060' && r <= '\u206f'
+	return isMark || isFormat || unicode.IsControl(r)
+}
