@@ -141,6 +141,11 @@ func (f *thoughts) rest() string {
 // first document that there is.
 func Fit(text string, s *schema.Schema) (value.Value, error) { return fit(text, s, nil) }
 
+// FitMended is [Fit] for documents that mend corrects before they are checked.
+func FitMended(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
+	return fit(text, s, mend)
+}
+
 func fit(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	var first error
 	for v := range documents(text) {

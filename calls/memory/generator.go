@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -33,6 +34,9 @@ type SnapshotGenerator struct {
 	Languages fs.FS
 	// Clock dates snapshots; nil is the machine's.
 	Clock func() time.Time
+	// Warn gets a sentence when an answer of the model was mended or could not be used; nil
+	// discards it.
+	Warn func(warning string)
 }
 
 // detailAnswer and meta are what a model answers.
@@ -125,6 +129,7 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 		return false, err
 	}
 	req := &llm.Request{Model: g.Model, Messages: []llm.Message{llm.TextMessage("user", text)}}
+	var problem error
 	for range maxTrials {
 		said, err := llm.Collect(g.LLM.Chat(ctx, req))
 		if errors.Is(err, calls.ErrNoProvider) {
@@ -133,17 +138,51 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 		if err != nil {
 			return false, fmt.Errorf("asking the model for a snapshot: %w", err)
 		}
-		document, err := ask.Fit(said.Text, form)
+		var unknown []string
+		document, err := ask.FitMended(said.Text, form, func(v value.Value) value.Value {
+			v, unknown = dropUnknown(v)
+			return v
+		})
 		if err == nil {
+			if len(unknown) > 0 {
+				g.warn("the model's answer for a snapshot has unknown members, which are ignored: %s", strings.Join(unknown, ", "))
+			}
 			return true, value.Decode(document, answer)
 		}
+		problem = err
 		again, err := ask.Prompt(ctx, env, "memory", prompts, "again", value.Pairs("problem", err.Error()))
 		if err != nil {
 			return false, err
 		}
 		req.Messages = append(req.Messages, llm.TextMessage("assistant", said.Text), llm.TextMessage("user", again))
 	}
+	g.warn("the model's answers for a snapshot cannot be used, so it has sentences of the memories: %v", problem)
 	return false, nil
+}
+
+func (g *SnapshotGenerator) warn(format string, args ...any) {
+	if g.Warn != nil {
+		g.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// answerMembers are the members of the answers of both kinds.
+var answerMembers = []string{"key_points", "category", "importance", "keywords", "description"}
+
+// dropUnknown removes the members of an object that no answer has, and returns their
+// names.
+func dropUnknown(v value.Value) (_ value.Value, unknown []string) {
+	if v.Kind() != value.Object {
+		return v, nil
+	}
+	kept := v.Map().Clone()
+	for name := range v.Map().All() {
+		if !slices.Contains(answerMembers, name) {
+			unknown = append(unknown, name)
+			kept.Delete(name)
+		}
+	}
+	return value.OfMap(kept), unknown
 }
 
 func (g *SnapshotGenerator) now() time.Time {

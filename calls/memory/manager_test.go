@@ -162,3 +162,24 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
+
+// TestGeneratorWarns: an answer with a member too many is used, one that cannot be used is
+// told with its reason.
+func TestGeneratorWarns(t *testing.T) {
+	list := []memory.BaseMemory{{ID: memory.NewID(memory.MemoryID, time.Now()), Content: "I like figs.", Timestamp: time.Now()}}
+	id := memory.NewID(memory.SnapshotID, time.Now())
+	for want, answers := range map[string][]scripted.Answer{
+		"ignored: mood":  {{Text: `{"key_points": ["likes figs"], "category": "food", "importance": 0.5, "mood": "good"}`}},
+		"cannot be used": {{Text: "no"}, {Text: "never"}},
+	} {
+		var warnings []string
+		g := &memory.SnapshotGenerator{LLM: scripted.New(answers...), Warn: func(w string) { warnings = append(warnings, w) }}
+		s, err := g.GenerateDetailSnapshot(t.Context(), list, id)
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], want) {
+			t.Errorf("want %q: %q, %v", want, warnings, err)
+		}
+		if used := !s.Extracted(); used != strings.HasPrefix(want, "ignored") {
+			t.Errorf("%q: the snapshot is %+v", want, s)
+		}
+	}
+}

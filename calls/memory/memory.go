@@ -316,11 +316,14 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	if n := len(m.Content); n > MaxContent {
 		return calls.Errorf(calls.Invalid, "the content of a memory has %d bytes; the limit is %d", n, MaxContent).WithHint("save it in parts, such as paragraphs")
 	}
-	// Names that are not text would be told apart here and not where they are exported.
-	for _, part := range [...]struct{ name, text string }{{"content", m.Content}, {"user_id", m.Context.UserID}, {"session_id", m.Context.SessionID}} {
-		if !utf8.ValidString(part.text) {
-			return calls.Errorf(calls.Invalid, "the %s of a memory is not UTF-8", part.name).WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
-		}
+	if !utf8.ValidString(m.Content) {
+		return calls.Errorf(calls.Invalid, "the content of a memory is not valid UTF-8").WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
+	}
+	if err := checkName("user", m.Context.UserID); err != nil {
+		return err
+	}
+	if err := checkName("session", m.Context.SessionID); err != nil {
+		return err
 	}
 	if m.Timestamp.IsZero() {
 		m.Timestamp = now

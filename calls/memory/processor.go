@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -143,6 +144,7 @@ type Report struct {
 	Snapshots     []string `json:"snapshots" doc:"The ids of the snapshots that were made."`
 	MetaSnapshots []string `json:"meta_snapshots" doc:"The ids of the meta snapshots that were made."`
 	Postponed     int      `json:"postponed" doc:"How many the model failed at; they are tried again later."`
+	Warnings      []string `json:"warnings,omitempty" doc:"What was wrong with answers of the model."`
 	Embedded      int      `json:"embedded" doc:"How many memories got their vector."`
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 }
@@ -185,7 +187,7 @@ func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all 
 
 // runJob makes one snapshot, or postpones it.
 func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report) error {
-	err := p.generateSnapshot(ctx, job)
+	err := p.generateSnapshot(ctx, job, report)
 	if err == nil {
 		err = p.Store.Complete(context.WithoutCancel(ctx), job) // it is made, and paid for
 		if err != nil {
@@ -211,11 +213,20 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 }
 
 // generateSnapshot sets the result of a job.
-func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job) error {
-	g := p.Generator
-	if g == nil || job.Attempts >= maxAttempts {
-		g = &SnapshotGenerator{Clock: p.Clock}
+func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, report *Report) error {
+	g := SnapshotGenerator{Clock: p.Clock}
+	warn := func(warning string) {
+		report.Warnings = append(report.Warnings, warning)
+		p.log().Warn(warning, "user", job.User, "session", job.Session, "category", job.Category)
 	}
+	if p.Generator != nil {
+		if job.Attempts < maxAttempts {
+			g = *p.Generator
+		} else {
+			warn(fmt.Sprintf("the model failed %d times, so a snapshot has sentences of the memories", job.Attempts))
+		}
+	}
+	g.Warn = warn
 	if len(job.Memories) > 0 {
 		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, NewID(SnapshotID, p.now()), p.knownCategories(ctx, job.User)...)
 		job.Detail = &s

@@ -203,7 +203,7 @@ func (u Users) Check() error {
 		return calls.Errorf(calls.Invalid, "no user is given").
 			WithHint("give a user, or all_users for the memories of everybody")
 	}
-	return nil
+	return CheckUser(u.name)
 }
 
 // Has reports whether a user is selected.

@@ -52,7 +52,7 @@ func Definition() calls.Definition {
 
 // Init notes the scope.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	return Input{vars.Scope}, nil
+	return Input{vars.Scope}, memory.CheckScope(vars)
 }
 
 // Exec reads the utterances.

@@ -82,7 +82,10 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	if in.Request.Timestamp == "" {
 		in.Request.Timestamp = memory.FormatTime(vars.Now)
 	}
-	return in, nil
+	if p.AllUsers {
+		return in, nil
+	}
+	return in, memory.CheckScope(vars)
 }
 
 // Exec searches.

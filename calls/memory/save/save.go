@@ -16,7 +16,7 @@ import (
 type Params struct {
 	Content   string      `json:"content" doc:"What to remember, as it was said."`
 	Role      string      `json:"role,omitempty" doc:"Who said it in the chat: user, assistant. Without it, it is something known rather than said."`
-	Context   value.Value `json:"context,omitzero" type:"object|string|null" doc:"Anything else about it, kept as other_context: a text, or an object. Of an object, speaker says who said it."`
+	Context   value.Value `json:"context,omitzero" type:"object|string|null" doc:"Anything else about it, kept as other_context: a text, or an object. Of an object, speaker is who said it. An object with user_id or session_id is a whole context, {user_id, session_id, other_context}; its user must be the flow's own."`
 	Timestamp string      `json:"timestamp,omitempty" doc:"When it happened, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
 	ID        string      `json:"id,omitempty" doc:"The memory to replace; its old version is kept. Without it a new one is made, unless the same is known already."`
 }
@@ -66,6 +66,12 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 		ID: p.ID, Content: p.Content, Timestamp: vars.Now,
 		Context: memory.Context{UserID: vars.Scope.User, SessionID: vars.Scope.Session, Other: p.Context},
 	}
+	if err := memory.CheckScope(vars); err != nil {
+		return Input{}, err
+	}
+	if err := setContext(&m, p.Context); err != nil {
+		return Input{}, err
+	}
 	if p.Timestamp != "" {
 		var err error
 		m.Timestamp, err = memory.ParseTime(p.Timestamp)
@@ -78,6 +84,30 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	}
 	v, err := value.Of(m)
 	return Input{v}, err
+}
+
+// setContext takes {user_id, session_id, other_context}, the context of a stored memory,
+// for what it is. The user must be the flow's own: another's memories are behind a wall.
+func setContext(m *memory.BaseMemory, context value.Value) error {
+	if _, ok := context.Get("user_id"); !ok {
+		if _, ok := context.Get("session_id"); !ok {
+			return nil // anything else about it
+		}
+	}
+	full := memory.BaseMemory{}
+	if err := full.DecodeValue(value.OfMap(value.Pairs("context", context))); err != nil {
+		return calls.Errorf(calls.Invalid, "context: %w", err)
+	}
+	c := full.Context
+	if c.UserID != "" && c.UserID != m.Context.UserID {
+		return calls.Errorf(calls.Invalid, "context.user_id is %q, but the user of the flow is %q", c.UserID, m.Context.UserID).
+			WithHint("a flow saves memories of its own user: set memory: {user: ...}, or leave out user_id")
+	}
+	if c.SessionID != "" {
+		m.Context.SessionID = c.SessionID
+	}
+	m.Context.Other, m.Context.Extra = c.Other, c.Extra
+	return nil
 }
 
 // Exec stores it.

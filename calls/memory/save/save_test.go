@@ -44,10 +44,11 @@ func TestSave(t *testing.T) {
 	}
 	const id = "memory_01890a5d-ac96-774b-bcce-b302099a8057"
 	for with, want := range map[string]string{
-		"{content: x, id: " + id + "}":                                                     `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main"}}`,
-		"{content: x, id: " + id + ", role: user}":                                         `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"role":"user"}}}`,
-		"{content: x, id: " + id + ", context: mood}":                                      `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":"mood"}}`,
-		"{content: x, id: " + id + ", context: mood, role: user, timestamp: '2025-01-02'}": `"timestamp":"2025-01-02T00:00:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"text":"mood","role":"user"}}}`,
+		"{content: x, id: " + id + "}":                `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main"}}`,
+		"{content: x, id: " + id + ", role: user}":    `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"role":"user"}}}`,
+		"{content: x, id: " + id + ", context: mood}": `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":"mood"}}`,
+		"{content: x, id: " + id + ", context: {user_id: ann, session_id: other, other_context: {place: home}}}": `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"other","other_context":{"place":"home"}}}`,
+		"{content: x, id: " + id + ", context: mood, role: user, timestamp: '2025-01-02'}":                       `"timestamp":"2025-01-02T00:00:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"text":"mood","role":"user"}}}`,
 	} {
 		out, err := run(with)
 		if err != nil || out.JSON() != `{"memory_id":"`+id+`"}` {
@@ -85,11 +86,20 @@ func TestSave(t *testing.T) {
 		t.Errorf("got %v", ids)
 	}
 	env.Path = ""
-	for _, with := range []string{"{content: ' '}", "{content: x, timestamp: soon}", "{content: x, id: y}"} {
+	for _, with := range []string{"{content: x, context: {user_id: bob}}", "{content: x, context: {user_id: 7}}", "{content: ' '}", "{content: x, timestamp: soon}", "{content: x, id: y}"} {
 		if _, err := run(with); calls.KindOf(err) != calls.Invalid {
 			t.Errorf("%s: %v", with, err)
 		}
 	}
+	env.Vars.Scope.User = "" // in a run, nobody shares the memories of nobody
+	if _, err := run("{content: x}"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("without a user: %v", err)
+	}
+	env.Vars.Scope.User = "a\ufffd"
+	if _, err := run("{content: x}"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("a user that was not UTF-8: %v", err)
+	}
+	env.Vars.Scope.User = "ann"
 	env.Memory = calls.NewEnv().Memory
 	if _, err := run("{content: x}"); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a store: %v", err)

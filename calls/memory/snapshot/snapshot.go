@@ -40,7 +40,7 @@ func Definition() calls.Definition {
 
 // Init notes the user.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	return Input{vars.Scope.User}, nil
+	return Input{vars.Scope.User}, memory.CheckScope(vars)
 }
 
 // Exec makes the snapshots.

@@ -1,0 +1,33 @@
+package memory
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// CheckScope refuses a call in a flow without a user: memories without a user would be
+// shared by everybody who gives none. A call that runs alone may have none. The error is
+// an [*calls.Error] of kind Invalid.
+func CheckScope(vars *calls.Vars) error {
+	if vars.Scope.User == "" && vars.Run.ID != "" {
+		return calls.Errorf(calls.Invalid, "the flow has no user, whose memories would be meant").
+			WithHint(`set memory: {user: "{{ inputs.user }}"} in the flow, and give the input a value`)
+	}
+	return CheckUser(vars.Scope.User)
+}
+
+// CheckUser refuses names of users that are not text: after a conversion, several of them
+// could be the same. The error is an [*calls.Error] of kind Invalid.
+func CheckUser(name string) error { return checkName("user", name) }
+
+// checkName refuses a name that is not valid UTF-8, or was not before a parser replaced
+// what it could not read.
+func checkName(what, name string) error {
+	if utf8.ValidString(name) && !strings.ContainsRune(name, utf8.RuneError) {
+		return nil
+	}
+	return calls.Errorf(calls.Invalid, "the %s %q is not valid UTF-8", what, name).
+		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`; in JSON, a surrogate escape such as \\ud83d needs its second half")
+}
