@@ -31,3 +31,8 @@ func checkName(what, name string) error {
 	return calls.Errorf(calls.Invalid, "the %s %q is not valid UTF-8", what, name).
 		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`; in JSON, a surrogate escape such as \\ud83d needs its second half")
 }
+
+// ExampleVars returns what the examples of the family's calls see: a user and a session.
+func ExampleVars() *calls.Vars {
+	return &calls.Vars{Scope: calls.Scope{User: "lin", Session: "main"}}
+}

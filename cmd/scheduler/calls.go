@@ -163,6 +163,9 @@ func exampleFlow(def calls.Definition) string {
 			fmt.Fprintf(&b, "inputs: {type: object, properties: {question: {type: string, default: %s}}}\n", question)
 		}
 	}
+	if v := example.Vars; v != nil && v.Scope.User != "" {
+		fmt.Fprintf(&b, "memory: {user: %s, session: %s}\n", v.Scope.User, v.Scope.Session)
+	}
 	fmt.Fprintf(&b, "steps:\n  - id: try\n    call: %s\n", info.Name)
 	if with := strings.TrimSpace(example.With); with != "" && with != "{}" {
 		b.WriteString("    with:\n")

@@ -35,7 +35,7 @@ func TestInterruptedReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{
-		"memory add -", "memory search --jsonl -", "memory import --jsonl -", "call template --with -", "call template --jsonl -",
+		"memory add --user lin -", "memory search --jsonl -", "memory import --jsonl -", "call template --with -", "call template --jsonl -",
 		"run flow.yaml --input -", "run flow.yaml -i q=@-",
 	} {
 		var said bytes.Buffer

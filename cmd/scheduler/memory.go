@@ -29,12 +29,13 @@ user with --user, or says --all-users. --user "" is the user without a name.`,
 		Example: strings.Trim(`
   scheduler memory add --user lin "I like jasmine tea best."
   scheduler memory search --user lin "which tea?"
+  scheduler memory list --user lin --limit 20
   scheduler memory import --jsonl talks.jsonl
   scheduler memory export backup/
   scheduler memory cleanup --user lin --days 365 --dry-run
   scheduler memory snapshot list --user lin`, "\n"),
 	}
-	group(cmd, newMemoryAdd(a), newMemorySearch(a), newMemoryGet(a), newMemoryDelete(a), newMemoryImport(a), newMemoryExport(a),
+	group(cmd, newMemoryAdd(a), newMemorySearch(a), newMemoryList(a), newMemoryGet(a), newMemoryDelete(a), newMemoryImport(a), newMemoryExport(a),
 		newMemoryCleanup(a), newMemorySnapshot(a), newMemoryStats(a))
 	return cmd
 }

@@ -38,10 +38,15 @@ same context, is not stored twice: the id is that of the first one.`,
   scheduler memory add --user lin --session monday --role user --timestamp 2026-03-02T09:00:00Z - < said.txt
   scheduler memory add --user lin --context '{"speaker": "Lin", "place": "kitchen"}' "The kettle is new."`, "\n"),
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("user") {
+				return usageError(errors.New("no user is given: name the user whose memory it is with --user"))
+			}
+			return m.run(cmd.Context(), args[0])
+		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&m.user, "user", "", "whose memory it is; without it, of the `user` without a name")
+	flags.StringVar(&m.user, "user", "", "the `user` whose memory it is, required")
 	flags.StringVar(&m.session, "session", "", "the conversation that it belongs to, a `session`")
 	flags.StringVar(&m.role, "role", "", "who said it in a chat: user, assistant; without a `role` it is something known rather than said")
 	flags.StringVar(&m.other, "context", "", "anything else about it, a `text` or a JSON object, in which speaker says who said it")
@@ -226,7 +231,7 @@ func (a *app) printMembers(v value.Value) error {
 
 func newMemoryDelete(a *app) *cobra.Command {
 	var scope scopeFlags
-	var dryRun, asJSON bool
+	var dryRun, yes, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "delete ID | --user USER [--session SESSION]",
 		Short: "Forget a memory, a session or all of a user, for good",
@@ -234,12 +239,14 @@ func newMemoryDelete(a *app) *cobra.Command {
 of the snapshots that were made of it. Snapshots of which memories are left are made
 anew of those, the others go too.
 
+Without an ID it says what would be deleted and asks; --yes answers that.
+
 Of each user all that is meant goes or nothing. Of many users, some go at a time: when
 it is interrupted, the same command goes on with the rest.`,
 		Example: strings.Trim(`
   scheduler memory delete memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
   scheduler memory delete --user lin --session monday --dry-run
-  scheduler memory delete --user lin`, "\n"),
+  scheduler memory delete --user lin --yes`, "\n"),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			which := memory.Selection{HasSession: scope.sessionSaid(), Session: scope.session, DryRun: dryRun}
@@ -258,6 +265,11 @@ it is interrupted, the same command goes on with the rest.`,
 				}
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				if which.ID == "" && !dryRun && !yes {
+					if err := a.confirmDeletion(cmd.Context(), p.Store, which); err != nil {
+						return err
+					}
+				}
 				return a.forget(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
 					deleted, err := p.Store.Delete(cmd.Context(), which)
 					if err == nil && which.ID != "" && deleted.Memories == 0 {
@@ -269,9 +281,36 @@ it is interrupted, the same command goes on with the rest.`,
 		},
 	}
 	scope.register(cmd, "only what belongs to this `session`")
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	return cmd
+}
+
+// confirmDeletion asks whether what is selected shall be deleted. The error says that it
+// shall not, or that nobody can be asked.
+func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which memory.Selection) error {
+	which.DryRun = true
+	d, err := store.Delete(ctx, which)
+	if err != nil {
+		return exitFor(ctx, err, false)
+	}
+	what := fmt.Sprintf("%s, %s and %s", terminal.CountOf(d.Memories, "memory", "memories"),
+		terminal.Count(d.Snapshots, "snapshot"), terminal.Count(d.MetaSnapshots, "meta snapshot"))
+	if !a.CanAsk() {
+		return usageError(fmt.Errorf("this would delete %s for good, and there is no terminal to ask: give --yes", what))
+	}
+	fmt.Fprintf(a.Stderr, "Delete %s for good? [y/N] ", what)
+	select {
+	case answer := <-a.Lines():
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return nil
+		}
+		return exitError{exitFailed, errors.New("nothing was deleted")}
+	case <-ctx.Done():
+		return exitError{exitInterrupted, errors.New("interrupted: nothing was deleted")}
+	}
 }
 
 // forget deletes and says what was deleted, also where that ends too early.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
@@ -19,8 +20,8 @@ import (
 func newMemorySnapshot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "List the snapshots, or make those that are due",
-		Long: `List the snapshots, or make those that are due. A snapshot sums several memories of a
+		Short: "List snapshots, add one, or make those that are due",
+		Long: `List snapshots, add one by hand, or make those that are due. A snapshot sums several memories of a
 session up; a meta snapshot describes the snapshots of a category. Both are made at
 the end of runs and by snapshot run, by the model of the setting memory.snapshot.llm
 or, without one, of the sentences of the memories.`,
@@ -28,7 +29,7 @@ or, without one, of the sentences of the memories.`,
   scheduler memory snapshot list --user lin --category food
   scheduler memory snapshot run --all`, "\n"),
 	}
-	group(cmd, newSnapshotList(a), newSnapshotRun(a))
+	group(cmd, newSnapshotList(a), newSnapshotAdd(a), newSnapshotRun(a))
 	return cmd
 }
 
@@ -154,6 +155,88 @@ func (a *app) printSnapshots(list *snapshotList) error {
 	return a.PrintText(b.String())
 }
 
+// snapshotAdd is the subcommand memory snapshot add.
+type snapshotAdd struct {
+	*app
+	user, category, description         string
+	points, memories, keywords, details []string
+	importance                          float64
+}
+
+func newSnapshotAdd(a *app) *cobra.Command {
+	s := &snapshotAdd{app: a}
+	cmd := &cobra.Command{
+		Use:   "add --user USER --category CATEGORY",
+		Short: "Add a snapshot of memories, or a meta snapshot of snapshots, by hand",
+		Long: `Add a snapshot of memories, or a meta snapshot of snapshots, by hand, and print its
+id. A snapshot has --point and --memory, a meta snapshot --keyword, --snapshot and
+--description. All that it refers to must be the user's.`,
+		Example: strings.Trim(`
+  scheduler memory snapshot add --user lin --category food --point "likes jasmine tea" --memory memory_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a77
+  scheduler memory snapshot add --user lin --category food --keyword tea --snapshot snapshot_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a78 --description "What Lin drinks"`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("user") {
+				return usageError(errors.New("no user is given: name the user with --user"))
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.user, "user", "", "the `user` whose snapshot it is, required")
+	flags.StringVar(&s.category, "category", "", "its `category`, required")
+	flags.StringArrayVar(&s.points, "point", nil, "a key point of a snapshot, a `text`; may be repeated")
+	flags.StringArrayVar(&s.memories, "memory", nil, "a memory that a snapshot is of, an `ID`; may be repeated")
+	flags.Float64Var(&s.importance, "importance", 0.5, "the importance of a snapshot, `0..1`")
+	flags.StringArrayVar(&s.keywords, "keyword", nil, "a keyword of a meta snapshot, a `text`; may be repeated")
+	flags.StringArrayVar(&s.details, "snapshot", nil, "a snapshot that a meta snapshot is of, an `ID`; may be repeated")
+	flags.StringVar(&s.description, "description", "", "the description of a meta snapshot, a `text`")
+	return cmd
+}
+
+func (s *snapshotAdd) run(ctx context.Context) error {
+	isSnapshot := len(s.points)+len(s.memories) > 0
+	isMeta := len(s.keywords)+len(s.details) > 0 || s.description != ""
+	switch {
+	case strings.TrimSpace(s.category) == "":
+		return usageError(errors.New("no category is given: name it with --category"))
+	case isSnapshot == isMeta:
+		return usageError(errors.New("give --point and --memory for a snapshot, or --keyword, --snapshot and --description for a meta snapshot"))
+	case isSnapshot && len(s.points) == 0:
+		return usageError(errors.New("a snapshot needs at least one --point"))
+	case !(s.importance >= 0 && s.importance <= 1): // NaN is neither
+		return usageError(fmt.Errorf("invalid --importance %g (use 0 to 1)", s.importance))
+	}
+	return s.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
+		manager := &memory.SnapshotManager{Store: p.Store, Clock: p.Clock}
+		id := ""
+		if isSnapshot {
+			snapshot, err := manager.CreateSnapshot(ctx, s.user, s.points, s.memories, s.category, s.importance)
+			if err != nil {
+				return s.refused(ctx, err)
+			}
+			id = snapshot.ID
+		} else {
+			meta, err := manager.CreateMetaSnapshot(ctx, s.user, s.category, s.keywords, s.details, s.description)
+			if err != nil {
+				return s.refused(ctx, err)
+			}
+			id = meta.ID
+		}
+		_, err := fmt.Fprintln(s.Stdout, id)
+		return err
+	})
+}
+
+// refused returns the exit error for a snapshot that could not be added.
+func (s *snapshotAdd) refused(ctx context.Context, err error) error {
+	switch calls.KindOf(err) {
+	case calls.Invalid, calls.NotFound:
+		return usageError(err)
+	}
+	return exitFor(ctx, err, false)
+}
+
 func newSnapshotRun(a *app) *cobra.Command {
 	var scope scopeFlags
 	var all, asJSON bool
@@ -190,6 +273,9 @@ the vectors that are missing are made, too.`,
 					}
 				}
 				fmt.Fprintf(a.Stderr, "made %s\n", text)
+				for _, warning := range report.Warnings {
+					fmt.Fprintf(a.Stderr, "warning: %s\n", warning)
+				}
 				if report.Postponed > 0 {
 					fmt.Fprintf(a.Stderr, "%s at which the model failed: tried again later\n", terminal.Count(report.Postponed, "snapshot"))
 				}

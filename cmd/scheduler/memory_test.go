@@ -125,13 +125,13 @@ func TestMemoryDeleteOfNoID(t *testing.T) {
 func TestMemoryEncodings(t *testing.T) {
 	p := newMemoryProgram(t)
 	for want, args := range map[string][]string{
-		"the content of a memory is not UTF-8":    {"fa\xe7ade"},
-		"the user_id of a memory is not UTF-8":    {"--user", "M\xfcller", "x"},
-		"the session_id of a memory is not UTF-8": {"--session", "\xff", "x"},
-		`--role: "\xff" is not UTF-8`:             {"--role", "\xff", "x"},
-		`--context: "M\xfcller" is not UTF-8`:     {"--context", "M\xfcller", "x"},
+		"the content of a memory is not valid UTF-8": {"fa\xe7ade"},
+		`the user "M\xfcller" is not valid UTF-8`:    {"--user", "M\xfcller", "x"},
+		`the session "\xff" is not valid UTF-8`:      {"--session", "\xff", "x"},
+		`--role: "\xff" is not UTF-8`:                {"--role", "\xff", "x"},
+		`--context: "M\xfcller" is not UTF-8`:        {"--context", "M\xfcller", "x"},
 	} {
-		if code := p.run("", append([]string{"memory", "add"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
+		if code := p.run("", append([]string{"memory", "add", "--user", ""}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
 		}
 	}
@@ -139,10 +139,10 @@ func TestMemoryEncodings(t *testing.T) {
 		!strings.Contains(p.stderr.String(), "-:2: column 18: the byte 0xe7 is not UTF-8") {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
-	if code := p.run("\xff\xfet\x00", "memory", "add", "-"); code != exitUsage { // UTF-16
+	if code := p.run("\xff\xfet\x00", "memory", "add", "--user", "", "-"); code != exitUsage { // UTF-16
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
-	id := strings.TrimSpace(p.must("\ufefftea\r\n", "memory", "add", "-"))
+	id := strings.TrimSpace(p.must("\ufefftea\r\n", "memory", "add", "--user", "", "-"))
 	if got := p.must("", "memory", "export", "--jsonl", "-"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"content":"tea"`) {
 		t.Errorf("got %s", got)
 	}
@@ -186,7 +186,7 @@ func TestMemoryMirror(t *testing.T) {
 	p.must("", "memory", "export", "out")
 	same()
 	p.write("scheduler.yaml", "memory: {mirror: scheduler.yaml}\n")
-	if code := p.run("", "memory", "add", "x"); code != exitFailed {
+	if code := p.run("", "memory", "add", "--user", "", "x"); code != exitFailed {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
 }

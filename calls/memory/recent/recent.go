@@ -44,6 +44,7 @@ func Definition() calls.Definition {
 			Zh: "流程会话中最近的发言，即短期记忆。",
 		},
 		Examples: []calls.Example{{
+			Vars:  memory.ExampleVars(),
 			Title: "The last ten",
 			With:  "items: 10\n",
 		}},

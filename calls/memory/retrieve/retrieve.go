@@ -45,6 +45,7 @@ func Definition() calls.Definition {
 			Zh: "查找与问题相关的用户记忆，给出相关度和原因。",
 		},
 		Examples: []calls.Example{{
+			Vars:  memory.ExampleVars(),
 			Title: "What is known that matters for a question",
 			With: `current_query: What tea does she like?
 include: [content]

@@ -40,6 +40,7 @@ func Definition() calls.Definition {
 			Zh: "记住与用户有关的内容；完成后即已写入磁盘，可以查到。",
 		},
 		Examples: []calls.Example{{
+			Vars:  memory.ExampleVars(),
 			Title: "What the user said",
 			With: `content: I like jasmine tea best.
 role: user

@@ -30,6 +30,7 @@ func Definition() calls.Definition {
 			Zh: "把用户的新记忆概括为快照：由模型撰写，没有模型时摘取原句。",
 		},
 		Examples: []calls.Example{{
+			Vars:  memory.ExampleVars(),
 			Title: "Everything new",
 			With:  "{}\n",
 		}},

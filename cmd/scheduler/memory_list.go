@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+func newMemoryList(a *app) *cobra.Command {
+	var scope scopeFlags
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List memories, the newest last",
+		Long: `List memories by user, in the order of their time. Each line has the id, the time,
+the user, the session and the beginning of the text; --json has everything.`,
+		Example: strings.Trim(`
+  scheduler memory list --user lin
+  scheduler memory list --user lin --session monday --limit 0 --json | jq -r '.[].content'`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.users()
+			if err != nil {
+				return err
+			}
+			if limit < 0 {
+				return usageError(fmt.Errorf("invalid --limit %d (use a number from 0, which lists all)", limit))
+			}
+			which := memory.Selection{Users: users, HasSession: scope.sessionSaid(), Session: scope.session, Newest: limit}
+			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				list := []value.Value{}
+				var b strings.Builder
+				for m, err := range p.Store.Memories(cmd.Context(), which) {
+					if err != nil {
+						return exitFor(cmd.Context(), err, false)
+					}
+					if asJSON {
+						list = append(list, value.Must(m))
+						continue
+					}
+					fmt.Fprintf(&b, "%s  %s  user %q  session %q  %s\n", m.ID, memory.FormatTime(m.Timestamp), m.Context.UserID, m.Context.SessionID, terminal.FirstLine(m.Content))
+				}
+				if asJSON {
+					return a.PrintJSON(value.OfList(list...))
+				}
+				if b.Len() == 0 {
+					fmt.Fprintln(a.Stderr, "no memories")
+				}
+				return a.PrintText(b.String())
+			})
+		},
+	}
+	scope.register(cmd, "only the memories of this `session`")
+	cmd.Flags().IntVar(&limit, "limit", 50, "the newest `N` memories of each user; 0 lists all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array of memories")
+	return cmd
+}
