@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/anthropic"
 	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/llmtest"
+	"github.com/callnode/scheduler/llm/replay"
 )
 
 func TestConformance(t *testing.T) {
@@ -203,6 +205,46 @@ func TestRefusesRequests(t *testing.T) {
 	}
 	if _, err := llm.Collect(p.Chat(t.Context(), llmtest.Request())); err == nil || !strings.Contains(err.Error(), "model") {
 		t.Errorf("without a model: %v", err)
+	}
+}
+
+// An answer with thoughts is recorded, played, and sent back as it was.
+func TestCassette(t *testing.T) {
+	const thoughtful = `{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"ok"}],` +
+		`"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_creation_input_tokens":2,"output_tokens":1}}`
+	requests := 0
+	inner, err := anthropic.New(anthropic.Config{
+		Model: "m", Prices: llm.Prices{{Input: 1, Output: 1}},
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			requests++
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(thoughtful)), Request: r}, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	var answers []llm.Answer
+	for range 2 {
+		p, err := replay.New(replay.Config{Path: path, Mode: replay.Auto, Inner: inner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := llm.Collect(p.Chat(t.Context(), llmtest.Request()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, answer)
+	}
+	if requests != 1 || answers[0].Usage.Cost == 0 || answers[1].Usage.Cost != 0 {
+		t.Errorf("%d requests, costs %v and %v", requests, answers[0].Usage.Cost, answers[1].Usage.Cost)
+	}
+	answers[0].Usage.Cost = 0
+	if diff := cmp.Diff(answers[0], answers[1]); diff != "" {
+		t.Errorf("(-recorded +played)\n%s", diff)
+	}
+	if got := string(answers[1].Extra["content_blocks"]); !strings.Contains(got, `"signature":"s"`) {
+		t.Errorf("the thoughts are lost: %s", got)
 	}
 }
 

@@ -77,7 +77,7 @@ func New(config Config) (*Provider, error) {
 		config: config, secrets: newSecrets(config.Secrets),
 		cassette: &cassette{}, played: map[string]int{}, renewed: map[string]bool{},
 	}
-	src, err := os.ReadFile(config.Path)
+	src, err := readFile(config.Path)
 	switch {
 	case err == nil:
 		if p.cassette, err = parseCassette(src); err != nil {
@@ -87,6 +87,19 @@ func New(config Config) (*Provider, error) {
 		return nil, fmt.Errorf("reading the cassette: %w", err)
 	}
 	return p, nil
+}
+
+// readFile reads a cassette. A pipe would be waited for, a device may never end: neither is
+// opened.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.ReadFile(path)
 }
 
 // Chat plays the recording of the request, or records one. A request that comes

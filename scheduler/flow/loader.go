@@ -3,7 +3,6 @@ package flow
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,20 +36,19 @@ func (l *Loader) read(root, path string) ([]byte, error) {
 	if l.ReadFile != nil {
 		return l.ReadFile(path)
 	}
-	var f fs.File
-	var err error
 	if root == "" {
-		f, err = os.Open(path)
-	} else if rel, outside := filepath.Rel(root, path); outside != nil {
-		err = outside
-	} else {
-		f, err = os.OpenInRoot(root, rel)
+		return calls.ReadFile(path, yaml.MaxBytes)
 	}
+	rel, err := filepath.Rel(root, path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, yaml.MaxBytes+1))
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return calls.ReadFileIn(dir, rel, yaml.MaxBytes)
 }
 
 // Absolute returns the path from the root; a resuming process may stand elsewhere.

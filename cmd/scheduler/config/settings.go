@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -162,7 +163,7 @@ func readSettings(path string) (*settingsFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := calls.ReadFile(path, yaml.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -51,12 +50,15 @@ func (t *Terminal) PrintText(text string) error {
 	return err
 }
 
+// maxFile bounds a file that a flag names, in bytes.
+const maxFile = 1 << 30
+
 // ReadFile reads a file, - being stdin.
 func (t *Terminal) ReadFile(path string) ([]byte, error) {
 	if path == "-" {
 		return io.ReadAll(t.Input())
 	}
-	return os.ReadFile(path)
+	return calls.ReadFile(path, maxFile)
 }
 
 // PrintError prints an error with its hint.
