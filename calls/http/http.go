@@ -27,7 +27,7 @@ type Params struct {
 	Operation    string      `json:"operation,omitempty" doc:"The operationId of an operation of that document, or METHOD /path."`
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
 	MaxBytes     int         `json:"max_bytes,omitempty" default:"1048576" min:"1" max:"67108864" doc:"The longest body of an answer, in bytes; a longer one is an error."`
-	FailOnStatus bool        `json:"fail_on_status,omitempty" doc:"Makes a status of 400 and more an error; without it, it is an answer like any other."`
+	AcceptStatus []int       `json:"accept_status,omitempty" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors."`
 	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once."`
 }
 
@@ -42,7 +42,7 @@ type Input struct {
 	Body      value.Value `json:"body,omitempty"`
 }
 
-// Output is the answer of the server; a status such as 404 is no error.
+// Output is the answer of the server.
 type Output struct {
 	Status  int               `json:"status" doc:"The status code, such as 200."`
 	Headers map[string]string `json:"headers" doc:"The headers, names in lower case; several of one name are joined by a comma, set-cookie by a newline."`
@@ -156,16 +156,16 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	if key := env.IdempotencyKey(); p.KeyHeader != "" && key != "" {
 		req.Header.Set(p.KeyHeader, key)
 	}
-	what := req.Method + " " + req.URL.Host // no path, no query: they may hold secrets
+	what := req.Method + " " + req.URL.Host + req.URL.EscapedPath() // no query: it may hold secrets
 	resp, err := env.HTTP.Do(req)
 	if err != nil {
 		return nil, failure(ctx, what, timeout, err)
 	}
 	defer resp.Body.Close()
-	if p.FailOnStatus && resp.StatusCode >= http.StatusBadRequest {
-		return nil, badStatus(what, resp.StatusCode)
-	}
 	data, err := read(resp.Body, p.MaxBytes)
+	if resp.StatusCode >= http.StatusBadRequest && !slices.Contains(p.AcceptStatus, resp.StatusCode) {
+		return nil, badStatus(what, resp, data) // also where the body cannot be read
+	}
 	if err != nil {
 		return nil, failure(ctx, what, timeout, err)
 	}
@@ -184,19 +184,6 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 		out.Body = value.OfString(strings.ToValidUTF8(string(data), "\uFFFD")) // what a proxy says about an error
 	}
 	return out, nil
-}
-
-func badStatus(what string, status int) error {
-	kind := calls.Invalid
-	switch {
-	case status == http.StatusNotFound || status == http.StatusGone:
-		kind = calls.NotFound
-	case status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
-		status == http.StatusTooEarly || status == http.StatusTooManyRequests:
-		kind = calls.Provider // it may go better later
-	}
-	return calls.Errorf(kind, "%s: HTTP %d %s", what, status, http.StatusText(status)).
-		WithHint("without fail_on_status the answer is an output, whose body may say more")
 }
 
 func examples() []calls.Example {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -21,6 +22,7 @@ import (
 	httpcall "github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -287,7 +289,7 @@ func TestAnswer(t *testing.T) {
 				w.WriteHeader(c.status)
 				io.WriteString(w, c.body)
 			})
-			output, err := run(t.Context(), t, e, "url: "+at)
+			output, err := run(t.Context(), t, e, "{url: '"+at+"', accept_status: [422, 500, 502]}")
 			if c.fails {
 				if err == nil || !strings.Contains(err.Error(), c.want) || calls.KindOf(err) != calls.Provider {
 					t.Errorf("got %v", err)
@@ -339,7 +341,9 @@ func TestFailures(t *testing.T) {
 		case "/away":
 			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
 		default:
-			w.WriteHeader(map[string]int{"/404": 404, "/400": 400, "/503": 503, "/429": 429}[r.URL.Path])
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(map[string]int{"/404": 404, "/400": 400, "/503": 503, "/429": 429, "/500": 500}[r.URL.Path])
+			io.WriteString(w, "\n no such city \nfor you")
 		}
 	})
 	for path, want := range map[string]struct {
@@ -352,8 +356,9 @@ func TestFailures(t *testing.T) {
 		"/packed": {calls.Provider, `compressed as "br"`},
 		"/cut":    {calls.Provider, "reading the answer"},
 		"/away":   {calls.Invalid, "10.0.0.1 is no public host"},
-		"/404":    {calls.NotFound, "HTTP 404 Not Found"},
-		"/400":    {calls.Invalid, "HTTP 400"},
+		"/404":    {calls.Provider, "/404: HTTP 404 Not Found: no such city"},
+		"/400":    {calls.Provider, "HTTP 400"},
+		"/500":    {calls.Provider, "HTTP 500"},
 		"/503":    {calls.Provider, "HTTP 503"},
 		"/429":    {calls.Provider, "HTTP 429"},
 	} {
@@ -361,12 +366,16 @@ func TestFailures(t *testing.T) {
 		if path == "/slow" {
 			timeout = "50ms"
 		}
-		_, err := run(t.Context(), t, e, "{url: '"+at+path+"?token=hush', headers: {X-Key: hush}, timeout: "+timeout+", max_bytes: 100, fail_on_status: true}")
+		_, err := run(t.Context(), t, e, "{url: '"+at+path+"?token=hush', headers: {X-Key: hush}, timeout: "+timeout+", max_bytes: 100}")
 		if calls.KindOf(err) != want.kind || !strings.Contains(err.Error(), want.text) {
 			t.Errorf("%s: %s %v", path, calls.KindOf(err), err)
 		}
 		if err != nil && strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: the error tells a secret: %v", path, err)
+		}
+		var status *llm.Error
+		if retried := path == "/503" || path == "/429"; errors.As(err, &status) && (status.Temporary != retried || status.RetryAfter != 7*time.Second) {
+			t.Errorf("%s: %+v", path, status)
 		}
 	}
 	_, err := run(t.Context(), t, e, "{url: 'http://127.0.0.1:1/?token=hush'}")
@@ -525,7 +534,7 @@ func TestParamsFor(t *testing.T) {
 			[]string{"/body/n", "/headers/X-Other", "/headers/X-Tenant", "/method", "/path/city", "/url"}},
 		{"{openapi: api.yaml, operation: days}", "{openapi: api.yaml, operation: days}", []string{"/body", "/headers", "/path"}},
 		{"{url: http://h}", "{url: http://h, query: {a: 1}, path: {a: 1}, body: x}", nil},
-		{"{url: http://h}", "{url: http://h, headers: {a: b}, fail_on_status: true, openapi: x}", []string{"/fail_on_status", "/headers", "/openapi"}},
+		{"{url: http://h}", "{url: http://h, headers: {a: b}, accept_status: [404], openapi: x}", []string{"/accept_status", "/headers", "/openapi"}},
 		{"{}", "{}", []string{"/url"}},
 	} {
 		s, err := def.ParamsFor(t.Context(), e, params(t, c.with))

@@ -1,9 +1,11 @@
-package endpoint
+package llm_test
 
 import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/callnode/scheduler/llm"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -21,7 +23,7 @@ func TestRetryAfter(t *testing.T) {
 		{name: "past", header: "Fri, 20 Nov 2026 11:00:00 GMT"},
 		{name: "negative", header: "-3"},
 		{name: "not a number", header: "NaN"},
-		{name: "for ever", header: "Inf", want: maxRetryAfter},
+		{name: "for ever", header: "Inf", want: 24 * time.Hour},
 		{name: "nonsense", header: "soon"},
 	}
 	for _, tt := range tests {
@@ -32,7 +34,7 @@ func TestRetryAfter(t *testing.T) {
 					h.Set(name, text)
 				}
 			}
-			if got := retryAfter(h, now); got != tt.want {
+			if got := llm.RetryAfter(h, now); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -44,8 +46,8 @@ func FuzzRetryAfter(f *testing.F) {
 	f.Add("Fri, 20 Nov 2026 12:01:00 GMT", "")
 	f.Add("1e400", "-1")
 	f.Fuzz(func(t *testing.T, header, date string) {
-		got := retryAfter(http.Header{"Retry-After": {header}, "Date": {date}}, time.Unix(0, 0))
-		if got < 0 || got > maxRetryAfter {
+		got := llm.RetryAfter(http.Header{"Retry-After": {header}, "Date": {date}}, time.Unix(0, 0))
+		if got < 0 || got > 24*time.Hour {
 			t.Errorf("got %v", got)
 		}
 	})
