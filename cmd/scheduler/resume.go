@@ -23,6 +23,7 @@ type resumeFlags struct {
 	inputFile string
 	flowFile  string
 	now       string
+	steal     bool
 	show      showFlags
 }
 
@@ -66,6 +67,7 @@ Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was r
 	flags.StringVar(&f.inputFile, "input", "", "answers as a JSON `file`, - for stdin: {\"/pointer\": value}, or {STEP: {...}}")
 	flags.StringVar(&f.flowFile, "flow", "", "go on with an edited flow `file`; steps that finished must be unchanged")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock (default: now)")
+	flags.BoolVar(&f.steal, "steal", false, "take the run from a process that cannot be alive, as after a restart of the machine")
 	f.show.register(flags)
 	return cmd
 }
@@ -78,6 +80,11 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 	id, err := a.service.FindRun(ctx, name)
 	if err != nil {
 		return a.beforeRun(err)
+	}
+	if f.steal {
+		if err := a.release(ctx, id); err != nil {
+			return err
+		}
 	}
 	var edited *flow.Flow
 	if f.flowFile != "" {

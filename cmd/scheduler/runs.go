@@ -177,27 +177,37 @@ func newRunsEvents(a *app) *cobra.Command {
 }
 
 func newRunsCancel(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, force bool
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run, also one that another process is at",
 		Long: `Cancel a run. One that another process is at is stopped by that process, within a
-second or two. What finished is kept, and resume goes on with a cancelled run too.`,
-		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --json",
+second or two. What finished is kept, and resume goes on with a cancelled run too.
+
+--force takes the run from its process first. It is for a process that cannot be alive
+though it still seems to hold the run: the machine was started again, its container is
+gone, its clock was set back. Where it is alive after all, it stops at its next step.`,
+		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --force",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.cancelRun(cmd.Context(), args[0], asJSON)
+			return a.cancelRun(cmd.Context(), args[0], force, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the run as runs list has it")
+	cmd.Flags().BoolVar(&force, "force", false, "take the run from a process that cannot be alive")
 	return cmd
 }
 
-func (a *app) cancelRun(ctx context.Context, name string, asJSON bool) error {
+func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) error {
 	id, err := a.service.FindRun(ctx, name)
 	if err != nil {
 		return a.beforeRun(err)
+	}
+	if force {
+		if err := a.release(ctx, id); err != nil {
+			return err
+		}
 	}
 	info, err := a.service.Cancel(ctx, id)
 	if err != nil {
@@ -210,6 +220,18 @@ func (a *app) cancelRun(ctx context.Context, name string, asJSON bool) error {
 		fmt.Fprintf(a.Stderr, "cancelled %s\n", id)
 	default:
 		fmt.Fprintf(a.Stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)
+	}
+	return nil
+}
+
+// release takes a run from its process, and prints which one that was.
+func (a *app) release(ctx context.Context, id string) error {
+	holder, err := a.service.Release(ctx, id)
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	if holder != nil {
+		fmt.Fprintf(a.Stderr, "took the run from the process %d on %s\n", holder.PID, holder.Host)
 	}
 	return nil
 }

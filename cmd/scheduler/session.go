@@ -155,7 +155,7 @@ func (s *session) exit(ctx context.Context, err error) error {
 		return usageError(err)
 	case errors.As(err, &held) && held.Holder != nil:
 		return usageError(calls.Errorf(calls.Invalid, "%w", held).
-			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s",
+			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s, one that cannot be alive is passed over with --steal",
 				s.app.command("runs", "show", held.Run), s.app.command("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)

@@ -91,6 +91,10 @@ type RunKeeper interface {
 	// second or two. A run without a holder is cancelled at once, with a
 	// flow.cancelled event. A run that is over is an error of kind Invalid.
 	Cancel(ctx context.Context, id string) error
+	// Release takes a run from its holder: every further write of that one fails with a
+	// *[HeldError]. It is for a holder that cannot be alive though its lease seems to last:
+	// the machine was started again, its container is gone, its clock was set back.
+	Release(ctx context.Context, id string) error
 	// Prune deletes runs for good and gives the disk its space back.
 	Prune(ctx context.Context, prune Prune) (*Pruned, error)
 }

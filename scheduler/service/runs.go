@@ -214,43 +214,21 @@ func (s *Service) Events(ctx context.Context, id string, from int64) iter.Seq2[*
 	}
 }
 
-// followInterval is how often the journal is asked for what another process has written.
-const followInterval = 250 * time.Millisecond
-
 // Follow yields the events of a run with a seq above after, those too that are still to
-// come, from whichever process, until the run is over or ctx ends. A run that waits for
-// values is not over.
+// come, from whichever process, until the run is over, or waits without a process at it.
 func (s *Service) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		for {
-			info, err := s.Run(ctx, id)
-			if err != nil {
-				yield(nil, err)
+		j, err := s.journal(ctx, false)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for event, err := range j.Follow(ctx, id, after) {
+			if !yield(event, err) {
 				return
-			}
-			for event, err := range s.Events(ctx, id, after+1) {
-				if !yield(event, err) || err != nil {
-					return
-				}
-				after = event.Seq
-			}
-			if isOver(info) && after >= info.LastSeq {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				yield(nil, ctx.Err())
-				return
-			case <-time.After(followInterval):
 			}
 		}
 	}
-}
-
-// isOver reports whether a run has ended and no process goes on with it.
-func isOver(info *journal.RunInfo) bool {
-	ended := info.State == journal.RunFinished || info.State == journal.RunFailed || info.State == journal.RunCancelled
-	return ended && info.Holder == nil
 }
 
 // Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
@@ -267,6 +245,20 @@ func (s *Service) Cancel(ctx context.Context, id string) (*journal.RunInfo, erro
 		return nil, unavailable(err)
 	}
 	return s.Run(ctx, id)
+}
+
+// Release takes a run from a process that cannot be alive, and returns who held it; nil for
+// no one.
+func (s *Service) Release(ctx context.Context, id string) (*journal.Holder, error) {
+	info, err := s.Run(ctx, id)
+	if err != nil || info.Holder == nil {
+		return nil, err
+	}
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return info.Holder, unavailable(j.Release(ctx, id))
 }
 
 // Prune deletes runs for good.

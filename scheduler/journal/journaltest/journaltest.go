@@ -51,6 +51,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"a journal has a name", testID},
 		{"unknown runs", testUnknown},
 		{"only one holds a run", testHeld},
+		{"a run is taken from its holder", testRelease},
 		{"going on with a run", testReopen},
 		{"another text of the flow", testRevise},
 		{"cancelling a run that is held", testCancelHeld},

@@ -228,6 +228,30 @@ func testHeld(t *testing.T, b *bench) {
 	}
 }
 
+func testRelease(t *testing.T, b *bench) {
+	s := b.begin(t, "r1")
+	s.add(journal.FlowStarted)
+	if err := b.another(t).Release(b.ctx, "r1"); err != nil {
+		t.Fatal(err)
+	}
+	if info := b.info(t, "r1"); info.Holder != nil {
+		t.Errorf("the run is %+v", info)
+	}
+	refused(t, "writing without the lease", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), false)
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close() // does not take the run from the other
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := b.Release(b.ctx, "r1"); err != nil {
+		t.Errorf("a run without a holder: %v", err)
+	}
+	wantKind(t, "an unknown run", b.Release(b.ctx, "nothing"), calls.NotFound)
+}
+
 func testReopen(t *testing.T, b *bench) {
 	s := b.begin(t, "r1")
 	s.add(journal.FlowStarted, journal.StepStarted, journal.StepWaiting, journal.FlowWaiting)

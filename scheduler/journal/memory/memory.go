@@ -302,6 +302,21 @@ func (m *Journal) Cancel(ctx context.Context, id string) error {
 	return m.append(r, []*journal.Event{ev})
 }
 
+// Release takes a run from its holder.
+func (m *Journal) Release(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(ctx, id)
+	if err != nil || r.holder == nil {
+		return err
+	}
+	lost := &journal.HeldError{Run: id}
+	r.holder.Fail(lost)
+	r.holder.Stop(lost)
+	r.holder = nil
+	return nil
+}
+
 // Prune deletes runs.
 func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
 	m.mu.Lock()

@@ -84,6 +84,20 @@ func (l *sqliteLog) renew(c *sqlitefile.Conn) (verdict, err error) {
 	return nil, nil
 }
 
+// Release takes a run from its holder.
+func (j *SQLite) Release(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return j.write(func(c *sqlitefile.Conn) error {
+		r, err := j.findRun(c, id)
+		if err != nil {
+			return err
+		}
+		return c.Exec("UPDATE run SET lease = NULL, lease_until = 0 WHERE key = ?", r.key)
+	})
+}
+
 // Cancel asks the holder to stop the run, or cancels it.
 func (j *SQLite) Cancel(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
