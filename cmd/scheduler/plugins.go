@@ -23,7 +23,7 @@ variables and calls. A folder with a plugin.yaml is one. They are looked for in
 those that you trust are started, when a flow uses them.`,
 		Example: strings.Trim(`
   scheduler plugins init --lang go my-first    # writes plugins.d/my-first
-  scheduler plugins verify plugins.d/my-first
+  scheduler plugins verify my-first
   scheduler plugins trust my-first
   scheduler plugins list`, "\n"),
 		Args: onlySubcommands,

@@ -258,6 +258,10 @@ func commandLine(words []string) string {
 
 // limitsOf is the limits for people.
 func limitsOf(l manifest.Limits) []string {
+	memory := "no memory limit"
+	if l.Memory > 0 {
+		memory = "memory " + l.Memory.String()
+	}
 	return []string{
 		fmt.Sprintf("start %s", time.Duration(l.StartTimeout)),
 		fmt.Sprintf("request %s", time.Duration(l.Timeout)),
@@ -268,5 +272,6 @@ func limitsOf(l manifest.Limits) []string {
 		fmt.Sprintf("%d requests at once", l.Concurrency),
 		fmt.Sprintf("%d restarts", l.Restarts),
 		fmt.Sprintf("%d calls of the host per request", l.HostCalls),
+		memory,
 	}
 }

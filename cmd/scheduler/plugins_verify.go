@@ -20,15 +20,17 @@ import (
 func newPluginsVerify(a *app) *cobra.Command {
 	var asJSON, log bool
 	cmd := &cobra.Command{
-		Use:   "verify FOLDER",
-		Short: "Hold a plugin to everything that scheduler relies on",
-		Long: `Start the plugin in a folder, trusted or not, and hold it to everything that scheduler
-relies on: what it says of itself, every function, wrong and cancelled requests, many
-at once, and its end. Its examples are run. Exit code 1 means that something fails.`,
-		Example: "  scheduler plugins verify plugins.d/my-first\n  scheduler plugins verify . --log    # with what the plugin writes",
+		Use:   "verify FOLDER|NAME",
+		Short: "Check that a plugin does everything that scheduler relies on",
+		Long: `Start a plugin, trusted or not, and check everything that scheduler relies on: how it
+describes itself, every function, wrong and cancelled requests, many at once, and its
+end. Its examples are run. It is given by its folder, or by its name where it is found
+as a plugin. Exit code 1 means that a check fails.`,
+		Example: "  scheduler plugins verify my-first\n  scheduler plugins verify plugins.d/my-first\n  scheduler plugins verify . --log    # with what the plugin writes",
 		Args:    cobra.ExactArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			names, _ := completePlugins(a, false)(cmd, args, typed)
+			return names, cobra.ShellCompDirectiveDefault // where no name fits, the shell offers files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verify(cmd.Context(), args[0], log, asJSON)
@@ -39,14 +41,34 @@ at once, and its end. Its examples are run. Exit code 1 means that something fai
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
+// pluginFolder returns the folder of a plugin that is given by its folder or its name. A
+// word that is both is the folder.
+func (a *app) pluginFolder(word string) (string, error) {
+	if info, err := os.Stat(word); err == nil {
+		if info.IsDir() {
+			return word, nil
+		}
+		return "", fmt.Errorf("%s is not a folder (give the folder of a plugin, or its name)", word)
+	}
+	if strings.ContainsAny(word, `/\`) {
+		return "", fmt.Errorf("there is no folder %s", word)
+	}
+	h, err := a.runtime.plugins("")
+	if err != nil {
+		return "", err
+	}
+	return h.Dir(word)
+}
+
+func (a *app) verify(ctx context.Context, word string, log, asJSON bool) error {
+	dir, err := a.pluginFolder(word)
+	if err != nil {
+		return usageError(err)
+	}
 	m, err := manifest.Read(dir)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("there is no folder %s", dir)
-			if _, statErr := os.Stat(dir); statErr == nil {
-				err = fmt.Errorf("%s is no plugin: it has no %s", dir, manifest.FileName)
-			}
+			err = fmt.Errorf("%s is not a plugin: it has no %s", dir, manifest.FileName)
 		}
 		return usageError(err)
 	}
@@ -55,10 +77,10 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		opts.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	h, err := host.Single(ctx, dir, opts)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted")}
-	case err != nil:
+	if err != nil {
+		if ctx.Err() != nil {
+			return exitError{exitInterrupted, errors.New("interrupted")}
+		}
 		return exitError{exitFailed, err}
 	}
 	results := verify.Run(ctx, h, m.Name)
@@ -96,7 +118,7 @@ func (a *app) verify(ctx context.Context, dir string, log, asJSON bool) error {
 		return exitError{exitFailed, fmt.Errorf("%s fails %d of %d checks", m.Name, failed, len(results))}
 	}
 	if !asJSON {
-		fmt.Fprintf(a.Stderr, "%s holds to all %d checks.\n", m.Name, len(results))
+		fmt.Fprintf(a.Stderr, "%s passes all %d checks.\n", m.Name, len(results))
 	}
 	return nil
 }

@@ -12,6 +12,9 @@ func (h *Host) Review(name string) (*manifest.Review, error) {
 	return h.catalog.Review(name, h.lockSnapshot())
 }
 
+// Dir returns the folder of a plugin that was found.
+func (h *Host) Dir(name string) (string, error) { return h.catalog.Lookup(name) }
+
 // Trust starts a plugin once, and writes how it describes itself to the lock file.
 // Registries that were filled before do not learn of it.
 func (h *Host) Trust(ctx context.Context, name string) (*manifest.Entry, error) {

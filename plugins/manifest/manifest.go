@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,6 +63,7 @@ type Limits struct {
 	Concurrency  int      `json:"concurrency" default:"256" min:"1" max:"10000" doc:"Requests that run at the same time; others wait"`
 	Restarts     int      `json:"restarts" default:"3" min:"0" max:"100" doc:"How often in a row the program is started again after a failure"`
 	HostCalls    int      `json:"host_calls" default:"1000" min:"1" doc:"How often one request may call the host"`
+	Memory       Size     `json:"memory,omitempty" doc:"Private memory of each process, like 512MiB; without it there is no limit. Linux only"`
 }
 
 // MessageBytes is the size of the largest message, in bytes.
@@ -91,6 +93,33 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	*d = Duration(span)
 	return nil
+}
+
+// Size is a number of bytes written like 512MiB or 2GiB.
+type Size int64
+
+// MarshalText writes the size.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// String returns the size with the largest unit that divides it.
+func (s Size) String() string {
+	if s%(1<<30) == 0 {
+		return fmt.Sprintf("%dGiB", s>>30)
+	}
+	return fmt.Sprintf("%dMiB", s>>20)
+}
+
+// UnmarshalText reads a size with a unit; it must be positive.
+func (s *Size) UnmarshalText(text []byte) error {
+	for unit, shift := range map[string]int{"MiB": 20, "GiB": 30} {
+		number, ok := strings.CutSuffix(string(text), unit)
+		n, err := strconv.ParseInt(number, 10, 32)
+		if ok && err == nil && n > 0 {
+			*s = Size(n << shift)
+			return nil
+		}
+	}
+	return fmt.Errorf("invalid size %q (use 512MiB or 2GiB)", text)
 }
 
 // Read reads the plugin.yaml of a folder. The error has a line for each fault, with its
@@ -194,6 +223,11 @@ func manifestProblems(doc value.Value) (all schema.Problems) {
 			if err := new(Duration).UnmarshalText([]byte(span)); err != nil {
 				report("/limits"+at, "", "%v", err)
 			}
+		}
+	}
+	for at, size := range texts(limits, "memory") {
+		if err := new(Size).UnmarshalText([]byte(size)); err != nil {
+			report("/limits"+at, "", "%v", err)
 		}
 	}
 	return all

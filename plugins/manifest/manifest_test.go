@@ -28,6 +28,8 @@ func TestManifest(t *testing.T) {
 		good + "data: [./plugin.yaml]":               ":4:8: data.0: plugin.yaml is part of what is trusted and cannot be data (take it out)",
 		good + "limits: {timeout: 5}":                ":4:19: limits.timeout: want string, got integer",
 		good + "limits: {timeout: soon}":             ":4:19: limits.timeout: invalid duration \"soon\" (use 30s",
+		good + "limits: {memory: 1.5GB}":             ":4:18: limits.memory: invalid size \"1.5GB\" (use 512MiB or 2GiB)",
+		good + "limits: {memory: 512MiB}":            "",
 		good + "limits: {max_chunks: 0}":             ":4:22: limits.max_chunks: 0 is less",
 		good + "args: [\"a\\nb\"]":                   ":4:8: args.0: \"a\\nb\" has a line break",
 		"name: vars\nversion: '1'\ncommand: x\n":     "give it another name",

@@ -203,6 +203,10 @@ func (h *hostile) misbehave(ctx context.Context, mode string) error {
 		time.Sleep(100 * time.Millisecond) // they come into being
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		select {}
+	case "allocate":
+		for all := [][]byte{}; ; time.Sleep(time.Millisecond) {
+			all = append(all, make([]byte, 64<<20))
+		}
 	case "stdout":
 		for i := range 10_000 {
 			fmt.Println("line", i, "\x1b[31m on standard output")

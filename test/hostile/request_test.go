@@ -3,10 +3,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // Every request may misbehave in these ways, in a session and without one.
@@ -43,6 +46,30 @@ func TestRequest(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A plugin that wants more memory than limits.memory ends alone, with an error that tells
+// why.
+func TestMemoryLimit(t *testing.T) {
+	w := newWorld(t, "", "[]")
+	file := filepath.Join(w.dir, "plugins", "hostile", manifest.FileName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := strings.Replace(string(text), "limits: {", "limits: {memory: 256MiB, ", 1)
+	if err := os.WriteFile(file, []byte(limited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.trust(t)
+	w.healthy(t, "hostile")
+	_, err = w.judge(t.Context(), t, "hostile", "allocate")
+	says(t, err, calls.Plugin, "its process ended: exit status 2")
+	if err != nil && !strings.Contains(err.Error(), "cannot allocate memory") && !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("the error does not tell why: %v", err)
+	}
+	w.healthy(t, "healthy")
+	w.healthy(t, "hostile")
 }
 
 func TestReplyToNoRequest(t *testing.T) {

@@ -56,10 +56,15 @@ type runner struct {
 	killed  bool
 }
 
+// noBytecode keeps Python from writing compiled files beside its sources: they are a part of
+// the program, which would be another one then.
+const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
+
 // environ returns the whole environment of the process.
 func (r *runner) environ() []string {
 	m := r.config.Manifest
 	env := append([]string{proto.MaxMessageKey + "=" + strconv.Itoa(m.Limits.MessageBytes())}, r.libraryEnv...)
+	env = append(env, noBytecode)
 	if hasLifePipe {
 		env = append(env, proto.LifeKey+"=3")
 	}
@@ -135,7 +140,7 @@ func (r *runner) startProcess() (err error) {
 			}
 		}()
 	}
-	r.refusal = r.config.Check()
+	r.refusal = r.check()
 	if r.refusal != nil {
 		return r.refusal
 	}
@@ -152,6 +157,21 @@ func (r *runner) startProcess() (err error) {
 	}
 	r.started = true
 	return nil
+}
+
+// check returns why the program must not be started.
+func (r *runner) check() error {
+	if r.config.Manifest.Limits.Memory > 0 && !canLimitMemory {
+		return errors.New("limits.memory works on Linux only (take it out of plugin.yaml on this system)")
+	}
+	return r.config.Check()
+}
+
+// limitMemory bounds the memory of the process that was just started.
+func (r *runner) limitMemory(pid int) {
+	if limit := r.config.Manifest.Limits.Memory; limit > 0 {
+		limitMemory(pid, uint64(limit))
+	}
 }
 
 // startReaper starts the reaper, which waits for the order to start the plugin.
@@ -175,6 +195,7 @@ func (r *runner) startInOwnGroupLocked() error {
 		return err
 	}
 	r.pid = r.cmd.Process.Pid
+	r.limitMemory(r.pid)
 	r.watcher = watchGroup(r.pid, r.config.Sockets)
 	return nil
 }
@@ -238,6 +259,7 @@ func (r *runner) awaitReaped() string {
 	if err != nil {
 		return ""
 	}
+	r.limitMemory(pid)
 	return r.reaper.awaitEnd()
 }
 
