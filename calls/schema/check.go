@@ -11,7 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Problem is one place where a value does not fit its schema.
+// Problem is one place where a value does not fit its schema. [Schema.Check] and the
+// lints of calls create problems; they are only data.
 type Problem struct {
 	// Pointer is the RFC 6901 pointer of the place in the value. For a missing or
 	// an unknown property it is the pointer that the property has or would have.

@@ -10,7 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Fault is a [Problem] with what the schema wants at its place.
+// Fault is a [Problem] with what the schema wants at its place. [Schema.Faults]
+// creates it.
 type Fault struct {
 	Problem
 	// Schema is the subschema whose keyword failed, as the document has it.
@@ -91,6 +92,8 @@ func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 }
 
 // Place is what a schema requires of one place of the values that it describes.
+// [Schema.Describe] creates it; its schemas are shared with the document and must not
+// be changed.
 type Place struct {
 	// Schemas are the subschemas that speak of the place, in the order of the
 	// document. A value there need not fit all of them: some may be of

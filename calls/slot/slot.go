@@ -80,7 +80,9 @@ type Output struct {
 // Definition is the call slot as a registry knows it, with the built-in stages only.
 func Definition() calls.Definition { return Extended(Kit{}) }
 
-// Kit is what a program adds to the call.
+// Kit is what a program adds to the call. It is given once to [Extended], lives as
+// long as the registry, and is then shared by all steps: its strategies and formats
+// must be safe for concurrent use.
 type Kit struct {
 	// Strategies are further ways of filling, by the names that stages list. One of
 	// the name of a built-in way takes its place.

@@ -31,7 +31,7 @@ const (
 	quality = 85
 )
 
-// Image is an image as it is sent.
+// Image is an image as it is sent. [Prepare] creates it; it does not change.
 type Image struct {
 	MIME string
 	Data []byte

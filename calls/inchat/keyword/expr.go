@@ -12,7 +12,8 @@ const (
 	maxDepth = 100
 )
 
-// Expr is a parsed keyword condition. It is immutable.
+// Expr is a parsed keyword condition. [Parse] creates it; it is immutable and safe for
+// concurrent use.
 type Expr struct {
 	root     node
 	words    []string

@@ -34,7 +34,7 @@ const (
 // HistoryVar is the variable in which keywords are searched.
 const HistoryVar = "chat_history_text"
 
-// Text is a parsed text. It is immutable and safe for concurrent use.
+// Text is a parsed text. [Parse] creates it; it may be kept as long as one likes. It is immutable and safe for concurrent use.
 type Text struct {
 	nodes    []node
 	words    []string
@@ -121,7 +121,8 @@ func (t *Text) Functions() (names []string, all bool) { return t.functions, !t.u
 // variables: it throws dice, or asks about the entry that it belongs to.
 func (t *Text) Volatile() bool { return t.volatile }
 
-// Machine is what texts are expanded with. It is not safe for concurrent use.
+// Machine is what texts are expanded with: a caller fills one in for a step and uses
+// it for all texts of the step. It is not safe for concurrent use.
 type Machine struct {
 	// Now is the time, in the zone that is to be shown.
 	Now time.Time
@@ -140,7 +141,7 @@ type Machine struct {
 	UndefinedIsEmpty bool
 }
 
-// Result is a text that was expanded.
+// Result is a text that was expanded. [Machine.Expand] creates it; it is only data.
 type Result struct {
 	// Text is the expanded text.
 	Text string

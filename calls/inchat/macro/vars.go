@@ -11,7 +11,8 @@ import (
 // maxIndex bounds the lists that setting an element may create.
 const maxIndex = 10_000
 
-// Vars are the variables that texts read and set. Setting one leaves the values
+// Vars are the variables that texts read and set. [NewVars] creates them, for one
+// expansion or several that share them; they are not safe for concurrent use. Setting one leaves the values
 // it was made of unchanged: only what lies on the path is copied, so that a
 // fresh copy per condition costs nothing.
 type Vars struct {

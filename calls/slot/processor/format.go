@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Format is a custom format: what people write is converted to the one form that
+// Format is a custom format, registered once and safe for concurrent use: what people write is converted to the one form that
 // programs take. Schemas name it as a format of a string or a number, or as a type
 // of its own.
 type Format struct {

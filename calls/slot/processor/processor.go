@@ -15,7 +15,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Processor is a schema that data can be filled against. It is immutable and safe
+// Processor is a schema that data can be filled against. [New] creates it, the call
+// slot once per step. It is immutable and safe
 // for concurrent use.
 type Processor struct {
 	schema  *schema.Schema
