@@ -30,12 +30,13 @@
 //
 // # Order
 //
-// run_order.go decides which step is next. Every step counts the needs that are not over;
-// a step that ends counts its successors down, and those at zero become ready, or
-// are skipped when all they needed was skipped. So a step costs the same in a flow
-// of any size. Ready steps are in a queue; workers take them from it, at most
-// MaxParallel at once. The worker that finishes a step goes on with what became
-// ready, so that a chain of steps runs in one goroutine.
+// Package internal/order decides which step is next: a machine without a lock, a clock
+// or I/O. Every step counts the needs that are not over; a step that ends counts its
+// successors down, and those at zero become ready, or are skipped when all they needed
+// was skipped. So a step costs the same in a flow of any size. Ready steps are in its
+// queue; workers take them from it (run_order.go), at most MaxParallel at once. The
+// worker that finishes a step goes on with what became ready, so that a chain of steps
+// runs in one goroutine.
 //
 // # A step
 //

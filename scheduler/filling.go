@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -145,5 +146,5 @@ func (t *task) waits(s *suspension) outcome {
 	n.input = t.run.secrets.mask(s.remaining)
 	n.data.RemainingSchema = &n.input
 	t.tally(n)
-	return outcome{status: statusWaiting, note: n}
+	return outcome{status: order.Waiting, note: n}
 }

@@ -8,20 +8,19 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// each is a step that runs once per item of a list. Its items are jobs like any
-// other. The stream's lock guards it.
+// each is what a step that runs once per item of a list keeps of its items, which are
+// jobs like any other. The engine makes one when the step fans out, for as long as an
+// item is left. The stream's lock guards it.
 type each struct {
 	items    []value.Value
 	inputs   []value.Value
 	outputs  []value.Value
 	resolved map[string]value.Value
-	kept     []bool   // the items that an earlier process finished; nil without any
 	masked   []string // what was masked in them: see run.masked
-	next     int      // the first item that is not queued yet
-	left     int      // items that are not over
 	meter    meter
 	began    time.Time // by the stopwatch
 }
@@ -53,7 +52,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	n.data.Input = &n.input
 	t.emit(n.of(journal.StepInput))
 	e := &each{
-		items: items, left: len(items), resolved: t.vars.Resolved, began: t.began,
+		items: items, resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
 	}
 	e.meter.outer = &t.run.meter
@@ -69,67 +68,50 @@ func (t *task) listed() (list value.Value, ok bool) {
 	return was.Input, was.Input.Kind() == value.List
 }
 
-// restore takes over what earlier processes finished.
-func (e *each) restore(r *run, t *task) {
+// restore takes over what earlier processes finished, and returns which items that are;
+// nil: none.
+func (e *each) restore(r *run, t *task) []bool {
 	if t.recorded() == nil {
-		return
+		return nil
 	}
-	e.kept = make([]bool, len(e.items))
+	kept := make([]bool, len(e.items))
 	for i := range e.items {
 		was := r.recorded.Step(journal.StepPath(t.id, &i))
 		if was == nil || was.State != journal.StepStatusFinished {
 			continue
 		}
-		e.kept[i] = true
+		kept[i] = true
 		e.inputs[i], e.outputs[i] = was.Input, was.Output
 		e.masked = append(e.masked, was.MaskedBelow("/"+strconv.Itoa(i))...)
-		e.left--
 	}
+	return kept
 }
 
 // begin queues the first items. Those that an earlier process finished stay as
 // they are.
 func (e *each) begin(r *run, t *task, now time.Time) {
-	e.restore(r, t)
-	if e.left == 0 {
+	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restore(r, t)) {
 		e.finish(r, t, now)
-		return
-	}
-	limit := t.step.MaxParallel
-	if limit <= 0 {
-		limit = len(e.items)
-	}
-	for range min(limit, len(e.items)) {
-		e.proceed(r, t.step.Index)
 	}
 }
 
-// proceed queues the next item, if there is one.
-func (e *each) proceed(r *run, step int) {
-	for ; e.next < len(e.items); e.next++ {
-		if len(e.kept) == 0 || !e.kept[e.next] {
-			r.ready.push(job{step, e.next})
-			e.next++
-			return
-		}
-	}
-}
-
-// follow queues the item after one that is over. Where max_parallel bounds how many
-// are at work, so that no more of them run again after a crash, the end of that one is
-// safe before.
-func (e *each) follow(r *run, t *task) {
+// followItemLocked queues the item after one that is over. Where max_parallel bounds
+// how many are at work, so that no more of them run again after a crash, the end of
+// that one is safe before.
+func (r *run) followItemLocked(t *task) {
+	step := t.step.Index
 	rec := r.stream.record
-	if rec == nil || t.step.MaxParallel == 0 || e.next == len(e.items) || !rec.release(r, t.step.Index, true) {
-		e.proceed(r, t.step.Index)
+	waits := rec != nil && t.step.MaxParallel > 0 && r.order.HasMoreItems(step)
+	if !waits || !rec.release(r, step, true) {
+		r.order.NextItem(step)
 	}
 }
 
 // settle records the end of an item, and of the step with its last item.
 func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
-	e.follow(r, t)
-	if e.left--; e.left == 0 {
+	r.followItemLocked(t)
+	if r.order.ItemOver(t.step.Index) {
 		e.finish(r, t, now)
 	}
 }
@@ -146,6 +128,6 @@ func (e *each) finish(r *run, t *task, now time.Time) {
 	r.tell(n, t.id, -1, now)
 	r.states[t.step.Index].each = nil
 	r.complete(t.step.Index, outcome{
-		status: statusFinished, input: value.OfList(e.inputs...), output: output,
+		status: order.Finished, input: value.OfList(e.inputs...), output: output,
 	}, now)
 }

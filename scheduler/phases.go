@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -69,7 +70,7 @@ var emptyObject = value.OfMap(nil)
 
 // outcome is how a task ended. The worker that gets it settles it.
 type outcome struct {
-	status  status
+	status  order.Status
 	note    *note // the event that says so; nil where others do
 	input   value.Value
 	output  value.Value
@@ -79,20 +80,20 @@ type outcome struct {
 }
 
 // newTask is cheap: it is made under the stream's lock.
-func (r *run) newTask(j job, now time.Time) *task {
-	step := r.flow.Steps[j.step]
+func (r *run) newTask(j order.Job, now time.Time) *task {
+	step := r.flow.Steps[j.Step]
 	t := r.blankTask()
-	t.run, t.step, t.item, t.id, t.notes = r, step, j.item, step.ID, r.notes.get()
+	t.run, t.step, t.item, t.id, t.notes = r, step, j.Item, step.ID, r.notes.get()
 	if r.prefix != "" {
 		t.id = r.prefix + step.ID
 	}
 	t.meter.outer = &r.meter
 	t.vars.Now, t.began = now, r.stream.watch()
-	if j.item >= 0 {
-		e := r.states[j.step].each
+	if j.Item >= 0 {
+		e := r.states[j.Step].each
 		t.meter.outer = &e.meter
 		t.vars.Resolved = e.resolved
-		t.names.item = &e.items[j.item]
+		t.names.item = &e.items[j.Item]
 	}
 	return t
 }
@@ -182,7 +183,7 @@ func (t *task) stopped(err error) outcome {
 	case errors.As(err, &wait):
 		return t.waits(wait)
 	case t.suspended.Load():
-		return outcome{status: statusWaiting}
+		return outcome{status: order.Waiting}
 	}
 	return t.failed(err)
 }
@@ -199,7 +200,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 			const reason = "its condition (when) is false"
 			n := t.notes.end.of(journal.StepSkipped)
 			n.data.Reason = reason
-			return outcome{status: statusSkipped, note: n, reason: reason}, true
+			return outcome{status: order.Skipped, note: n, reason: reason}, true
 		}
 	}
 	t.run.stream.acquire()
@@ -335,7 +336,7 @@ func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(journal.StepFinished)
 	n.gave(t.run.secrets.masking(output))
 	t.tally(n)
-	return outcome{status: statusFinished, note: n, input: t.input, output: output}
+	return outcome{status: order.Finished, note: n, input: t.input, output: output}
 }
 
 // failed is the outcome of a task that did not; with on_error: continue, its
@@ -357,12 +358,12 @@ func (t *task) failed(err error) outcome {
 		return o
 	}
 	if t.run.isHandingOver() {
-		return outcome{status: statusFailed, failure: f}
+		return outcome{status: order.Failed, failure: f}
 	}
 	n := t.notes.end.of(journal.StepFailed)
 	n.fault(&info)
 	t.tally(n)
-	return outcome{status: statusFailed, note: n, failure: f}
+	return outcome{status: order.Failed, note: n, failure: f}
 }
 
 // path is the step in messages: outer[3]/inner.

@@ -201,9 +201,7 @@ func (rec *recorder) settle(seq int64) {
 		switch {
 		case rec.err != nil:
 		case one.item:
-			if e := r.states[one.step].each; e != nil {
-				e.proceed(r, one.step)
-			}
+			r.order.NextItem(one.step)
 		default:
 			r.release(one.step, rec.stream.clock())
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -57,7 +58,7 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 	n.gave(was.Found, was.MaskedFound)
 	n.input = was.Remaining
 	n.data.RemainingSchema = &n.input
-	return outcome{status: statusWaiting, note: n}, true
+	return outcome{status: order.Waiting, note: n}, true
 }
 
 // restore takes over the steps that earlier processes finished or skipped, and
@@ -72,30 +73,19 @@ func (r *run) restore(now time.Time) {
 		st := &r.states[i]
 		switch was.State {
 		case journal.StepStatusFinished:
-			st.status, st.input, st.output = statusFinished, was.Input, was.Output
+			st.input, st.output = was.Input, was.Output
+			r.order.Restore(i, order.Finished)
 			if step.ForEach != nil {
 				st.input = r.recorded.ItemInputs(was)
 			}
 			r.hide(i, was.MaskedOutput)
 		case journal.StepStatusSkipped:
-			st.status, st.reason = statusSkipped, was.Reason
+			st.reason = was.Reason
+			r.order.Restore(i, order.Skipped)
 		default:
 		}
 	}
-	for i := range r.states {
-		if st := &r.states[i]; st.status == statusFinished || st.status == statusSkipped {
-			for _, n := range r.flow.Steps[i].Next {
-				next := &r.states[n]
-				next.pending--
-				next.ran = next.ran || st.status == statusFinished || r.flow.Steps[n].Implicit
-			}
-		}
-	}
-	for i := range r.states {
-		if st := &r.states[i]; st.status == statusPending && st.pending == 0 && r.begin(i, now) {
-			r.release(i, now)
-		}
-	}
+	r.applyLocked(r.order.Start(), now)
 }
 
 // hide notes what the journal does not have of the output of a step. The stream is

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -45,7 +46,7 @@ type run struct {
 	lost    []string // the same in the inputs
 	answers []*note  // what a resumed run begins with
 	states  []state
-	ready   queue
+	order   *order.Machine
 	workers int
 	active  []*task
 	events  slab[journal.Event]
@@ -72,30 +73,13 @@ type run struct {
 	began    time.Time // by the stopwatch
 }
 
-// state is what a run knows of a step.
+// state is what a run knows of a step beside its place in the order.
 type state struct {
-	status status
-	// pending counts the needs that are not over; ran says that one of them was
-	// not skipped.
-	pending int32
-	ran     bool
-	input   value.Value
-	output  value.Value
-	reason  string // why it was skipped
-	each    *each
+	input  value.Value
+	output value.Value
+	reason string // why it was skipped
+	each   *each
 }
-
-type status uint8
-
-const (
-	statusPending status = iota
-	statusReady
-	statusRunning
-	statusSkipped
-	statusFailed
-	statusFinished
-	statusWaiting
-)
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
 func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
@@ -252,17 +236,11 @@ func (r *run) start() {
 	}
 	r.states = make([]state, len(r.flow.Steps))
 	r.events.size, r.notes.size = len(r.states)/2, len(r.states)/2 // the first chunk is for all steps of a small flow
-	for i, step := range r.flow.Steps {
-		r.states[i].pending = int32(len(step.Needs))
-	}
+	r.order = orderOf(r.flow)
 	if r.recorded != nil {
 		r.restore(now)
 	} else {
-		for i, step := range r.flow.Steps {
-			if len(step.Needs) == 0 {
-				r.enqueue(i, now)
-			}
-		}
+		r.applyLocked(r.order.Start(), now)
 	}
 	r.spawn()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -42,7 +43,7 @@ func (r *run) render() (outputs value.Value, failure *Failure) {
 	if p == nil {
 		m := value.NewMap(1)
 		for i, step := range r.flow.Steps {
-			if st := &r.states[i]; st.status == statusFinished && (step.ToUser || len(step.Next) == 0) {
+			if st := &r.states[i]; r.order.Status(i) == order.Finished && (step.ToUser || len(step.Next) == 0) {
 				m.Set(step.ID, st.output)
 				if r.outer != nil && len(r.masked[i]) > 0 {
 					return value.Value{}, r.failureOf(errMasked(step.ID, r.masked[i][0]), step.Pos)

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -153,7 +154,7 @@ func (r *run) hintFor(name string) string {
 	}
 	r.stream.Lock()
 	defer r.stream.Unlock()
-	if st := &r.states[step.Index]; st.status == statusSkipped {
+	if st := &r.states[step.Index]; r.order.Status(step.Index) == order.Skipped {
 		return fmt.Sprintf("the step %s was skipped: %s; give a default, or ask whether it is defined", first, st.reason)
 	}
 	return ""

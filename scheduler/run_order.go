@@ -5,44 +5,41 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// job is a step, or one item of it, that can run.
-type job struct {
-	step int
-	item int // -1: the step itself
-}
-
-// queue is a first-in-first-out queue of jobs.
-type queue struct {
-	jobs []job
-	head int
-}
-
-func (q *queue) push(j job) { q.jobs = append(q.jobs, j) }
-func (q *queue) len() int   { return len(q.jobs) - q.head }
-
-func (q *queue) pop() job {
-	j := q.jobs[q.head]
-	if q.head++; q.head == len(q.jobs) {
-		q.jobs, q.head = q.jobs[:0], 0
+// applyLocked tells of the steps that have become ready or were skipped.
+func (r *run) applyLocked(changes []order.Change, now time.Time) {
+	for _, c := range changes {
+		id := r.prefix + r.flow.Steps[c.Step].ID
+		if c.Status == order.Ready {
+			ev := r.events.get()
+			ev.Type, ev.Step = journal.StepReady, id
+			r.push(ev, now)
+			continue
+		}
+		reason := "every step that it needs was skipped"
+		r.states[c.Step].reason = reason
+		skip := newNote(journal.StepSkipped)
+		skip.data.Reason = reason
+		r.tell(skip, id, -1, now)
 	}
-	return j
 }
 
-// enqueue makes a step ready. The stream is locked.
-func (r *run) enqueue(step int, now time.Time) {
-	r.states[step].status = statusReady
-	ev := r.events.get()
-	ev.Type, ev.Step = journal.StepReady, r.prefix+r.flow.Steps[step].ID
-	r.push(ev, now)
-	r.ready.push(job{step, -1})
+// orderOf returns the machine for the steps of a flow.
+func orderOf(f *flow.Flow) *order.Machine {
+	steps := make([]order.Step, len(f.Steps))
+	for i, s := range f.Steps {
+		steps[i] = order.Step{Needs: len(s.Needs), Next: s.Next, Implicit: s.Implicit}
+	}
+	return order.New(steps)
 }
 
 // spawn starts a worker when there may be work for one. The stream is locked.
 func (r *run) spawn() {
-	if r.workers < r.exec.parallel() && (r.ready.len() > 0 || r.workers == 0) {
+	if r.workers < r.exec.parallel() && (r.order.HasNext() || r.workers == 0) {
 		r.workers++
 		go r.work(nil, outcome{})
 	}
@@ -92,15 +89,14 @@ func (r *run) turn(t *task, o outcome) *task {
 
 // take is the next job that can run, as a task. The stream is locked.
 func (r *run) take(now time.Time) *task {
-	if r.stopping || r.ready.len() == 0 {
+	if r.stopping || !r.order.HasNext() {
 		return nil
 	}
-	j := r.ready.pop()
-	r.states[j.step].status = statusRunning
+	j := r.order.Next()
 	t := r.newTask(j, now)
 	t.slot = len(r.active)
 	r.active = append(r.active, t)
-	if t.step.When == nil && t.step.ForEach == nil || j.item >= 0 {
+	if t.step.When == nil && t.step.ForEach == nil || j.Item >= 0 {
 		t.announce(now)
 	}
 	return t
@@ -114,31 +110,32 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	}
 	r.drop(t)
 	if o.note != nil {
-		if o.status != statusSkipped && o.status != statusWaiting {
+		if o.status != order.Skipped && o.status != order.Waiting {
 			o.note.took(r.stream, t.began)
 		}
 		r.tell(o.note, t.id, t.item, now)
-		if o.status == statusWaiting {
+		if o.status == order.Waiting {
 			r.stream.waits = append(r.stream.waits, journal.NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
 		}
 	}
-	st := &r.states[t.step.Index]
+	step := t.step.Index
+	st := &r.states[step]
 	switch {
-	case o.status == statusWaiting:
+	case o.status == order.Waiting:
 		r.suspended = true
 		if t.item >= 0 {
-			st.each.follow(r, t)
+			r.followItemLocked(t)
 		} else {
-			st.status = statusWaiting
+			r.order.SetStatus(step, order.Waiting)
 		}
-	case o.status == statusFailed:
-		if t.item >= 0 && st.status == statusRunning && o.note != nil {
+	case o.status == order.Failed:
+		if t.item >= 0 && o.note != nil && r.order.Status(step) == order.Running {
 			n := newNote(journal.StepFailed) // the step fails with its first item that does
 			n.fault(o.note.data.Error)
 			n.took(r.stream, st.each.began)
 			r.tell(n, t.id, -1, now)
 		}
-		st.status = statusFailed
+		r.order.SetStatus(step, order.Failed)
 		r.fail(o.failure)
 	case o.fan != nil:
 		st.each = o.fan
@@ -174,7 +171,7 @@ func (r *run) blankTask() *task {
 // reuse keeps a task that was settled, for a later step: tasks are large. One that
 // somebody may still hold on to is not used again. The stream is locked.
 func (r *run) reuse(t *task, o outcome) {
-	if o.status == statusFinished && !t.mute && !t.shared.Load() && !r.ending {
+	if o.status == order.Finished && !t.mute && !t.shared.Load() && !r.ending {
 		*t = task{}
 		r.idle = append(r.idle, t)
 	}
@@ -183,49 +180,17 @@ func (r *run) reuse(t *task, o outcome) {
 // complete records the end of a step that did not fail, and goes on to those that
 // need it as soon as that is safe. The stream is locked.
 func (r *run) complete(step int, o outcome, now time.Time) {
+	r.order.SetStatus(step, o.status)
 	st := &r.states[step]
-	st.status, st.input, st.output, st.reason = o.status, o.input, o.output, o.reason
-	if rec := r.stream.record; rec == nil || o.status != statusFinished || !rec.release(r, step, false) {
+	st.input, st.output, st.reason = o.input, o.output, o.reason
+	if rec := r.stream.record; rec == nil || o.status != order.Finished || !rec.release(r, step, false) {
 		r.release(step, now)
 	}
 }
 
 // release makes ready or skips what has waited for a step that is over. The stream
 // is locked.
-func (r *run) release(step int, now time.Time) {
-	for skippedNow := []int(nil); ; {
-		ran := r.states[step].status == statusFinished
-		for _, n := range r.flow.Steps[step].Next {
-			ns := &r.states[n]
-			ns.ran = ns.ran || ran || r.flow.Steps[n].Implicit
-			if ns.pending--; ns.pending > 0 || ns.status != statusPending {
-				continue
-			}
-			if r.begin(n, now) {
-				skippedNow = append(skippedNow, n)
-			}
-		}
-		if len(skippedNow) == 0 {
-			return
-		}
-		step, skippedNow = skippedNow[0], skippedNow[1:]
-	}
-}
-
-// begin makes a step ready whose needs are all over, or skips it when they were
-// all skipped. The stream is locked.
-func (r *run) begin(n int, now time.Time) (skipped bool) {
-	step, st := r.flow.Steps[n], &r.states[n]
-	if st.ran || len(step.Needs) == 0 {
-		r.enqueue(n, now)
-		return false
-	}
-	st.status, st.reason = statusSkipped, "every step that it needs was skipped"
-	skip := newNote(journal.StepSkipped)
-	skip.data.Reason = st.reason
-	r.tell(skip, r.prefix+step.ID, -1, now)
-	return true
-}
+func (r *run) release(step int, now time.Time) { r.applyLocked(r.order.Release(step), now) }
 
 // fail ends the run because of a step. The stream is locked.
 func (r *run) fail(f *Failure) {

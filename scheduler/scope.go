@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 )
 
 // scope is what the templates of a step, or of the flow itself, may name. Nothing
@@ -101,7 +102,7 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 	r.stream.Lock()
 	defer r.stream.Unlock()
 	st := &r.states[step.Index]
-	return st.output, r.masked[step.Index], st.status == statusFinished
+	return st.output, r.masked[step.Index], r.order.Status(step.Index) == order.Finished
 }
 
 // mentions is an error where the templates mention what the journal does not have.
@@ -138,7 +139,7 @@ func (s *scope) IsAbsent(name string) bool {
 	}
 	s.run.stream.Lock()
 	defer s.run.stream.Unlock()
-	return s.run.states[step.Index].status == statusSkipped
+	return s.run.order.Status(step.Index) == order.Skipped
 }
 
 func errMasked(name, pointer string) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/internal/order"
 )
 
 // past is what a step's finished ancestors left; of step -1, what all steps left.
@@ -86,5 +87,5 @@ func (p past) finished() []int {
 			upstream = append(upstream, i)
 		}
 	}
-	return slices.DeleteFunc(upstream, func(i int) bool { return p.run.states[i].status != statusFinished })
+	return slices.DeleteFunc(upstream, func(i int) bool { return p.run.order.Status(i) != order.Finished })
 }
