@@ -85,6 +85,7 @@ func (s *Structured) request(req *llm.Request, schema value.Value) *llm.Request 
 		asked.Extra["tool_choice"] = value.OfMap(value.Pairs("type", "function", "function", value.Pairs("name", s.Function))).AppendJSON(nil)
 	case bySchema:
 		asked.ResponseSchema = schema.AppendJSON(nil)
+	default: // the schema is in the prompt
 	}
 	return &asked
 }

@@ -145,8 +145,9 @@ func finishReason(reason sdk.StopReason) string {
 		return "tool_calls"
 	case sdk.StopReasonRefusal:
 		return "content_filter"
+	default:
+		return string(reason)
 	}
-	return string(reason)
 }
 
 func (a *answer) startBlock(index int64, start sdk.ContentBlockStartEventContentBlockUnion) error {

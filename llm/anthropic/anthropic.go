@@ -145,7 +145,7 @@ func (p *Provider) Secrets() []string { return p.client.Secrets() }
 // Chat asks the server. All errors are of type [*llm.Error].
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	params, body, err := p.translateRequest(req)
-	return p.client.Chat(ctx, string(params.Model), func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
+	return p.client.Chat(ctx, params.Model, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
 			return p.client.Unsendable(err)
 		}
@@ -159,7 +159,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 func (p *Provider) readStream(ctx context.Context, params sdk.MessageNewParams, body []byte, do endpoint.Do, emit func(llm.Delta) bool) error {
 	server := &doer{do: do}
 	stream := p.messages.NewStreaming(ctx, params, option.WithRequestBody("application/json", body), option.WithHTTPClient(server))
-	defer stream.Close() //nolint:errcheck // the answer has been read, or is not wanted
+	defer stream.Close()
 	a := answer{provider: p, emit: emit}
 	for stream.Next() {
 		if err := a.addEvent(stream.Current()); err != nil {

@@ -21,7 +21,7 @@ func (p *Provider) translateRequest(req *llm.Request) (params sdk.MessageNewPara
 	if model == "" {
 		return params, nil, errors.New("the request names no model, and the provider's setting model is empty")
 	}
-	params.Model = sdk.Model(model)
+	params.Model = model
 	params.MaxTokens = int64(p.config.MaxTokens)
 	if req.MaxTokens > 0 {
 		params.MaxTokens = int64(req.MaxTokens)

@@ -284,8 +284,7 @@ func hashNested(v val, depth int) (string, error) {
 	if n, ok := toNum(v); ok {
 		return "n" + n.key(), nil
 	}
-	switch x := v.x.(type) {
-	case tuple:
+	if x, ok := v.x.(tuple); ok {
 		b := []byte("t")
 		for _, item := range x {
 			h, err := hashNested(item, depth+1)

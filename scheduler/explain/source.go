@@ -78,11 +78,12 @@ func (s Source) String() string {
 		return "the text " + s.Name
 	case SourceClock:
 		return "the clock of the run"
+	case SourceInput, SourceName:
+		if place != "" {
+			return s.Name + " (" + place + ")"
+		}
 	case SourceParams:
 		return fmt.Sprintf("the parameters of %s (%s)", s.Name, place)
-	}
-	if place != "" {
-		return s.Name + " (" + place + ")"
 	}
 	return s.Name
 }

@@ -149,6 +149,7 @@ func Descend(p *Param, pointer string) (at *Param, rest string) {
 // pointerToken undoes the escapes of a JSON pointer.
 var pointerToken = strings.NewReplacer("~1", "/", "~0", "~")
 
+// PointerTokens returns the unescaped tokens of a JSON pointer; none for "".
 func PointerTokens(pointer string) []string {
 	if pointer == "" {
 		return nil

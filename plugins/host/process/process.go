@@ -222,7 +222,7 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 		return fmt.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
 	case line != "" && fields == nil:
 		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
-	case fields != nil && fields[1] != supportedVersion:
+	case len(fields) > 1 && fields[1] != supportedVersion:
 		return fmt.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
 	case line == "" && status != "":
 		return errors.New("it ended before the handshake: " + status)
