@@ -42,6 +42,7 @@ type showFlags struct {
 	json    bool
 	outputs bool
 	explain string
+	strict  bool
 }
 
 // register adds the flags to a command.
@@ -50,6 +51,7 @@ func (f *showFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
 	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
 	flags.Lookup("explain").NoOptDefVal = lastPrompt
+	flags.BoolVar(&f.strict, "strict", false, "exit with 1 where a step gave a warning")
 }
 
 func newRun(a *app) *cobra.Command {

@@ -87,7 +87,25 @@ func (s *session) finish(ctx context.Context, err error) error {
 			err = explainErr
 		}
 	}
+	if err == nil {
+		return s.reportWarnings()
+	}
 	return s.exit(ctx, err)
+}
+
+// reportWarnings prints how many warnings there were; with --strict they fail the command.
+func (s *session) reportWarnings() error {
+	if s.run.Warnings == 0 {
+		return nil
+	}
+	text := "finished with " + terminal.Count(s.run.Warnings, "warning")
+	if s.show.strict {
+		return exitError{exitFailed, errors.New(text + " (--strict allows none)")}
+	}
+	if !s.show.json {
+		fmt.Fprintln(s.app.Stderr, text)
+	}
+	return nil
 }
 
 // explain prints the prompts of the step that --explain names.
