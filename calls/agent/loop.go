@@ -275,6 +275,8 @@ type (
 	toolResult struct {
 		Text  string `json:"text"`
 		Error string `json:"error,omitempty"` // its kind
+		// Failure is the message of the error, by which the substep is shown as failed.
+		Failure string `json:"failure,omitempty"`
 	}
 )
 
@@ -301,7 +303,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) 
 }
 
 func (l *loop) failed(err error) toolResult {
-	return toolResult{cut(told(err), l.params.MaxResultBytes), string(calls.KindOf(err))}
+	return toolResult{Text: cut(told(err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: err.Error()}
 }
 
 // canonical makes arguments comparable.

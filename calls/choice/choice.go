@@ -52,6 +52,8 @@ type Output struct {
 	Branch string `json:"branch" doc:"The name of the branch."`
 	Reason string `json:"reason" doc:"Why it was taken; the model's words where it picked."`
 	Index  int    `json:"index" doc:"Its place among the choices, from 0."`
+
+	Warnings []string `json:"warnings,omitempty" doc:"What went wrong on the way to the default."`
 }
 
 const (
@@ -192,7 +194,8 @@ func (in Input) decide() (*Output, error) {
 func (in Input) fallback(reason string) (*Output, error) {
 	names := make([]string, len(in.Choices))
 	for i, c := range in.Choices {
-		if names[i] = c.Branch; c.Default {
+		names[i] = c.Branch
+		if c.Default {
 			return &Output{Branch: c.Branch, Reason: "the default: " + reason, Index: i}, nil
 		}
 	}
@@ -234,7 +237,12 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	}
 	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return meant(v, open) })
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
-		return in.fallback("the model named none of the branches")
+		out, fallbackErr := in.fallback("the model named none of the branches")
+		if fallbackErr != nil {
+			return nil, fallbackErr
+		}
+		out.Warnings = []string{fmt.Sprintf("the default branch %q is taken: %v", out.Branch, err)}
+		return out, nil
 	}
 	if err != nil {
 		return nil, err

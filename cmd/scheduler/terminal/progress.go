@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,12 +128,26 @@ func (p *Progress) show(e *journal.Event) {
 		mark, colour, note := "✓", "32", ""
 		if e.Data.Error != nil {
 			mark, colour, note = "!", "33", " failed; continuing: "+e.Data.Error.Message
+		} else if failure := substepFailure(e); failure != "" {
+			mark, colour, note = "✗", "31", " failed; continuing: "+FirstLine(failure)
 		}
 		p.line(mark, colour, fmt.Sprintf("%s%s%s%s", k, call, figures(e.Data), note))
 		p.warnings(k, e.Data.Output)
 	case journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished:
 		p.running = nil
 	}
+}
+
+// substepFailure returns the message of what a call did inside its step and survived,
+// as an agent survives a tool that fails; "" where nothing failed.
+func substepFailure(e *journal.Event) string {
+	isSubstep := strings.Contains(e.Step[strings.LastIndexByte(e.Step, '/')+1:], "-")
+	if !isSubstep || e.Data.Output == nil {
+		return ""
+	}
+	failure, _ := e.Data.Output.Get("failure")
+	text, _ := failure.Str()
+	return text
 }
 
 // warnings shows the warnings that a call put into its output.
