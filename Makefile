@@ -48,6 +48,9 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(RACE)" ] || echo 'no C compiler: running without the race detector'
 	go test $(RACE) ./...
 
+test-slow: ## Run the slow tests too: those that build plugins, and kill processes
+	SCHEDULER_SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/...
+
 lint: install-lint ## Run go vet and golangci-lint
 	go vet ./...
 	$(GOLANGCI) run --allow-parallel-runners

@@ -51,6 +51,7 @@ var layers = map[string][]string{
 	"plugins/project/go":    {"plugins", "plugins/sdk"},
 	"plugins/pluginstest":   {"plugins", "plugins/host", "plugins/manifest", "plugins/proto", "plugins/verify"},
 	"plugins/examples/...":  {"plugins", "plugins/sdk", "llm", "llm/value"},
+	"test/slow":             {},
 	"test/hostile":          {"plugins/proto"},
 	"calls/schema":          {"llm/value"},
 	"calls":                 {"llm", "plugins", "calls/schema", "llm/value"},

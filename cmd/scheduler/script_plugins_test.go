@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/callnode/scheduler/plugins/pluginstest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // workshop builds plugins for scripts, each once.
@@ -70,10 +71,12 @@ func (w *workshop) make(name string) error {
 	return nil
 }
 
-// condition is that of the words [grpcio] and [npm]: what plugins in Python and Node
-// need is there.
+// condition decides the words [grpcio] and [npm], whether plugins in Python and Node can run
+// here, and [slow], whether slow tests run.
 func (w *workshop) condition(word string) (bool, error) {
 	switch word {
+	case "slow":
+		return slow.Enabled(), nil
 	case "grpcio":
 		return pythonWithGRPC() != "", nil
 	case "npm":

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/pluginstest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // memory remembers one thing.
@@ -96,6 +97,7 @@ func clone(t *testing.T, name string) (dir string) {
 }
 
 func TestPython(t *testing.T) {
+	slow.Test(t)
 	pluginstest.Python(t)
 	dir := clone(t, "glossary")
 	pluginstest.Run(t, dir)
@@ -106,6 +108,7 @@ func TestPython(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
+	slow.Test(t)
 	dir := clone(t, "units")
 	if err := os.Rename(filepath.Join(pluginstest.Node(t, dir), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // say runs the call rough.say.
@@ -90,6 +91,7 @@ func resolve(t *testing.T, r *calls.Registry, name string) (map[string][]byte, e
 }
 
 func TestRoughPython(t *testing.T) {
+	slow.Test(t)
 	pluginstest.Python(t)
 	dir := newProject(t, "python")
 	write(t, dir, map[string]string{
@@ -161,6 +163,7 @@ plugin.serve()
 }
 
 func TestRoughNode(t *testing.T) {
+	slow.Test(t)
 	dir := pluginstest.Node(t, newProject(t, "node"))
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: rough\nversion: 1.0.0\ncommand: node\nargs: [main.js]\n",

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/project"
 	"github.com/callnode/scheduler/plugins/sdk"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // asksHost has an importance function and a variable that search memories, and ask
@@ -83,6 +84,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 func TestServicesInPython(t *testing.T) {
+	slow.Test(t)
 	pluginstest.Python(t)
 	dir := newProject(t, "python")
 	write(t, dir, map[string]string{
@@ -115,6 +117,7 @@ plugin.serve()
 }
 
 func TestServicesInNode(t *testing.T) {
+	slow.Test(t)
 	dir := pluginstest.Node(t, newProject(t, "node"))
 	write(t, dir, map[string]string{
 		manifest.FileName: "name: curious\nversion: 1.0.0\ncommand: node\nargs: [main.js]\nservices: [llm, memory]\n",

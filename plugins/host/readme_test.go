@@ -11,10 +11,12 @@ import (
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/verify"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // The manifest and the program of the README are a plugin that works.
 func TestReadme(t *testing.T) {
+	slow.Test(t)
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

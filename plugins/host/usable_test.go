@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // A registry says why what it has, or has not, cannot be used.
@@ -147,6 +148,7 @@ func TestWritesItsFolder(t *testing.T) {
 // However often a program is exchanged while it is checked and started, what runs is what
 // was checked.
 func TestSwappedProgram(t *testing.T) {
+	slow.Test(t)
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

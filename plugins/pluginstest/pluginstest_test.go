@@ -12,9 +12,11 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/sdk"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func TestRun(t *testing.T) {
+	slow.Test(t)
 	pluginstest.Run(t, pluginstest.Build(t, "../examples/recency"))
 }
 

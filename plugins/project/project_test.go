@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/plugins/pluginstest"
 	"github.com/callnode/scheduler/plugins/project"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func write(t *testing.T, language string) (dir string) {
@@ -40,6 +41,7 @@ func do(t *testing.T, dir, name string, args ...string) {
 }
 
 func TestGo(t *testing.T) {
+	slow.Test(t)
 	dir := write(t, "go")
 	do(t, dir, "go", "vet", "./...")
 	do(t, dir, "go", "build", "-o", "my-first", ".")
@@ -47,6 +49,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
+	slow.Test(t)
 	dir := write(t, "python")
 	pluginstest.Python(t)
 	do(t, dir, "python3", "-m", "unittest")
@@ -54,6 +57,7 @@ func TestPython(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
+	slow.Test(t)
 	dir := pluginstest.Node(t, write(t, "node"))
 	do(t, dir, "npm", "test")
 	pluginstest.Run(t, dir)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/plugins/pluginstest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func TestInProcess(t *testing.T) {
@@ -14,4 +15,7 @@ func TestInProcess(t *testing.T) {
 	pluginstest.RunInProcess(t, server)
 }
 
-func TestProgram(t *testing.T) { pluginstest.Run(t, pluginstest.Build(t, ".")) }
+func TestProgram(t *testing.T) {
+	slow.Test(t)
+	pluginstest.Run(t, pluginstest.Build(t, "."))
+}
