@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // runner runs a graph once, to its end.
@@ -52,20 +53,20 @@ func fan(n int) edges {
 // ours is the graph as a flow. A run reads every event.
 func ours(e edges) runner {
 	def := calls.Define[noop, struct{}, struct{}](calls.Info{Name: "noop"})
-	flow := &scheduler.Flow{File: "bench.yaml", Name: "bench", Steps: make([]*scheduler.Step, len(e))}
+	f := &flow.Flow{File: "bench.yaml", Name: "bench", Steps: make([]*flow.Step, len(e))}
 	for i := range e {
-		flow.Steps[i] = &scheduler.Step{Index: i, ID: fmt.Sprint("s", i), Call: "noop", Def: def, Next: e[i]}
+		f.Steps[i] = &flow.Step{Index: i, ID: fmt.Sprint("s", i), Call: "noop", Def: def, Next: e[i]}
 	}
 	for i := range e {
 		for _, next := range e[i] {
-			flow.Steps[next].Needs = append(flow.Steps[next].Needs, i)
+			f.Steps[next].Needs = append(f.Steps[next].Needs, i)
 		}
 	}
 	exec := &scheduler.StepExecutor{}
 	want := 4*len(e) + 2 // four events a step, two of the flow
 	return func(ctx context.Context) error {
 		events := 0
-		for _, err := range exec.Run(ctx, flow, value.Value{}) {
+		for _, err := range exec.Run(ctx, f, value.Value{}) {
 			if err != nil {
 				return err
 			}
