@@ -89,7 +89,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			}
 			piece = watchedPiece
 		}
-		m.task.asks(ctx, req)
+		m.task.recordRequest(ctx, req)
 		m.task.countRequest(req.Model)
 		sent := m.task.run.stream.watch()
 		answer := answerCount{tokens: tokens, every: piece, each: func(count int) error {
@@ -134,7 +134,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// unbilled says that the provider did not take the request, was not reached, or that
+// unbilled reports whether the provider did not take the request, was not reached, or that
 // there is none.
 func unbilled(err error) bool {
 	var refused *llm.Error

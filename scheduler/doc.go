@@ -4,15 +4,16 @@
 //
 // # Reading
 //
-// A [Loader] (load.go) reads the YAML of a flow with the place of every node.
+// Package scheduler/flow does it, and the files of this paragraph are its own. A
+// [flow.Loader] (load.go) reads the YAML of a flow with the place of every node.
 // decode.go takes it apart by the keys that keys.go lists, and reports all that is
 // unknown or misspelt; the same list makes the schema that editors use
-// (editor.go). compile.go turns every value into a [Param]: a literal, a template,
+// (editor.go). compile.go turns every value into a [flow.Param]: a literal, a template,
 // an expression, or a map or list of such. step_order.go and lint_order.go link
 // each step to the steps that it needs, and find cycles; the other lint files check
 // the calls, their parameters, and every name that a template mentions. What is
-// wrong is a [Problem] with its position (problem.go, position.go; place.go finds that
-// of any byte of a parameter). What is right is a [Flow] (flow.go): immutable, and
+// wrong is a [flow.Problem] with its position (problem.go, position.go; place.go finds that
+// of any byte of a parameter). What is right is a [flow.Flow] (flow.go): immutable, and
 // ready for any number of runs.
 //
 // # Starting
@@ -34,13 +35,13 @@
 // or I/O. Every step counts the needs that are not over; a step that ends counts its
 // successors down, and those at zero become ready, or are skipped when all they needed
 // was skipped. So a step costs the same in a flow of any size. Ready steps are in its
-// queue; workers take them from it (run_order.go), at most MaxParallel at once. The
+// queue; workers take them from it (worker.go), at most MaxParallel at once. The
 // worker that finishes a step goes on with what became ready, so that a chain of steps
 // runs in one goroutine.
 //
 // # A step
 //
-// phases.go takes a step through its phases. First its condition, when; a step
+// step_phases.go takes a step through its phases. First its condition, when; a step
 // that goes on is announced: step.started. With for_each its items become jobs of
 // their own in the same queue (foreach.go). Then, once per attempt:
 //
@@ -53,7 +54,7 @@
 //     static: then they were checked when the flow was read;
 //   - the call is constructed, Init computes its input: step.input; Exec streams,
 //     and its text becomes events at once: step.delta; its output is checked
-//     (fold.go).
+//     (collect_output.go).
 //
 // Parameters that were found stay for the next attempt. retry.go decides whether
 // there is one, and keeps each within its timeout. [Invoke] (invoke.go) does the
@@ -64,7 +65,7 @@
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
 // steps say to_user. Whatever else a call runs inside itself is a pseudo-step
-// STEP/NAME-N (inside.go): another call, such as slot for the filling of fetch,
+// STEP/NAME-N (substep.go): another call, such as slot for the filling of fetch,
 // fetch/slot-1, or a piece of its own work ([calls.Once]), such as a round of an
 // agent, clerk/round-2. One that finished is safe before the step goes on, and later
 // attempts take it as it is.
@@ -78,30 +79,30 @@
 //
 // # Journal
 //
-// With a [Journal] (journal.go) the events go through it on their way to the
+// With a [journal.Journal] (package scheduler/journal) the events go through it on their way to the
 // reader (recorder.go). One goroutine writes all that has come up since its last
 // write; the successors of a step begin when its end is safe. So a step is never
 // recorded as finished twice, and one that was cut short runs again: at least once.
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
-// folds these into a [RunState] (runstate.go), and begins where that ends
+// folds these into a [journal.RunState] (run_state.go there), and begins where that ends
 // (restore.go): steps, items, inner steps and pseudo-steps that finished keep their
-// outputs, and what they cost stays counted (runstate_usage.go). A step that begins
+// outputs, and what they cost stays counted (run_state_usage.go). A step that begins
 // again streams its text from the start, as an attempt does after step.retrying. One
 // that was cut short gets the parameters that it had, and the same idempotency key
 // ([calls.Env.IdempotencyKey]); one that failed has them rendered anew. An edited
-// flow is held against the old one (edited.go).
+// flow is held against the old one (edited_flow.go).
 //
 // # Events
 //
-// Whatever happens becomes an [Event] (event.go) in the run's stream
+// Whatever happens becomes a [journal.Event] in the run's stream
 // (run_stream.go), from which the caller's loop reads. The stream's lock guards the
 // state of the run too, so that the order of events is the order of what happened.
 // A reader that is slow holds the steps back. run_secrets.go masks every secret
 // that the flow mentions before anything gets into an event, and so none gets into
 // the journal; where one stood in an output, a resumed run knows that it is
-// missing. [RunState] (runstate.go) and [Explain] (explain.go) put events together
-// again for people; the latter knows from a [Prompt] (prompts.go) what a step has
+// missing. [journal.RunState] and package scheduler/explain put events together
+// again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
 // sent to a model, and where each piece of it comes from.
 //
 // # The end

@@ -40,18 +40,18 @@ func (t *task) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	params, err := t.answered(value.OfMap(value.Pairs(
+	params, err := t.withAnswers(value.OfMap(value.Pairs(
 		"data", t.params, "current_schema", described(overlaid(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
 	)))
 	if err != nil {
 		return err
 	}
-	output, err := t.within(ctx, def, params)
+	output, err := t.runCallInside(ctx, def, params)
 	if err != nil {
 		return err
 	}
 	t.params, _ = output.Get("slot_data")
-	return t.remains(output)
+	return t.checkRemaining(output)
 }
 
 // overlaid is the schema with some of its properties replaced.
@@ -83,8 +83,8 @@ func described(schema value.Value, purpose string) value.Value {
 	return value.OfMap(s)
 }
 
-// remains decides what to do about values that slot could not find.
-func (t *task) remains(output value.Value) error {
+// checkRemaining decides what to do about values that slot could not find.
+func (t *task) checkRemaining(output value.Value) error {
 	remaining, _ := output.Get("remaining_schema")
 	w := journal.WaitingFor{Step: t.path(), RemainingSchema: remaining}
 	if len(w.Pointers()) == 0 {
@@ -104,9 +104,9 @@ func (t *task) missing(what string) error {
 		WithHint("give them under with, say more in the question, or let the run wait for them with on_missing: ask")
 }
 
-// answered is the parameters of slot for a step that has waited: what was known
+// withAnswers is the parameters of slot for a step that has waited: what was known
 // then, with the answers since. No model is asked again.
-func (t *task) answered(params value.Value) (value.Value, error) {
+func (t *task) withAnswers(params value.Value) (value.Value, error) {
 	was := t.recorded()
 	if was == nil || was.Found.IsNull() {
 		return params, nil
@@ -145,6 +145,6 @@ func (t *task) waits(s *suspension) outcome {
 	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.mask(s.remaining)
 	n.data.RemainingSchema = &n.input
-	t.tally(n)
+	t.addCosts(n)
 	return outcome{status: order.Waiting, note: n}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// each is what a step that runs once per item of a list keeps of its items, which are
+// fanOut is what a step that runs once per item of a list keeps of its items, which are
 // jobs like any other. The engine makes one when the step fans out, for as long as an
 // item is left. The stream's lock guards it.
-type each struct {
+type fanOut struct {
 	items    []value.Value
 	inputs   []value.Value
 	outputs  []value.Value
@@ -28,7 +28,7 @@ type each struct {
 // fanOut evaluates the list of items.
 func (t *task) fanOut(ctx context.Context) outcome {
 	s := t.scope(ctx)
-	list, known := t.listed()
+	list, known := t.recordedItems()
 	var err error
 	if !known {
 		list, err = t.step.ForEach.Render(ctx, s)
@@ -51,7 +51,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	n.input, n.data.Masked = t.run.secrets.masking(list)
 	n.data.Input = &n.input
 	t.emit(n.of(journal.StepInput))
-	e := &each{
+	e := &fanOut{
 		items: items, resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
 	}
@@ -59,8 +59,8 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	return outcome{fan: e}
 }
 
-// listed is the list that an earlier process had begun with.
-func (t *task) listed() (list value.Value, ok bool) {
+// recordedItems is the list that an earlier process had begun with.
+func (t *task) recordedItems() (list value.Value, ok bool) {
 	was := t.recorded()
 	if was == nil || len(was.MaskedParams) > 0 {
 		return value.Value{}, false
@@ -70,7 +70,7 @@ func (t *task) listed() (list value.Value, ok bool) {
 
 // restore takes over what earlier processes finished, and returns which items that are;
 // nil: none.
-func (e *each) restore(r *run, t *task) []bool {
+func (e *fanOut) restore(r *run, t *task) []bool {
 	if t.recorded() == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (e *each) restore(r *run, t *task) []bool {
 
 // begin queues the first items. Those that an earlier process finished stay as
 // they are.
-func (e *each) begin(r *run, t *task, now time.Time) {
+func (e *fanOut) begin(r *run, t *task, now time.Time) {
 	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restore(r, t)) {
 		e.finish(r, t, now)
 	}
@@ -102,13 +102,13 @@ func (r *run) followItemLocked(t *task) {
 	step := t.step.Index
 	rec := r.stream.record
 	waits := rec != nil && t.step.MaxParallel > 0 && r.order.HasMoreItems(step)
-	if !waits || !rec.release(r, step, true) {
+	if !waits || !rec.releaseLaterLocked(r, step, true) {
 		r.order.NextItem(step)
 	}
 }
 
 // settle records the end of an item, and of the step with its last item.
-func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
+func (e *fanOut) settle(r *run, t *task, o outcome, now time.Time) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
 	r.followItemLocked(t)
 	if r.order.ItemOver(t.step.Index) {
@@ -117,17 +117,17 @@ func (e *each) settle(r *run, t *task, o outcome, now time.Time) {
 }
 
 // finish ends the step.
-func (e *each) finish(r *run, t *task, now time.Time) {
-	n := newNote(journal.StepFinished)
+func (e *fanOut) finish(r *run, t *task, now time.Time) {
+	n := newPendingEvent(journal.StepFinished)
 	output := value.OfList(e.outputs...)
 	masked, hidden := r.secrets.masking(output)
 	n.gave(masked, append(hidden, e.masked...))
-	r.hide(t.step.Index, e.masked)
+	r.noteMaskedLocked(t.step.Index, e.masked)
 	n.cost(&e.meter)
 	n.took(r.stream, e.began)
-	r.tell(n, t.id, -1, now)
+	r.tellLocked(n, t.id, -1, now)
 	r.states[t.step.Index].each = nil
-	r.complete(t.step.Index, outcome{
+	r.completeStepLocked(t.step.Index, outcome{
 		status: order.Finished, input: value.OfList(e.inputs...), output: output,
 	}, now)
 }

@@ -22,6 +22,6 @@ func Invoke(ctx context.Context, def calls.Definition, params value.Value, env *
 	if problems := def.Info.Params.Check(params); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", def.Info.Name, problems)
 	}
-	var f fold
+	var f outputCollector
 	return f.run(ctx, def, params, env)
 }

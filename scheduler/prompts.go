@@ -32,16 +32,16 @@ type conversation struct {
 	parts    []calls.Part
 }
 
-// asks notes a request, unless the input of the step says what is in it.
-func (t *task) asks(ctx context.Context, req *llm.Request) {
-	if begins(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages()) {
+// recordRequest notes a request, unless the input of the step says what is in it.
+func (t *task) recordRequest(ctx context.Context, req *llm.Request) {
+	if startsWith(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages()) {
 		return
 	}
 	a := &t.asked
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next := conversation{slices.Clone(req.Messages), calls.PartsOf(ctx)}
-	if last := len(a.conversations) - 1; last >= 0 && begins(next.messages, a.conversations[last].messages) {
+	if last := len(a.conversations) - 1; last >= 0 && startsWith(next.messages, a.conversations[last].messages) {
 		if next.parts == nil {
 			next.parts = a.conversations[last].parts
 		}
@@ -74,8 +74,8 @@ func (t *task) setFirstToken(waited time.Duration) {
 	}
 }
 
-// begins says whether a conversation goes on from another.
-func begins(messages, with []llm.Message) bool {
+// startsWith reports whether a conversation goes on from another.
+func startsWith(messages, with []llm.Message) bool {
 	return len(messages) >= len(with) &&
 		slices.EqualFunc(messages[:len(with)], with, func(a, b llm.Message) bool { return bytes.Equal(a, b) })
 }
@@ -89,8 +89,8 @@ func (t *task) inputMessages() (messages []llm.Message) {
 	return messages
 }
 
-// tally puts into the event of a task's end what it cost, and what models were asked.
-func (t *task) tally(n *note) {
+// addCosts puts into the event of a task's end what it cost, and what models were asked.
+func (t *task) addCosts(n *pendingEvent) {
 	n.cost(&t.meter)
 	t.asked.mu.Lock()
 	if t.asked.use.Requests > 0 {
@@ -111,7 +111,7 @@ func (t *task) tally(n *note) {
 	}
 	for _, c := range conversations {
 		p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
-		if told := outer.asked.told; begins(c.messages, told) {
+		if told := outer.asked.told; startsWith(c.messages, told) {
 			p.Shared = len(told)
 		}
 		for _, m := range c.messages[p.Shared:] {

@@ -62,7 +62,7 @@ func newRecorder(r *run, log journal.RunLog, header *journal.RunHeader, text jou
 	rec.linger = time.AfterFunc(time.Hour, func() {
 		r.stream.Lock()
 		defer r.stream.Unlock()
-		rec.hurry()
+		rec.writeSoonLocked()
 	})
 	return rec
 }
@@ -76,18 +76,18 @@ const (
 
 func (rec *recorder) backlog() int { return len(rec.unsaved) + rec.writing }
 
-// add takes an event. The stream is locked.
-func (rec *recorder) add(ev *journal.Event) {
+// addLocked takes an event. The stream is locked.
+func (rec *recorder) addLocked(ev *journal.Event) {
 	rec.unsaved = append(rec.unsaved, ev)
 	switch {
 	case rec.async, !lingers(ev.Type), len(rec.unsaved) == maxLingering:
-		rec.hurry()
+		rec.writeSoonLocked()
 	case len(rec.unsaved) == 1:
 		rec.linger.Reset(lingering)
 	}
 }
 
-// lingers says that no step waits for an event of this type to be safe: lost with the
+// lingers reports whether no step waits for an event of this type to be safe: lost with the
 // process, it happens again.
 func lingers(t journal.EventType) bool {
 	switch t { //nolint:exhaustive // the others are the end of something
@@ -97,17 +97,17 @@ func lingers(t journal.EventType) bool {
 	return false
 }
 
-// hurry has what is unsaved written now. The stream is locked.
-func (rec *recorder) hurry() {
+// writeSoonLocked has what is unsaved written now. The stream is locked.
+func (rec *recorder) writeSoonLocked() {
 	if !rec.due && len(rec.unsaved) > 0 {
 		rec.due = true
 		rec.arrived.Signal()
 	}
 }
 
-// release lets the successors of a step, or its next item, begin once all events so far
+// releaseLaterLocked lets the successors of a step, or its next item, begin once all events so far
 // are safe. false says that they are already. The stream is locked.
-func (rec *recorder) release(r *run, step int, item bool) (later bool) {
+func (rec *recorder) releaseLaterLocked(r *run, step int, item bool) (later bool) {
 	if rec.backlog() == 0 {
 		return false
 	}
@@ -116,8 +116,8 @@ func (rec *recorder) release(r *run, step int, item bool) (later bool) {
 	return true
 }
 
-// wait waits until all events so far are safe. The stream is locked.
-func (rec *recorder) wait() error {
+// waitLocked waits until all events so far are safe. The stream is locked.
+func (rec *recorder) waitLocked() error {
 	for seq := rec.stream.seq; rec.saved < seq && rec.err == nil; {
 		rec.written.Wait()
 	}
@@ -140,7 +140,7 @@ func (rec *recorder) work(ctx context.Context) {
 			rec.arrived.Wait()
 		}
 		if len(rec.unsaved) == 0 {
-			s.end()
+			s.endLocked()
 			return
 		}
 		batch, last := rec.unsaved, s.closed
@@ -152,17 +152,17 @@ func (rec *recorder) work(ctx context.Context) {
 			s.Lock()
 			if err != nil && before == nil {
 				rec.err = err
-				rec.run.fail(rec.run.failureOf(rec.journalError(nil), flow.Position{}))
+				rec.run.failLocked(rec.run.failureOf(rec.journalError(nil), flow.Position{}))
 			}
 		}
 		rec.writing = 0
-		rec.settle(batch[len(batch)-1].Seq)
+		rec.releaseSavedLocked(batch[len(batch)-1].Seq)
 		if rec.err == nil { // else a resumed run may give their seq to other events
-			s.deliver(batch...)
+			s.deliverLocked(batch...)
 		}
 		clear(batch)
 		rec.spare = batch
-		s.relieve()
+		s.wakeStepsLocked()
 	}
 }
 
@@ -186,8 +186,8 @@ func (rec *recorder) write(ctx context.Context, batch []*journal.Event, failed e
 	return failed
 }
 
-// settle lets go on what waited for the events up to seq. The stream is locked.
-func (rec *recorder) settle(seq int64) {
+// releaseSavedLocked lets go on what waited for the events up to seq. The stream is locked.
+func (rec *recorder) releaseSavedLocked(seq int64) {
 	rec.saved = seq
 	rec.written.Broadcast()
 	n := 0
@@ -203,9 +203,9 @@ func (rec *recorder) settle(seq int64) {
 		case one.item:
 			r.order.NextItem(one.step)
 		default:
-			r.release(one.step, rec.stream.clock())
+			r.releaseLocked(one.step, rec.stream.clock())
 		}
-		r.spawn()
+		r.startWorkerLocked()
 	}
 	rec.releases = append(rec.releases[:0], rec.releases[n:]...)
 }

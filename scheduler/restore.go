@@ -22,16 +22,16 @@ func (t *task) recorded() *journal.StepState {
 	return t.run.recorded.Step(t.path())
 }
 
-// begun says that an earlier process has started the step: its condition was true.
-func (t *task) begun() bool {
+// hasStartedBefore reports whether an earlier process has started the step: its condition was true.
+func (t *task) hasStartedBefore() bool {
 	was := t.recorded()
 	return was != nil && was.Attempts > 0
 }
 
-// takeUp takes the parameters with which an earlier process had begun, so that work
+// takeOverParams takes the parameters with which an earlier process had begun, so that work
 // which was cut short is done again with the same idempotency key and the same
 // parameters. Those of a step that failed are found anew: they may be why.
-func (t *task) takeUp() (taken bool, err error) {
+func (t *task) takeOverParams() (taken bool, err error) {
 	was := t.recorded()
 	if was == nil || was.State == journal.StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
@@ -42,7 +42,7 @@ func (t *task) takeUp() (taken bool, err error) {
 		t.pieces.next(flow.CallSlot)
 	}
 	if t.step.Call == flow.CallSlot {
-		t.params, err = t.answered(t.params)
+		t.params, err = t.withAnswers(t.params)
 	}
 	return true, err
 }
@@ -61,9 +61,9 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 	return outcome{status: order.Waiting, note: n}, true
 }
 
-// restore takes over the steps that earlier processes finished or skipped, and
+// restoreLocked takes over the steps that earlier processes finished or skipped, and
 // makes ready what comes next. The stream is locked.
-func (r *run) restore(now time.Time) {
+func (r *run) restoreLocked(now time.Time) {
 	r.meter.preset(r.recorded.UsageOf(strings.TrimSuffix(r.prefix, "/")))
 	for i, step := range r.flow.Steps {
 		was := r.recorded.Step(r.prefix + step.ID)
@@ -78,7 +78,7 @@ func (r *run) restore(now time.Time) {
 			if step.ForEach != nil {
 				st.input = r.recorded.ItemInputs(was)
 			}
-			r.hide(i, was.MaskedOutput)
+			r.noteMaskedLocked(i, was.MaskedOutput)
 		case journal.StepStatusSkipped:
 			st.reason = was.Reason
 			r.order.Restore(i, order.Skipped)
@@ -88,9 +88,9 @@ func (r *run) restore(now time.Time) {
 	r.applyLocked(r.order.Start(), now)
 }
 
-// hide notes what the journal does not have of the output of a step. The stream is
+// noteMaskedLocked notes what the journal does not have of the output of a step. The stream is
 // locked.
-func (r *run) hide(step int, pointers []string) {
+func (r *run) noteMaskedLocked(step int, pointers []string) {
 	if len(pointers) == 0 {
 		return
 	}
@@ -102,31 +102,31 @@ func (r *run) hide(step int, pointers []string) {
 		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
-// resume says that the run goes on, after the answers that it got. The stream is
+// tellResumedLocked tells that the run goes on, after the answers that it got. The stream is
 // locked.
-func (r *run) resume(now time.Time) {
+func (r *run) tellResumedLocked(now time.Time) {
 	for _, n := range r.answers {
 		r.showAnswers(n)
-		r.push(&n.event, now)
+		r.pushLocked(&n.event, now)
 	}
-	n := newNote(journal.FlowResumed)
+	n := newPendingEvent(journal.FlowResumed)
 	n.data.Flow = r.flow.Name
-	r.tell(n, "", -1, now)
+	r.tellLocked(n, "", -1, now)
 }
 
-// showAnswers gives the event its answers, masked.
-func (r *run) showAnswers(n *note) {
+// showAnswers returns the event its answers, masked.
+func (r *run) showAnswers(n *pendingEvent) {
 	n.input, n.data.Masked = r.secrets.masking(n.params)
 	n.data.Answers = &n.input
 }
 
 // answerNotes are the events of answers, one per step; params has the answers.
-func answerNotes(answers []Answer) []*note {
-	var notes []*note
+func answerNotes(answers []Answer) []*pendingEvent {
+	var notes []*pendingEvent
 	for _, a := range answers {
-		i := slices.IndexFunc(notes, func(n *note) bool { return journal.StepPath(n.event.Step, n.event.Index) == a.Step })
+		i := slices.IndexFunc(notes, func(n *pendingEvent) bool { return journal.StepPath(n.event.Step, n.event.Index) == a.Step })
 		if i < 0 {
-			n := newNote(journal.StepAnswered)
+			n := newPendingEvent(journal.StepAnswered)
 			n.event.Step, n.event.Index = journal.SplitPath(a.Step)
 			n.params = value.OfMap(value.NewMap(1))
 			notes, i = append(notes, n), len(notes)
@@ -139,7 +139,7 @@ func answerNotes(answers []Answer) []*note {
 // checkWhole lets slot look at the answers, with all that is known: it knows more
 // than the schema says. What it reads another way, such as tomorrow, is kept as it
 // reads it now.
-func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*note) error {
+func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pendingEvent) error {
 	def, ok := e.registry().Call(flow.CallSlot)
 	if !ok {
 		return nil

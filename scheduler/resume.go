@@ -197,7 +197,7 @@ func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer
 	return journalError(header.ID, "recording the answer", log.Append(ctx, events...))
 }
 
-// reload gives the flow that the run goes on with.
+// reload returns the flow that the run goes on with.
 func (e *StepExecutor) reload(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
 	if e.Loader == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor has no Loader to read the flow of the journal with")

@@ -23,11 +23,11 @@ func (t *task) attempts(ctx context.Context) (value.Value, error) {
 	}
 	for n := 1; ; n++ {
 		output, err := t.attemptInTime(ctx)
-		if err == nil || n >= r.MaxAttempts || ctx.Err() != nil || !retriable(err) {
+		if err == nil || n >= r.MaxAttempts || ctx.Err() != nil || !canRetry(err) {
 			return output, err
 		}
 		delay := max(intervals.NextBackOff(), retryAfter(err))
-		again := newNote(journal.StepRetrying)
+		again := newPendingEvent(journal.StepRetrying)
 		again.data.Attempt, again.data.DelayMS = n, delay.Milliseconds()
 		again.fault(&t.run.failureOf(err, t.step.Pos).Info)
 		t.emit(again)
@@ -37,8 +37,8 @@ func (t *task) attempts(ctx context.Context) (value.Value, error) {
 	}
 }
 
-// retriable says whether the same step may succeed later.
-func retriable(err error) bool {
+// canRetry reports whether the same step may succeed later.
+func canRetry(err error) bool {
 	var left *leftBehind
 	if errors.As(err, &left) {
 		return false // it may still be at work
@@ -84,7 +84,7 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	go func() {
 		res := result{err: calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)}
 		defer func() { done <- res }()
-		defer t.run.recovered(&res.err, t.id)
+		defer t.run.recoverPanic(&res.err, t.id)
 		res.output, res.err = t.attempt(limited)
 	}()
 	var res result
@@ -92,12 +92,12 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	case res = <-done:
 	case <-limited.Done():
 		runtime.Gosched() // a call that does stop does it now
-		grace := time.NewTimer(t.run.patience)
+		grace := time.NewTimer(t.run.gracePeriod)
 		defer grace.Stop()
 		select {
 		case res = <-done:
 		case <-grace.C:
-			return value.Value{}, t.leave(ctx)
+			return value.Value{}, t.leaveBehind(ctx)
 		}
 	}
 	if res.err != nil && ctx.Err() == nil && limited.Err() != nil {
@@ -107,10 +107,10 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	return res.output, res.err
 }
 
-// leave leaves the attempt behind: nothing that it still says is heard.
-func (t *task) leave(ctx context.Context) error {
+// leaveBehind leaves the attempt behind: nothing that it still says is heard.
+func (t *task) leaveBehind(ctx context.Context) error {
 	t.run.stream.Lock()
-	t.mute = true
+	t.leftBehind = true
 	t.run.stream.Unlock()
 	t.run.env.Log.Warn("a call did not stop when its time was over and is left behind",
 		"run", t.run.vars.Run.ID, "step", t.path(), "call", t.step.Call, "timeout", t.step.Timeout)
@@ -118,5 +118,5 @@ func (t *task) leave(ctx context.Context) error {
 	if ctx.Err() != nil {
 		kind = calls.Canceled
 	}
-	return &leftBehind{calls.Errorf(kind, "the call %s did not stop within %s after its timeout of %s and was left behind", t.step.Call, t.run.patience, t.step.Timeout)}
+	return &leftBehind{calls.Errorf(kind, "the call %s did not stop within %s after its timeout of %s and was left behind", t.step.Call, t.run.gracePeriod, t.step.Timeout)}
 }

@@ -43,8 +43,8 @@ type run struct {
 	// masked are the places in the outputs of earlier processes that secrets were
 	// taken out of, by step.
 	masked  map[int][]string
-	lost    []string // the same in the inputs
-	answers []*note  // what a resumed run begins with
+	lost    []string        // the same in the inputs
+	answers []*pendingEvent // what a resumed run begins with
 	states  []state
 	order   *order.Machine
 	workers int
@@ -64,13 +64,13 @@ type run struct {
 	// the flow. over: done is closed.
 	stopping, ending, over bool
 	cancelled              bool
-	// patience is how long steps may take to stop, shorter in a sub-flow so that it
+	// gracePeriod is how long steps may take to stop, shorter in a sub-flow so that it
 	// is over before the step around it is left behind.
-	patience time.Duration
-	grace    *time.Timer
-	outputs  value.Value
-	done     chan struct{}
-	began    time.Time // by the stopwatch
+	gracePeriod time.Duration
+	grace       *time.Timer
+	outputs     value.Value
+	done        chan struct{}
+	began       time.Time // by the stopwatch
 }
 
 // state is what a run knows of a step beside its place in the order.
@@ -78,7 +78,7 @@ type state struct {
 	input  value.Value
 	output value.Value
 	reason string // why it was skipped
-	each   *each
+	each   *fanOut
 }
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
@@ -120,7 +120,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, patience: e.grace(),
+		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, gracePeriod: e.grace(),
 	}
 	r.env.Registry = e.registry()
 	r.vars.Language = e.Language
@@ -134,7 +134,7 @@ func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Valu
 	r := &run{
 		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", parent: ctx,
 		env: o.env, vars: o.vars, stream: o.stream, secrets: o.secrets,
-		depth: o.depth + 1, patience: o.patience * 3 / 4,
+		depth: o.depth + 1, gracePeriod: o.gracePeriod * 3 / 4,
 	}
 	r.meter.outer = &t.meter
 	r.vars.Run.Flow = flow.Name
@@ -220,49 +220,49 @@ func (r *run) start() {
 	r.ignore = context.AfterFunc(r.parent, func() {
 		r.stream.Lock()
 		defer r.stream.Unlock()
-		r.stop()
+		r.stopLocked()
 	})
 	now := r.stream.clock()
 	r.began = r.stream.watch()
 	switch {
 	case r.outer != nil:
 	case r.recorded != nil:
-		r.resume(now)
+		r.tellResumedLocked(now)
 	default:
-		n := newNote(journal.FlowStarted)
+		n := newPendingEvent(journal.FlowStarted)
 		n.input, n.data.Masked = r.secrets.masking(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
-		r.tell(n, "", -1, now)
+		r.tellLocked(n, "", -1, now)
 	}
 	r.states = make([]state, len(r.flow.Steps))
 	r.events.size, r.notes.size = len(r.states)/2, len(r.states)/2 // the first chunk is for all steps of a small flow
 	r.order = orderOf(r.flow)
 	if r.recorded != nil {
-		r.restore(now)
+		r.restoreLocked(now)
 	} else {
 		r.applyLocked(r.order.Start(), now)
 	}
-	r.spawn()
+	r.startWorkerLocked()
 }
 
-// push adds an event of this run. The stream is locked.
-func (r *run) push(ev *journal.Event, now time.Time) {
+// pushLocked adds an event of this run. The stream is locked.
+func (r *run) pushLocked(ev *journal.Event, now time.Time) {
 	ev.Run = r.vars.Run.ID
-	r.stream.push(ev, now)
+	r.stream.pushLocked(ev, now)
 }
 
-// tell adds an event of a step, or of an item of it. The stream is locked.
-func (r *run) tell(n *note, step string, item int, now time.Time) {
-	r.tellHead(&n.head, step, item, now)
+// tellLocked adds an event of a step, or of an item of it. The stream is locked.
+func (r *run) tellLocked(n *pendingEvent, step string, item int, now time.Time) {
+	r.tellHeadLocked(&n.head, step, item, now)
 }
 
-func (r *run) tellHead(h *head, step string, item int, now time.Time) {
+func (r *run) tellHeadLocked(h *head, step string, item int, now time.Time) {
 	h.event.Step = step
 	if item >= 0 {
 		h.index = item
 		h.event.Index = &h.index
 	}
-	r.push(&h.event, now)
+	r.pushLocked(&h.event, now)
 }
 
 // startData is the data of step.started. Steps of the same kind in a row share it.
@@ -274,8 +274,8 @@ func (r *run) startData(call string, toUser bool) *journal.Data {
 	return r.started
 }
 
-// giveUp leaves the steps behind that did not stop in time.
-func (r *run) giveUp() {
+// leaveStepsBehind leaves the steps behind that did not stop in time.
+func (r *run) leaveStepsBehind() {
 	r.stream.Lock()
 	if r.ending || r.over {
 		r.stream.Unlock()
@@ -285,14 +285,14 @@ func (r *run) giveUp() {
 	now := r.stream.clock()
 	for _, t := range r.active {
 		r.env.Log.Warn("a step did not stop and is left behind",
-			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.patience)
+			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.gracePeriod)
 		if r.isHandingOver() {
 			continue // whoever goes on with the run does the step again
 		}
-		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.patience)
-		n := newNote(journal.StepFailed)
+		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.gracePeriod)
+		n := newPendingEvent(journal.StepFailed)
 		n.fault(&r.failureOf(err, t.step.Pos).Info)
-		r.tell(n, t.id, t.item, now)
+		r.tellLocked(n, t.id, t.item, now)
 	}
 	r.stream.Unlock()
 	r.end()
@@ -302,22 +302,22 @@ func (r *run) giveUp() {
 func (r *run) end() {
 	waits := r.suspended && r.failure == nil && !r.cancelled
 	if r.failure == nil && !r.cancelled && !waits {
-		r.outputs, r.failure = r.render()
+		r.outputs, r.failure = r.renderOutputs()
 		r.cancelled = r.failure != nil && r.parent.Err() != nil
 	}
 	handedOver := false
-	n := newNote(journal.FlowFinished)
+	n := newPendingEvent(journal.FlowFinished)
 	switch {
 	case r.cancelled:
-		n = newNote(journal.FlowCancelled)
+		n = newPendingEvent(journal.FlowCancelled)
 		r.failure = r.failureOf(cancellation(r.parent), flow.Position{})
 		handedOver = errors.Is(r.failure, ErrHandOver)
 	case r.failure != nil:
-		n = newNote(journal.FlowFailed)
+		n = newPendingEvent(journal.FlowFailed)
 		n.fault(&r.failure.Info)
-		n.data.Text = r.reply()
+		n.data.Text = r.renderReply()
 	case waits:
-		n = newNote(journal.FlowWaiting)
+		n = newPendingEvent(journal.FlowWaiting)
 	default:
 		n.params = r.secrets.mask(r.outputs)
 		n.data.Outputs = &n.params
@@ -339,9 +339,9 @@ func (r *run) end() {
 		n.data.Usage = &n.usage
 		n.took(r.stream, r.began)
 		if !handedOver {
-			r.tell(n, "", -1, now)
+			r.tellLocked(n, "", -1, now)
 		}
-		r.stream.close()
+		r.stream.closeLocked()
 	}
 	r.over = true
 	close(r.done)
@@ -351,8 +351,8 @@ func (r *run) end() {
 // and until the journal has all of it.
 func (r *run) shutdown() {
 	r.stream.Lock()
-	r.stream.deafen()
-	r.stop()
+	r.stream.detachReaderLocked()
+	r.stopLocked()
 	r.stream.Unlock()
 	<-r.done
 	if rec := r.stream.record; rec != nil {

@@ -35,10 +35,10 @@ func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 	}
 }
 
-// render gives the outputs of a flow whose steps are all over. A flow without
+// renderOutputs returns the outputs of a flow whose steps are all over. A flow without
 // outputs has those of the steps that talk to the user, and of those that no
 // other step needs, by their ids.
-func (r *run) render() (outputs value.Value, failure *Failure) {
+func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 	p := r.flow.Outputs
 	if p == nil {
 		m := value.NewMap(1)
@@ -59,14 +59,14 @@ func (r *run) render() (outputs value.Value, failure *Failure) {
 	return outputs, nil
 }
 
-// reply is what the flow's on_error says to the user about the failure; "" where
+// renderReply is what the flow's on_error says to the user about the failure; "" where
 // the flow has none.
-func (r *run) reply() string {
+func (r *run) renderReply() string {
 	p := r.flow.OnError
 	if p == nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(r.parent, r.patience)
+	ctx, cancel := context.WithTimeout(r.parent, r.gracePeriod)
 	defer cancel()
 	s := r.scope(ctx, p)
 	s.failure = r.failure
@@ -80,6 +80,6 @@ func (r *run) reply() string {
 
 // renderSafely makes an error of a panic in a resolver.
 func (r *run) renderSafely(p *flow.Param, s *scope) (v value.Value, err error) {
-	defer r.recovered(&err, "rendering "+p.Pos.String())
+	defer r.recoverPanic(&err, "rendering "+p.Pos.String())
 	return p.Render(s.ctx, s)
 }

@@ -39,7 +39,7 @@ func (f *Failure) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the error of the call.
+// Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // JournalError ends the events of a run whose journal cannot be written or read. Nothing
@@ -111,15 +111,15 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	}
 	var t *prompt.Error
 	if errors.As(err, &t) {
-		r.explain(&info, t, err)
+		r.explainTemplateError(&info, t, err)
 	}
 	info.Message, info.Hint = r.secrets.text(info.Message), r.secrets.text(info.Hint)
 	return &Failure{Info: info, Err: err}
 }
 
-// explain says of a template's error where it is, what sort it is, and why a name
+// explainTemplateError says of a template's error where it is, what sort it is, and why a name
 // may be unknown.
-func (r *run) explain(info *journal.ErrorInfo, t *prompt.Error, err error) {
+func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {
 		info.Position = flow.Position{File: t.File, Line: t.Line, Col: t.Col}.String()
 		info.Message = t.Msg
@@ -160,8 +160,8 @@ func (r *run) hintFor(name string) string {
 	return ""
 }
 
-// recovered makes an error of a panic, deferred. The stack goes to the log only.
-func (r *run) recovered(err *error, where string) {
+// recoverPanic makes an error of a panic, deferred. The stack goes to the log only.
+func (r *run) recoverPanic(err *error, where string) {
 	p := recover()
 	if p == nil {
 		return

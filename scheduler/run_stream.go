@@ -15,9 +15,9 @@ type head struct {
 	index int
 }
 
-// note is an event together with all that it points to: one allocation instead of
+// pendingEvent is an event together with all that it points to: one allocation instead of
 // many. Nothing in it changes once it was pushed.
-type note struct {
+type pendingEvent struct {
 	head
 	data          journal.Data
 	params, input value.Value // output and outputs use params
@@ -25,11 +25,11 @@ type note struct {
 	duration      float64
 }
 
-// newNote is an event with data.
-func newNote(t journal.EventType) *note { return new(note).of(t) }
+// newPendingEvent is an event with data.
+func newPendingEvent(t journal.EventType) *pendingEvent { return new(pendingEvent).of(t) }
 
 // of makes the note an event of a type.
-func (n *note) of(t journal.EventType) *note {
+func (n *pendingEvent) of(t journal.EventType) *pendingEvent {
 	n.event.Type, n.event.Data = t, &n.data
 	return n
 }
@@ -55,26 +55,26 @@ func (s *slab[T]) get() *T {
 }
 
 // took sets the duration of what began then.
-func (n *note) took(s *stream, began time.Time) {
+func (n *pendingEvent) took(s *stream, began time.Time) {
 	n.duration = float64(s.watch().Sub(began)) / float64(time.Millisecond)
 	n.data.DurationMS = &n.duration
 }
 
 // gave sets the output of a step, masked, and what was masked.
-func (n *note) gave(output value.Value, masked []string) {
+func (n *pendingEvent) gave(output value.Value, masked []string) {
 	n.params = output
 	n.data.Output, n.data.Masked = &n.params, masked
 }
 
 // cost sets the usage where there was any.
-func (n *note) cost(m *meter) {
+func (n *pendingEvent) cost(m *meter) {
 	if n.usage = m.usage(); n.usage != (llm.Usage{}) {
 		n.data.Usage = &n.usage
 	}
 }
 
 // fault sets the error.
-func (n *note) fault(info *journal.ErrorInfo) { n.data.Error = info }
+func (n *pendingEvent) fault(info *journal.ErrorInfo) { n.data.Error = info }
 
 // maxBacklog bounds how many events wait for a slow reader before steps wait for
 // it too.
@@ -99,8 +99,8 @@ type stream struct {
 	arrived, room sync.Cond
 	// closed: there will be no more events. over: nor will any more get into the
 	// queue. deaf: nobody reads.
-	closed, over, deaf bool
-	waiting, full      bool
+	closed, over, readerLeft bool
+	waiting, full            bool
 }
 
 func newStream(clock, watch func() time.Time) *stream {
@@ -112,33 +112,33 @@ func newStream(clock, watch func() time.Time) *stream {
 // acquire locks the stream once it has room.
 func (s *stream) acquire() {
 	s.Lock()
-	for s.crowded() && !s.deaf && !s.closed {
+	for s.isCrowdedLocked() && !s.readerLeft && !s.closed {
 		s.full = true
 		s.room.Wait()
 	}
 }
 
-func (s *stream) crowded() bool {
+func (s *stream) isCrowdedLocked() bool {
 	return len(s.queue) >= maxBacklog || s.record != nil && s.record.backlog() >= maxBacklog
 }
 
-// push adds an event. The stream is locked.
-func (s *stream) push(ev *journal.Event, now time.Time) {
-	if s.closed || s.deaf && s.record == nil {
+// pushLocked adds an event. The stream is locked.
+func (s *stream) pushLocked(ev *journal.Event, now time.Time) {
+	if s.closed || s.readerLeft && s.record == nil {
 		return
 	}
 	s.seq++
 	ev.Seq, ev.Time = s.seq, now
 	if s.record != nil {
-		s.record.add(ev)
+		s.record.addLocked(ev)
 		return
 	}
-	s.deliver(ev)
+	s.deliverLocked(ev)
 }
 
-// deliver hands events to the reader. The stream is locked.
-func (s *stream) deliver(events ...*journal.Event) {
-	if s.deaf {
+// deliverLocked hands events to the reader. The stream is locked.
+func (s *stream) deliverLocked(events ...*journal.Event) {
+	if s.readerLeft {
 		return
 	}
 	s.queue = append(s.queue, events...)
@@ -148,26 +148,26 @@ func (s *stream) deliver(events ...*journal.Event) {
 	}
 }
 
-// close says that the last event was pushed. The stream is locked.
-func (s *stream) close() {
+// closeLocked tells that the last event was pushed. The stream is locked.
+func (s *stream) closeLocked() {
 	s.closed = true
 	s.room.Broadcast()
 	if s.record != nil {
 		s.record.arrived.Signal()
 		return
 	}
-	s.end()
+	s.endLocked()
 }
 
-// end says that the reader has all there is. The stream is locked.
-func (s *stream) end() {
+// endLocked tells that the reader has all there is. The stream is locked.
+func (s *stream) endLocked() {
 	s.over = true
 	s.arrived.Signal()
 }
 
-// relieve wakes the steps that waited for room. The stream is locked.
-func (s *stream) relieve() {
-	if s.full && !s.crowded() {
+// wakeStepsLocked wakes the steps that waited for room. The stream is locked.
+func (s *stream) wakeStepsLocked() {
+	if s.full && !s.isCrowdedLocked() {
 		s.full = false
 		s.room.Broadcast()
 	}
@@ -183,7 +183,7 @@ func (s *stream) next() []*journal.Event {
 	}
 	batch := s.queue
 	s.queue, s.spare = s.spare[:0], batch
-	s.relieve()
+	s.wakeStepsLocked()
 	return batch
 }
 
@@ -203,10 +203,10 @@ func (s *stream) drain(yield func(*journal.Event, error) bool) bool {
 	}
 }
 
-// deafen drops all further events; the journal still gets them. The stream is
+// detachReaderLocked drops all further events; the journal still gets them. The stream is
 // locked.
-func (s *stream) deafen() {
-	s.deaf = true
+func (s *stream) detachReaderLocked() {
+	s.readerLeft = true
 	s.queue = nil
 	s.room.Broadcast()
 }

@@ -130,7 +130,7 @@ func (s *scope) mentions(name string, hidden []string) (err error) {
 	return err
 }
 
-// IsAbsent says that the name is that of a step that was skipped: its members may
+// IsAbsent reports whether the name is that of a step that was skipped: its members may
 // be given a default.
 func (s *scope) IsAbsent(name string) bool {
 	step, ok := s.run.flow.Step(name)

@@ -28,7 +28,7 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 	t := s.task
 	if t.step.Call != flow.CallFlow {
 		if def, ok := t.run.exec.registry().Call(flow.CallFlow); ok {
-			return t.within(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
+			return t.runCallInside(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
 		}
 	}
 	if t.run.depth+1 >= maxDepth {

@@ -114,7 +114,7 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	return v, nil
 }
 
-// ofType says whether a value is of another type than the schema wants.
+// ofType reports whether a value is of another type than the schema wants.
 func ofType(problems schema.Problems) bool {
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
 }

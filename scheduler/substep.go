@@ -27,7 +27,7 @@ func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) 
 	if problems := def.Info.Params.Check(params); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", name, problems)
 	}
-	return s.task.within(ctx, def, params)
+	return s.task.runCallInside(ctx, def, params)
 }
 
 // subwork does pieces of a call's own work inside its step.
@@ -42,7 +42,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 	if !pieceName.MatchString(name) {
 		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
 	}
-	return s.task.inside(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
+	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
 		n := in.notes.input.of(journal.StepInput)
 		n.params, n.data.Masked = in.run.secrets.masking(params)
 		n.data.Params = &n.params
@@ -51,10 +51,10 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 	})
 }
 
-// within runs a call inside the step, as a pseudo-step.
-func (t *task) within(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
-	return t.inside(def.Info.Name, def, params, func(in *task) (value.Value, error) {
-		in.fold = fold{task: in}
+// runCallInside runs a call inside the step, as a pseudo-step.
+func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
+	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
+		in.fold = outputCollector{task: in}
 		return in.fold.run(ctx, def, params, &in.env)
 	})
 }
@@ -62,12 +62,12 @@ func (t *task) within(ctx context.Context, def calls.Definition, params value.Va
 // maxInside bounds how deep steps run calls inside calls.
 const maxInside = 16
 
-// inside does something inside the step that has events, and an Env, of its own:
+// runSubstep does something inside the step that has events, and an Env, of its own:
 // those of a pseudo-step STEP/NAME-N, where N counts what the attempt has done by
 // that name; no step of a sub-flow has a hyphen in its id. What an earlier attempt
 // or process finished with the same parameters is not done again, and what finishes
 // is safe before the step goes on. What waits has no end.
-func (t *task) inside(name string, def calls.Definition, params value.Value, work func(in *task) (value.Value, error)) (value.Value, error) {
+func (t *task) runSubstep(name string, def calls.Definition, params value.Value, work func(in *task) (value.Value, error)) (value.Value, error) {
 	deep := 1
 	for around := t; around.around != nil; around = around.around {
 		deep++
@@ -75,42 +75,42 @@ func (t *task) inside(name string, def calls.Definition, params value.Value, wor
 	if deep > maxInside {
 		return value.Value{}, calls.Errorf(calls.Invalid, "calls run %d deep inside each other", maxInside)
 	}
-	in := t.inner(name, def)
+	in := t.newSubstep(name, def)
 	in.params = params
-	if output, ok := in.again(); ok {
+	if output, ok := in.finishedBefore(); ok {
 		return output, nil
 	}
-	began := in.begins()
-	output, err := in.perhaps(work)
+	began := in.tellSubstepStarted()
+	output, err := in.runRecovered(work)
 	if in.suspended.Load() {
 		return value.Value{}, err
 	}
 	if err == nil {
-		t.outermost().pieces.keep(in.id, piece{name, params, output})
+		t.outermost().pieces.keep(in.id, substep{name, params, output})
 	}
-	return output, in.over(began, output, err)
+	return output, in.tellSubstepEnd(began, output, err)
 }
 
-// begins tells that a pseudo-step begins.
-func (t *task) begins() (now time.Time) {
-	n := newNote(journal.StepStarted)
+// tellSubstepStarted tells that a pseudo-step begins.
+func (t *task) tellSubstepStarted() (now time.Time) {
+	n := newPendingEvent(journal.StepStarted)
 	n.data.Call = t.step.Call
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
-	t.tell(n)
+	t.tellLocked(n)
 	return s.watch()
 }
 
-// perhaps is the work with its panics as errors.
-func (t *task) perhaps(work func(in *task) (value.Value, error)) (output value.Value, err error) {
-	defer t.run.recovered(&err, t.id)
+// runRecovered is the work with its panics as errors.
+func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output value.Value, err error) {
+	defer t.run.recoverPanic(&err, t.id)
 	return work(t)
 }
 
-// over tells the end of a pseudo-step. The error is that of the work, or of the
+// tellSubstepEnd tells the end of a pseudo-step. The error is that of the work, or of the
 // journal.
-func (t *task) over(began time.Time, output value.Value, err error) error {
+func (t *task) tellSubstepEnd(began time.Time, output value.Value, err error) error {
 	if err != nil && t.run.isHandingOver() {
 		return err
 	}
@@ -123,17 +123,17 @@ func (t *task) over(began time.Time, output value.Value, err error) error {
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
-	t.tally(n)
+	t.addCosts(n)
 	n.took(s, began)
-	t.tell(n)
+	t.tellLocked(n)
 	if err != nil || s.record == nil {
 		return err
 	}
-	return s.record.wait()
+	return s.record.waitLocked()
 }
 
-// inner is the pseudo-step of something inside the task.
-func (t *task) inner(name string, def calls.Definition) *task {
+// newSubstep is the pseudo-step of something inside the task.
+func (t *task) newSubstep(name string, def calls.Definition) *task {
 	t.shared.Store(true)
 	step := *t.step
 	step.Call, step.Def, step.ToUser = name, def, false
@@ -142,7 +142,7 @@ func (t *task) inner(name string, def calls.Definition) *task {
 		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.next(name)),
 	}
 	in.meter.outer = &t.meter
-	in.use()
+	in.setEnv()
 	return in
 }
 
@@ -154,9 +154,9 @@ func (t *task) outermost() *task {
 	return t
 }
 
-// again is the output that an earlier attempt or process got for the same
+// finishedBefore is the output that an earlier attempt or process got for the same
 // parameters.
-func (t *task) again() (output value.Value, ok bool) {
+func (t *task) finishedBefore() (output value.Value, ok bool) {
 	if p, ok := t.outermost().pieces.kept(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
 		return p.output, true
 	}
@@ -168,24 +168,24 @@ func (t *task) again() (output value.Value, ok bool) {
 	return was.Output, true
 }
 
-// pieces is what goes on inside a task.
-type pieces struct {
+// substeps is what goes on inside a task.
+type substeps struct {
 	mu sync.Mutex
 	// counts tells how often each name was used by this attempt.
 	counts map[string]int
 	// finished is what later attempts may use, by id; nil where there are none. The
 	// outermost task has it for all inside.
-	finished map[string]piece
+	finished map[string]substep
 }
 
-// piece is something that has finished.
-type piece struct {
+// substep is something that has finished.
+type substep struct {
 	name           string
 	params, output value.Value
 }
 
 // next is the number of the next piece of that name.
-func (p *pieces) next(name string) int {
+func (p *substeps) next(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counts == nil {
@@ -197,11 +197,11 @@ func (p *pieces) next(name string) int {
 
 // begin starts the counting anew for an attempt: after that of slot, where it has
 // filled the parameters before. keep says that there may be further attempts.
-func (p *pieces) begin(filled, keep bool) {
+func (p *substeps) begin(filled, keep bool) {
 	p.mu.Lock()
 	p.counts = nil
 	if p.finished == nil && keep {
-		p.finished = map[string]piece{}
+		p.finished = map[string]substep{}
 	}
 	p.mu.Unlock()
 	if filled {
@@ -209,7 +209,7 @@ func (p *pieces) begin(filled, keep bool) {
 	}
 }
 
-func (p *pieces) keep(id string, one piece) {
+func (p *substeps) keep(id string, one substep) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.finished != nil {
@@ -217,7 +217,7 @@ func (p *pieces) keep(id string, one piece) {
 	}
 }
 
-func (p *pieces) kept(id string) (one piece, ok bool) {
+func (p *substeps) kept(id string) (one substep, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one, ok = p.finished[id]

@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// fold runs a call and makes an output of its chunks: the text joined, or the
+// outputCollector runs a call and makes an output of its chunks: the text joined, or the
 // last data.
-type fold struct {
+type outputCollector struct {
 	ctx  context.Context
 	call string
 	// task, where given, shows the input and the text as events.
@@ -27,7 +27,7 @@ type fold struct {
 }
 
 // run takes the call from its construction to its output.
-func (f *fold) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
+func (f *outputCollector) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
 	f.ctx, f.call = ctx, def.Info.Name
 	call, err := def.New(params)
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *fold) run(ctx context.Context, def calls.Definition, params value.Value
 
 // placed finds the place of an error in a parameter of the step. A call that runs
 // inside it has parameters of its own.
-func (f *fold) placed(err error) error {
+func (f *outputCollector) placed(err error) error {
 	if f.task == nil || f.task.around != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (f *fold) placed(err error) error {
 
 // drain takes all chunks. Whatever the call does, no more of them count once ctx
 // has ended.
-func (f *fold) drain(chunks iter.Seq2[calls.Chunk, error]) error {
+func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	for chunk, err := range chunks {
 		if !f.take(chunk, err) {
 			break
@@ -78,7 +78,7 @@ func (f *fold) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 }
 
 // take adds a chunk; false says that no more are wanted.
-func (f *fold) take(c calls.Chunk, err error) bool {
+func (f *outputCollector) take(c calls.Chunk, err error) bool {
 	if err == nil {
 		err = f.ctx.Err()
 	}
@@ -104,9 +104,9 @@ func (f *fold) take(c calls.Chunk, err error) bool {
 	return f.err == nil
 }
 
-func (f *fold) show(text string) {
+func (f *outputCollector) show(text string) {
 	if text != "" {
-		n := newNote(journal.StepDelta)
+		n := newPendingEvent(journal.StepDelta)
 		n.data.Text = text
 		f.task.emit(n)
 	}
@@ -114,7 +114,7 @@ func (f *fold) show(text string) {
 
 // output is {} for a call that put out nothing, unless its schema promises text:
 // then the text is empty.
-func (f *fold) output(s *schema.Schema) value.Value {
+func (f *outputCollector) output(s *schema.Schema) value.Value {
 	if f.data != nil {
 		return *f.data
 	}

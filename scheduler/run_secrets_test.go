@@ -44,7 +44,7 @@ func TestTimeoutIsRetriable(t *testing.T) {
 		{fmt.Errorf("asking: %w", &llm.Error{Status: 503, Temporary: true}), true},
 		{calls.Errorf(calls.Invalid, "wrong"), false},
 	} {
-		if got := retriable(test.err); got != test.want {
+		if got := canRetry(test.err); got != test.want {
 			t.Errorf("retriable(%v) = %v", test.err, got)
 		}
 	}

@@ -34,22 +34,22 @@ type task struct {
 	rand    rand.Rand
 	random  source
 	past    past
-	fold    fold
+	fold    outputCollector
 	meter   meter
 	asked   asked
 	names   scope
 	notes   *taskNotes
 	began   time.Time // by the stopwatch
 
-	params   value.Value
-	prepared bool // params are rendered and checked
-	input    value.Value
-	shown    bool // step.input was pushed
-	mute     bool // left behind: guarded by the stream's lock
+	params     value.Value
+	prepared   bool // params are rendered and checked
+	input      value.Value
+	shown      bool // step.input was pushed
+	leftBehind bool // left behind: guarded by the stream's lock
 	// around is the step that runs this one inside itself, pieces are those that this
 	// one runs; filled: one of them was for its parameters.
 	around *task
-	pieces pieces
+	pieces substeps
 	filled bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
@@ -62,7 +62,7 @@ type task struct {
 // all.
 type taskNotes struct {
 	started    head
-	input, end note
+	input, end pendingEvent
 }
 
 // emptyObject is {}; values never change.
@@ -71,12 +71,12 @@ var emptyObject = value.OfMap(nil)
 // outcome is how a task ended. The worker that gets it settles it.
 type outcome struct {
 	status  order.Status
-	note    *note // the event that says so; nil where others do
+	note    *pendingEvent // the event that says so; nil where others do
 	input   value.Value
 	output  value.Value
 	reason  string
 	failure *Failure
-	fan     *each // the step goes on as these items
+	fan     *fanOut // the step goes on as these items
 }
 
 // newTask is cheap: it is made under the stream's lock.
@@ -98,12 +98,12 @@ func (r *run) newTask(j order.Job, now time.Time) *task {
 	return t
 }
 
-// announce says that the step, or an item of it, starts. The stream is locked.
-func (t *task) announce(now time.Time) {
+// tellStartedLocked tells that the step, or an item of it, starts. The stream is locked.
+func (t *task) tellStartedLocked(now time.Time) {
 	t.vars.Now = now
 	h := &t.notes.started
 	h.event.Type, h.event.Data = journal.StepStarted, t.run.startData(t.step.Call, t.toUser())
-	t.run.tellHead(h, t.id, t.item, now)
+	t.run.tellHeadLocked(h, t.id, t.item, now)
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it
@@ -112,8 +112,8 @@ func (t *task) toUser() bool {
 	return t.step.ToUser && (t.run.outer == nil || t.run.outer.toUser())
 }
 
-// open fills in what the step may see and use.
-func (t *task) open() {
+// fillIn fills in what the step may see and use.
+func (t *task) fillIn() {
 	now, resolved := t.vars.Now, t.vars.Resolved
 	t.vars = t.run.vars
 	t.vars.Now, t.vars.Resolved = now, resolved
@@ -124,12 +124,12 @@ func (t *task) open() {
 	t.past = past{t.run, t.step.Index}
 	t.vars.Upstream = &t.past
 	t.env = t.run.env
-	t.use()
+	t.setEnv()
 	t.names.run, t.names.env, t.names.vars = t.run, &t.env, &t.vars
 }
 
-// use gives the task an Env of its own.
-func (t *task) use() {
+// setEnv returns the task an Env of its own.
+func (t *task) setEnv() {
 	t.metered = metered{t.run.env.LLM, t}
 	t.env.LLM = &t.metered
 	t.random = source{seed: t.run.exec.Seed, task: t}
@@ -151,18 +151,18 @@ func (t *task) scope(ctx context.Context) *scope {
 	return &t.names
 }
 
-// perform runs the task to its end. It never panics.
-func (t *task) perform() (o outcome) {
+// runToEnd runs the task to its end. It never panics.
+func (t *task) runToEnd() (o outcome) {
 	var crash error
 	defer func() {
 		if crash != nil {
 			o = t.failed(crash)
 		}
 	}()
-	defer t.run.recovered(&crash, t.id)
-	t.open()
+	defer t.run.recoverPanic(&crash, t.id)
+	t.fillIn()
 	if t.item < 0 && (t.step.When != nil || t.step.ForEach != nil) {
-		if o, done := t.decide(t.run.ctx); done {
+		if o, done := t.decideToRun(t.run.ctx); done {
 			return o
 		}
 	}
@@ -188,10 +188,10 @@ func (t *task) stopped(err error) outcome {
 	return t.failed(err)
 }
 
-// decide asks the step's condition and its list of items; done says that the step
+// decideToRun asks the step's condition and its list of items; done says that the step
 // does not go on as a single task.
-func (t *task) decide(ctx context.Context) (o outcome, done bool) {
-	if t.step.When != nil && !t.begun() {
+func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
+	if t.step.When != nil && !t.hasStartedBefore() {
 		v, err := t.step.When.Render(ctx, t.scope(ctx))
 		if err != nil {
 			return t.failed(err), true
@@ -205,7 +205,7 @@ func (t *task) decide(ctx context.Context) (o outcome, done bool) {
 	}
 	t.run.stream.acquire()
 	t.began = t.run.stream.watch()
-	t.announce(t.run.stream.clock())
+	t.tellStartedLocked(t.run.stream.clock())
 	t.run.stream.Unlock()
 	if t.step.ForEach != nil {
 		return t.fanOut(ctx), true
@@ -222,14 +222,14 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 		}
 		t.prepared = true
 	}
-	t.fold = fold{task: t}
+	t.fold = outputCollector{task: t}
 	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
 		return output, err
 	}
 	if t.step.Call == flow.CallSlot && t.around == nil {
-		return output, t.remains(output)
+		return output, t.checkRemaining(output)
 	}
 	return output, nil
 }
@@ -245,20 +245,20 @@ func (t *task) showInput(input value.Value) {
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
-	if t.muted() {
+	if t.isLeftBehindLocked() {
 		return
 	}
 	if t.input = input; !t.shown {
 		t.shown = true
 		n.data.Params, n.data.Input = &n.params, &n.input
-		t.tell(n.of(journal.StepInput))
+		t.tellLocked(n.of(journal.StepInput))
 	}
 }
 
 // prepare finds the parameters: those that an earlier process had begun with, or
 // else it resolves variables, renders, fills and checks them.
 func (t *task) prepare(ctx context.Context) error {
-	if taken, err := t.takeUp(); taken {
+	if taken, err := t.takeOverParams(); taken {
 		return err
 	}
 	if len(t.step.Resolve) > 0 {
@@ -285,7 +285,7 @@ func (t *task) prepare(ctx context.Context) error {
 		t.filled = true
 	case t.step.Call == flow.CallSlot:
 		var err error
-		if t.params, err = t.answered(t.params); err != nil {
+		if t.params, err = t.withAnswers(t.params); err != nil {
 			return err
 		}
 	case isStatic:
@@ -298,11 +298,11 @@ func (t *task) prepare(ctx context.Context) error {
 	case t.step.EnableFilling && t.step.OnMissing == missingReturn:
 		return t.missing(problems.Error())
 	}
-	return t.misfit(problems)
+	return t.locateProblems(problems)
 }
 
-// misfit places what is wrong with the parameters where the flow gives them.
-func (t *task) misfit(problems schema.Problems) error {
+// locateProblems places what is wrong with the parameters where the flow gives them.
+func (t *task) locateProblems(problems schema.Problems) error {
 	err := calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", t.step.Call, problems)
 	pos := t.step.Pos
 	if t.step.With != nil {
@@ -312,30 +312,30 @@ func (t *task) misfit(problems schema.Problems) error {
 }
 
 // emit pushes an event of the task.
-func (t *task) emit(n *note) {
+func (t *task) emit(n *pendingEvent) {
 	s := t.run.stream
 	s.acquire()
 	defer s.Unlock()
-	t.tell(n)
+	t.tellLocked(n)
 }
 
-// tell is emit with the stream locked. Nobody hears what was left behind.
-func (t *task) tell(n *note) {
-	if !t.muted() && !t.run.ending {
-		t.run.tell(n, t.id, t.item, t.run.stream.clock())
+// tellLocked is emit with the stream locked. Nobody hears what was left behind.
+func (t *task) tellLocked(n *pendingEvent) {
+	if !t.isLeftBehindLocked() && !t.run.ending {
+		t.run.tellLocked(n, t.id, t.item, t.run.stream.clock())
 	}
 }
 
-// muted says that the task, or one around it, was left behind. The stream is locked.
-func (t *task) muted() bool {
-	return t.mute || t.around != nil && t.around.muted()
+// isLeftBehindLocked reports whether the task, or one around it, was left behind. The stream is locked.
+func (t *task) isLeftBehindLocked() bool {
+	return t.leftBehind || t.around != nil && t.around.isLeftBehindLocked()
 }
 
 // finished is the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(journal.StepFinished)
 	n.gave(t.run.secrets.masking(output))
-	t.tally(n)
+	t.addCosts(n)
 	return outcome{status: order.Finished, note: n, input: t.input, output: output}
 }
 
@@ -362,7 +362,7 @@ func (t *task) failed(err error) outcome {
 	}
 	n := t.notes.end.of(journal.StepFailed)
 	n.fault(&info)
-	t.tally(n)
+	t.addCosts(n)
 	return outcome{status: order.Failed, note: n, failure: f}
 }
 

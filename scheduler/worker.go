@@ -17,14 +17,14 @@ func (r *run) applyLocked(changes []order.Change, now time.Time) {
 		if c.Status == order.Ready {
 			ev := r.events.get()
 			ev.Type, ev.Step = journal.StepReady, id
-			r.push(ev, now)
+			r.pushLocked(ev, now)
 			continue
 		}
 		reason := "every step that it needs was skipped"
 		r.states[c.Step].reason = reason
-		skip := newNote(journal.StepSkipped)
+		skip := newPendingEvent(journal.StepSkipped)
 		skip.data.Reason = reason
-		r.tell(skip, id, -1, now)
+		r.tellLocked(skip, id, -1, now)
 	}
 }
 
@@ -37,8 +37,8 @@ func orderOf(f *flow.Flow) *order.Machine {
 	return order.New(steps)
 }
 
-// spawn starts a worker when there may be work for one. The stream is locked.
-func (r *run) spawn() {
+// startWorkerLocked starts a worker when there may be work for one. The stream is locked.
+func (r *run) startWorkerLocked() {
 	if r.workers < r.exec.parallel() && (r.order.HasNext() || r.workers == 0) {
 		r.workers++
 		go r.work(nil, outcome{})
@@ -56,24 +56,24 @@ func (r *run) work(t *task, last outcome) {
 		}
 	}()
 	for {
-		if t = r.turn(t, last); t == nil {
+		if t = r.nextTask(t, last); t == nil {
 			return
 		}
-		last = t.perform()
+		last = t.runToEnd()
 	}
 }
 
-// turn settles the outcome of the last task and takes the next one; nil tells
+// nextTask settles the outcome of the last task and takes the next one; nil tells
 // the worker to go.
-func (r *run) turn(t *task, o outcome) *task {
+func (r *run) nextTask(t *task, o outcome) *task {
 	r.stream.acquire()
 	now := r.stream.clock()
 	if t != nil {
-		r.settle(t, o, now)
-		r.reuse(t, o)
+		r.handleOutcomeLocked(t, o, now)
+		r.recycleTaskLocked(t, o)
 	}
-	if next := r.take(now); next != nil {
-		r.spawn()
+	if next := r.takeJobLocked(now); next != nil {
+		r.startWorkerLocked()
 		r.stream.Unlock()
 		return next
 	}
@@ -87,8 +87,8 @@ func (r *run) turn(t *task, o outcome) *task {
 	return nil
 }
 
-// take is the next job that can run, as a task. The stream is locked.
-func (r *run) take(now time.Time) *task {
+// takeJobLocked is the next job that can run, as a task. The stream is locked.
+func (r *run) takeJobLocked(now time.Time) *task {
 	if r.stopping || !r.order.HasNext() {
 		return nil
 	}
@@ -97,23 +97,23 @@ func (r *run) take(now time.Time) *task {
 	t.slot = len(r.active)
 	r.active = append(r.active, t)
 	if t.step.When == nil && t.step.ForEach == nil || j.Item >= 0 {
-		t.announce(now)
+		t.tellStartedLocked(now)
 	}
 	return t
 }
 
-// settle records how a task ended and makes ready what waited for it. The stream
+// handleOutcomeLocked records how a task ended and makes ready what waited for it. The stream
 // is locked.
-func (r *run) settle(t *task, o outcome, now time.Time) {
+func (r *run) handleOutcomeLocked(t *task, o outcome, now time.Time) {
 	if r.ending {
 		return // the run has left this step behind
 	}
-	r.drop(t)
+	r.removeActiveLocked(t)
 	if o.note != nil {
 		if o.status != order.Skipped && o.status != order.Waiting {
 			o.note.took(r.stream, t.began)
 		}
-		r.tell(o.note, t.id, t.item, now)
+		r.tellLocked(o.note, t.id, t.item, now)
 		if o.status == order.Waiting {
 			r.stream.waits = append(r.stream.waits, journal.NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
 		}
@@ -130,13 +130,13 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 		}
 	case o.status == order.Failed:
 		if t.item >= 0 && o.note != nil && r.order.Status(step) == order.Running {
-			n := newNote(journal.StepFailed) // the step fails with its first item that does
+			n := newPendingEvent(journal.StepFailed) // the step fails with its first item that does
 			n.fault(o.note.data.Error)
 			n.took(r.stream, st.each.began)
-			r.tell(n, t.id, -1, now)
+			r.tellLocked(n, t.id, -1, now)
 		}
 		r.order.SetStatus(step, order.Failed)
-		r.fail(o.failure)
+		r.failLocked(o.failure)
 	case o.fan != nil:
 		st.each = o.fan
 		o.fan.begin(r, t, now)
@@ -144,12 +144,12 @@ func (r *run) settle(t *task, o outcome, now time.Time) {
 	case t.item >= 0:
 		st.each.settle(r, t, o, now)
 	default:
-		r.complete(t.step.Index, o, now)
+		r.completeStepLocked(t.step.Index, o, now)
 	}
 }
 
-// drop takes a task out of those that run.
-func (r *run) drop(t *task) {
+// removeActiveLocked takes a task out of those that run.
+func (r *run) removeActiveLocked(t *task) {
 	end := len(r.active) - 1
 	r.active[t.slot] = r.active[end]
 	r.active[t.slot].slot = t.slot
@@ -168,51 +168,51 @@ func (r *run) blankTask() *task {
 	return t
 }
 
-// reuse keeps a task that was settled, for a later step: tasks are large. One that
+// recycleTaskLocked keeps a task that was settled, for a later step: tasks are large. One that
 // somebody may still hold on to is not used again. The stream is locked.
-func (r *run) reuse(t *task, o outcome) {
-	if o.status == order.Finished && !t.mute && !t.shared.Load() && !r.ending {
+func (r *run) recycleTaskLocked(t *task, o outcome) {
+	if o.status == order.Finished && !t.leftBehind && !t.shared.Load() && !r.ending {
 		*t = task{}
 		r.idle = append(r.idle, t)
 	}
 }
 
-// complete records the end of a step that did not fail, and goes on to those that
+// completeStepLocked records the end of a step that did not fail, and goes on to those that
 // need it as soon as that is safe. The stream is locked.
-func (r *run) complete(step int, o outcome, now time.Time) {
+func (r *run) completeStepLocked(step int, o outcome, now time.Time) {
 	r.order.SetStatus(step, o.status)
 	st := &r.states[step]
 	st.input, st.output, st.reason = o.input, o.output, o.reason
-	if rec := r.stream.record; rec == nil || o.status != order.Finished || !rec.release(r, step, false) {
-		r.release(step, now)
+	if rec := r.stream.record; rec == nil || o.status != order.Finished || !rec.releaseLaterLocked(r, step, false) {
+		r.releaseLocked(step, now)
 	}
 }
 
-// release makes ready or skips what has waited for a step that is over. The stream
+// releaseLocked makes ready or skips what has waited for a step that is over. The stream
 // is locked.
-func (r *run) release(step int, now time.Time) { r.applyLocked(r.order.Release(step), now) }
+func (r *run) releaseLocked(step int, now time.Time) { r.applyLocked(r.order.Release(step), now) }
 
-// fail ends the run because of a step. The stream is locked.
-func (r *run) fail(f *Failure) {
+// failLocked ends the run because of a step. The stream is locked.
+func (r *run) failLocked(f *Failure) {
 	if r.ending || r.over {
 		return
 	}
 	if r.parent.Err() == nil && r.failure == nil && !r.stopping {
 		r.failure = f
 	}
-	r.stop()
+	r.stopLocked()
 }
 
-// stop lets no further step start, and tells those that run to stop. Without a
+// stopLocked lets no further step start, and tells those that run to stop. Without a
 // failure it cancels the run. The stream is locked.
-func (r *run) stop() {
+func (r *run) stopLocked() {
 	if r.stopping || r.ending || r.over {
 		return
 	}
 	r.stopping = true
 	r.cancelled = r.failure == nil
 	r.cancel(r.whyStopped())
-	r.grace = time.AfterFunc(r.patience, r.giveUp)
+	r.grace = time.AfterFunc(r.gracePeriod, r.leaveStepsBehind)
 }
 
 // whyStopped is what the steps that are stopped say of it. The stream is locked.
