@@ -167,16 +167,7 @@ func (n *callNode) eval(m *evaluator) (val, error) {
 			return none, err
 		}
 		if hasMethod(o, attr.name) {
-			a, err := m.evalArgs(n.args)
-			if err != nil {
-				return none, withPosition(err, n.pos())
-			}
-			m.here = n.pos()
-			v, err := m.callMethod(o, attr.name, a)
-			if err != nil {
-				return none, withPosition(err, n.pos())
-			}
-			return v, nil
+			return n.callMethodOf(m, o, attr.name)
 		}
 		f, err := m.evalMember(o, attr)
 		if err != nil {
@@ -189,6 +180,19 @@ func (n *callNode) eval(m *evaluator) (val, error) {
 		return none, err
 	}
 	return n.callWith(m, f)
+}
+
+func (n *callNode) callMethodOf(m *evaluator, o val, name string) (val, error) {
+	a, err := m.evalArgs(n.args)
+	if err != nil {
+		return none, withPosition(err, n.pos())
+	}
+	m.here = n.pos()
+	v, err := m.callMethod(o, name, a)
+	if err != nil {
+		return none, withPosition(err, n.pos())
+	}
+	return v, nil
 }
 
 func (n *callNode) callWith(m *evaluator, f val) (val, error) {

@@ -262,35 +262,41 @@ func (u *unit) lintInput(use nameUse) {
 func (u *unit) lintVariable(v templateView, use nameUse) {
 	if len(use.Path) < 2 {
 		u.add(use.pos(), "vars needs the name of a variable").hint("write vars.NAME")
-	} else {
-		name := use.Path[1]
-		if v.step != nil && !slices.Contains(v.step.Resolve, name) {
-			v.step.Resolve = append(v.step.Resolve, name)
-		}
-		if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
-			u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
-			return
-		}
-		if r, ok := u.loading.Registry.Resolver(name); ok {
-			if use.Method == 1 {
-				u.lintMethod(use, closedObject(name))
-			}
-			if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
-				inner := use
-				inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
-				u.lintPath(inner, described.Schema(name), "vars."+name)
-			}
-			return
-		}
-		p := u.add(use.pos(), "no resolver gives the variable %q", name)
-		names := u.loading.Registry.VariableNames()
-		if near := value.Nearest(name, names); near != "" {
-			p.hint("did you mean %q?", near)
-		} else if len(names) > 0 {
-			p.hint("there are %s", strings.Join(names, ", "))
-		} else {
-			p.hint("resolvers come with plugins")
-		}
+		return
+	}
+	name := use.Path[1]
+	if v.step != nil && !slices.Contains(v.step.Resolve, name) {
+		v.step.Resolve = append(v.step.Resolve, name)
+	}
+	if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
+		u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
+		return
+	}
+	r, ok := u.loading.Registry.Resolver(name)
+	if !ok {
+		u.reportUnknownVariable(use, name)
+		return
+	}
+	if use.Method == 1 {
+		u.lintMethod(use, closedObject(name))
+	}
+	if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
+		inner := use
+		inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
+		u.lintPath(inner, described.Schema(name), "vars."+name)
+	}
+}
+
+func (u *unit) reportUnknownVariable(use nameUse, name string) {
+	p := u.add(use.pos(), "no resolver gives the variable %q", name)
+	names := u.loading.Registry.VariableNames()
+	switch near := value.Nearest(name, names); {
+	case near != "":
+		p.hint("did you mean %q?", near)
+	case len(names) > 0:
+		p.hint("there are %s", strings.Join(names, ", "))
+	default:
+		p.hint("resolvers come with plugins")
 	}
 }
 
