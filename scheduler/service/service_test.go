@@ -1,0 +1,143 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// newService is a service with a journal in memory and a model that repeats.
+func newService() *service.Service {
+	loader := func(service.Origin) (*flow.Loader, []service.Note, error) {
+		registry, err := builtin.Registry()
+		return &flow.Loader{Registry: registry}, nil, err
+	}
+	return service.New(service.Parts{
+		Loader: loader,
+		Viewer: func() (*flow.Loader, error) {
+			l, _, err := loader(service.Origin{})
+			return l, err
+		},
+		Executor: func(_ *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+			l, _, err := loader(o.Origin)
+			env := calls.NewEnv()
+			env.LLM = scripted.Echo{}
+			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err
+		},
+		Journal:   func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil },
+		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
+	})
+}
+
+// Many runs at once share one service: each has its events, its text and its record.
+func TestRunsAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "echo.yaml")
+	const text = `
+inputs: {type: object, required: [question], properties: {question: {type: string}}}
+steps: [{id: answer, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
+outputs: {reply: "{{ answer.text }}"}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newService()
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			question := fmt.Sprintf("question %d", i)
+			if said, err := runOnce(t.Context(), s, file, question); err != nil || said != question+"\n" {
+				t.Errorf("%q: %q, %v", question, said, err)
+			}
+		})
+	}
+	all.Wait()
+	n := 0
+	for info, err := range s.Runs(t.Context(), journal.RunFilter{}) {
+		if err != nil || info.State != journal.RunFinished {
+			t.Errorf("%+v, %v", info, err)
+		}
+		n++
+	}
+	if n != 16 {
+		t.Errorf("%d runs are on record", n)
+	}
+}
+
+// runOnce runs a flow and returns what it says to the user; the record must agree.
+func runOnce(ctx context.Context, s *service.Service, file, question string) (string, error) {
+	f, problems, _, err := s.Load(file)
+	if err != nil || f == nil {
+		return "", fmt.Errorf("%w %w", err, problems.Err())
+	}
+	inputs, _, err := service.CheckInputs(f, value.Pairs("question", question))
+	if err != nil {
+		return "", err
+	}
+	session, _, err := s.Start(ctx, service.StartRequest{Flow: f, Inputs: inputs})
+	if err != nil {
+		return "", err
+	}
+	speech, said := service.NewSpeech(nil), ""
+	for event, err := range session.Events() {
+		if err != nil {
+			return said, err
+		}
+		said += speech.Add(event)
+	}
+	details, _, err := s.ShowRun(ctx, session.ID)
+	if err != nil {
+		return said, err
+	}
+	if reply, _ := details.State.Outputs.Get("reply"); !value.Equal(reply, value.OfString(question)) {
+		return said, fmt.Errorf("the record has the reply %s", reply)
+	}
+	_, err = session.Close(ctx, 0)
+	return said, err
+}
+
+// What is wrong with the inputs names the flags that give them.
+func TestMissingInputs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.yaml")
+	text := "inputs: {type: object, required: [question, city], properties: {question: {type: string}, city: {type: string}}}\n" +
+		"steps: [{id: a, call: template, with: {template: x}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, problems, _, err := newService().Load(file)
+	if err != nil || f == nil {
+		t.Fatal(err, problems)
+	}
+	inputs := value.NewMap(1)
+	missing := service.MissingInputs(f, inputs)
+	if missing == nil || fmt.Sprint(missing.Pointers()) != "[/question /city]" {
+		t.Fatalf("got %+v", missing)
+	}
+	_, _, err = service.CheckInputs(f, inputs)
+	if hint := calls.HintOf(err); hint != "give it with --question TEXT -i city=VALUE" {
+		t.Errorf("got %q", hint)
+	}
+	service.SetInput(inputs, "/question", value.OfString("q"))
+	service.SetInput(inputs, "/city", value.OfString("Lyon"))
+	if missing := service.MissingInputs(f, inputs); missing != nil {
+		t.Errorf("got %+v", missing)
+	}
+}
