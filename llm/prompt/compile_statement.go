@@ -58,6 +58,9 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	if t.assignsTo("loop") {
 		return syntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
 	}
+	if t.assignsTo("caller") && c.isInside("macro", "call") {
+		return callerTaken(t.off)
+	}
 	if !p.acceptWord("in") {
 		return p.unexpectedError("expected 'in'")
 	}
@@ -318,6 +321,9 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		t, err := p.parseTarget(false)
 		if err != nil {
 			return err
+		}
+		if t.assignsTo("caller") && c.isInside("macro", "call") {
+			return callerTaken(t.off)
 		}
 		if err := p.expect("="); err != nil {
 			return err

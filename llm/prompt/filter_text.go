@@ -56,15 +56,17 @@ func filterEscape(m *evaluator, c *call) (val, error) {
 // titleWords is the title filter: unlike str.title, an apostrophe does not
 // end a word.
 func titleWords(s string) string {
+	var b strings.Builder
 	start := true
-	return strings.Map(func(r rune) rune {
-		border := isSpace(r) || strings.ContainsRune("-({[<", r)
-		defer func() { start = border }()
+	for _, r := range s {
 		if start {
-			return unicode.ToUpper(r)
+			b.WriteString(toUpper(string(r)))
+		} else {
+			b.WriteString(toLower(string(r)))
 		}
-		return unicode.ToLower(r)
-	}, s)
+		start = isSpace(r) || strings.ContainsRune("-({[<", r)
+	}
+	return b.String()
 }
 
 func filterTrim(m *evaluator, c *call) (val, error) {

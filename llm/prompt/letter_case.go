@@ -43,18 +43,18 @@ func toLower(s string) string {
 
 // pyTitle is str.title: every letter after a non-letter is a capital.
 func pyTitle(s string) string {
+	var b strings.Builder
 	inWord := false
-	return strings.Map(func(r rune) rune {
-		letter := unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
-		defer func() { inWord = letter }()
-		switch {
-		case !letter:
-			return r
-		case inWord:
-			return unicode.ToLower(r)
+	for _, r := range s {
+		isLetter := unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
+		if isLetter && !inWord {
+			b.WriteString(titleRune(string(r)))
+		} else {
+			b.WriteString(toLower(string(r)))
 		}
-		return unicode.ToTitle(r)
-	}, s)
+		inWord = isLetter
+	}
+	return b.String()
 }
 
 // isDigit is Python's str.isdigit, which counts superscripts.

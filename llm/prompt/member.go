@@ -80,6 +80,9 @@ func missingMember(o val, path, name string, offset int) *undefinedValue {
 
 // keyHint is the way to the key that a method hides, where v is the method of a dict.
 func keyHint(v val) string {
+	if v.isMarkup() {
+		return escapeLast
+	}
 	if f, ok := v.x.(*function); ok && dictMethods[f.name] {
 		return "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
 	}

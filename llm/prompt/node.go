@@ -221,13 +221,13 @@ func (n *concatNode) eval(m *evaluator) (val, error) {
 		size += len(s)
 		parts = append(parts, s)
 		if m.trace {
-			traced = append(traced, partsOf(printedOrigin(v), len(s))...)
+			traced = appendParts(traced, printedOrigin(v), len(s))
 		}
 	}
 	if err := m.checkTextSize(size); err != nil {
 		return none, withPosition(err, n.pos())
 	}
-	return m.joinedText(strings.Join(parts, ""), traced), nil
+	return m.joinedText(strings.Join(parts, ""), traced), m.countSteps(len(traced) >> 4)
 }
 
 func (n *compareNode) eval(m *evaluator) (val, error) {

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -112,7 +111,7 @@ func (m *evaluator) addValues(a, b val) (val, error) {
 		if !m.trace {
 			return ofStr(x + y), nil
 		}
-		parts := append(slices.Clone(partsOf(a.from, len(x))), partsOf(b.from, len(y))...)
+		parts := appendParts(appendParts(nil, a.from, len(x)), b.from, len(y))
 		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
 	case a.isList() && b.isList():
 		return m.concatLists(a, b, ofList)

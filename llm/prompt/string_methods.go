@@ -293,9 +293,9 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 		}
 		if m.trace {
 			if i > 0 {
-				parts = append(parts, partsOf(sep.from, len(between))...)
+				parts = appendParts(parts, sep.from, len(between))
 			}
-			parts = append(parts, partsOf(printedOrigin(x), len(s))...)
+			parts = appendParts(parts, printedOrigin(x), len(s))
 		}
 	}
 	return m.joinedText(strings.Join(texts, between), parts), m.checkTextSize(size)

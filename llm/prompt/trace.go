@@ -171,6 +171,31 @@ func partsOf(o *origin, length int) []part {
 	return []part{{length: length, from: o}}
 }
 
+// appendParts adds the parts of a text of that length to others; what continues the
+// part before becomes one with it.
+func appendParts(parts []part, o *origin, length int) []part {
+	for _, p := range partsOf(o, length) {
+		if last := len(parts) - 1; last >= 0 && parts[last].continuesIn(p) {
+			parts[last].length += p.length
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// continuesIn reports whether next is the text right after p in the same value.
+func (p part) continuesIn(next part) bool {
+	a, b := p.from, next.from
+	if a == nil || b == nil || p.start != next.start || p.stop != next.stop {
+		return false
+	}
+	if a.kind != Reference || b.kind != Reference {
+		return a == b && a.kind == Computed
+	}
+	return a.parent == b.parent && a.key == b.key && a.offset+p.length == b.offset
+}
+
 // joinedText returns the text of several, each with its origin.
 func (m *evaluator) joinedText(text string, parts []part) val {
 	v := ofStr(text)
