@@ -310,7 +310,7 @@ steps:
 func TestTimeoutOfASubFlow(t *testing.T) {
 	r := schedulertest.Run(t, `
 name: x
-steps: [{id: a, call: flow, timeout: 5ms, with: {path: inner.yaml}}]
+steps: [{id: a, call: flow, timeout: 200ms, with: {path: inner.yaml}}]
 -- inner.yaml --
 name: inner
 steps: [{id: b, call: block}]
