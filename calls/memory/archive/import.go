@@ -39,7 +39,6 @@ const (
 type Destination interface {
 	memory.Saver
 	memory.Loader
-	memory.Lister
 }
 
 // Import saves the content of a directory. The files count, not the index, which may be
