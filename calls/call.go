@@ -54,7 +54,7 @@ type Info struct {
 // Text is a sentence in the two built-in languages.
 type Text struct{ En, Zh string }
 
-// In is the text in a language, English where there is none.
+// In returns the text in a language, English where there is none.
 func (t Text) In(language string) string {
 	if slices.Contains(WithoutRegion(language), "zh") && t.Zh != "" {
 		return t.Zh

@@ -18,10 +18,10 @@ type Chunk struct {
 	Data *value.Value
 }
 
-// TextChunk is a piece of text.
+// TextChunk returns a piece of text.
 func TextChunk(text string) Chunk { return Chunk{Text: text} }
 
-// DataChunk is a piece of data made of a struct or a map.
+// DataChunk returns a piece of data made of a struct or a map.
 func DataChunk(data any) (Chunk, error) {
 	v, err := value.Of(data)
 	if err != nil {
@@ -30,17 +30,17 @@ func DataChunk(data any) (Chunk, error) {
 	return Chunk{Data: &v}, nil
 }
 
-// Data is the stream of a call that puts out one piece of data.
+// Data returns the stream of a call that puts out one piece of data.
 func Data(data any) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) { yield(DataChunk(data)) }
 }
 
-// Fail is the stream of a call that fails at once.
+// Fail returns the stream of a call that fails at once.
 func Fail(err error) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) { yield(Chunk{}, err) }
 }
 
-// Do is the stream of a call that works for a while, then puts out one piece of
+// Do returns the stream of a call that works for a while, then puts out one piece of
 // data or fails.
 func Do(work func() (data any, err error)) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {

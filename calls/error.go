@@ -38,10 +38,10 @@ type Error struct {
 	Err  error
 }
 
-// Error is the text of the error below; the hint is printed apart.
+// Error returns the text of the error below; the hint is printed apart.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the error below.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w.
@@ -49,7 +49,7 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// WithHint is the error with a hint.
+// WithHint returns the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	return &Error{Kind: e.Kind, Hint: fmt.Sprintf(format, args...), Err: e.Err}
 }
@@ -72,7 +72,7 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// HintOf is the hint of the outermost error in the chain that has one.
+// HintOf returns the hint of the outermost error in the chain that has one.
 func HintOf(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		switch e := err.(type) { //nolint:errorlint // each link is looked at by itself

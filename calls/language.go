@@ -24,7 +24,7 @@ type Texts struct {
 	Check func(name string, text []byte) []schema.Problem
 }
 
-// Names are the names of the files, sorted.
+// Names returns the names of the files, sorted.
 func (t *Texts) Names() []string {
 	entries, err := fs.ReadDir(t.BuiltIn, "lang/en")
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *Texts) Names() []string {
 	return names
 }
 
-// Read gives the text of a name in a language, and where it is. That of users comes
+// Read returns the text of a name in a language, and where it is. That of users comes
 // before the built-in one; then those of the language without its region are looked
 // for, then English is taken. further is [Env.Languages].
 func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path string, err error) {
@@ -87,7 +87,7 @@ func UnknownName(text string, offset int, name string, known []string) schema.Pr
 	return p
 }
 
-// WithoutRegion is the names that what is said in a language may have, the closest
+// WithoutRegion returns the names that what is said in a language may have, the closest
 // first: zh-CN is zh too.
 func WithoutRegion(language string) []string {
 	general, _, region := strings.Cut(strings.ReplaceAll(language, "_", "-"), "-")
@@ -97,7 +97,7 @@ func WithoutRegion(language string) []string {
 	return []string{language, general}
 }
 
-// Weekday is the name of a day of the week: Chinese for zh and its regions, else
+// Weekday returns the name of a day of the week: Chinese for zh and its regions, else
 // English.
 func Weekday(day time.Weekday, language string) string {
 	if slices.Contains(WithoutRegion(language), "zh") {

@@ -9,7 +9,7 @@ import (
 // Recorder keeps finished pieces of a call's work with the run. Calls use it by
 // [Once].
 type Recorder interface {
-	// Once gives what the run has of the piece, else what work gives. params is what
+	// Once returns what the run has of the piece, else what work gives. params is what
 	// the piece depends on: what was recorded under others is of no use. name is made
 	// of lower-case letters, digits, - and _.
 	Once(ctx context.Context, name string, params value.Value, work Work) (output value.Value, err error)

@@ -82,7 +82,7 @@ func CutOrigins(origins []Origin, size int) (cut []Origin) {
 
 type partsKey struct{}
 
-// WithParts gives the context for a request to [Env] LLM, of whose messages the parts
+// WithParts returns the context for a request to [Env] LLM, of whose messages the parts
 // tell where they come from: the engine keeps them with the prompt, for people who
 // ask. Start and End are bytes of the text of the message that Message counts; Text
 // is not needed.
@@ -90,7 +90,7 @@ func WithParts(ctx context.Context, parts []Part) context.Context {
 	return context.WithValue(ctx, partsKey{}, parts)
 }
 
-// PartsOf are the parts that WithParts put in.
+// PartsOf returns the parts that WithParts put in.
 func PartsOf(ctx context.Context) []Part {
 	parts, _ := ctx.Value(partsKey{}).([]Part)
 	return parts

@@ -112,7 +112,7 @@ type Use struct {
 	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
 }
 
-// Definition is the call agent as a registry knows it: schemas, texts, examples.
+// Definition returns the call agent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "agent",
@@ -153,10 +153,10 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// toolProblems is what is wrong with the tools, whatever else the parameters are.
+// toolProblems returns what is wrong with the tools, whatever else the parameters are.
 func (p Params) toolProblems() (problems []schema.Problem) {
 	var names []string
-	for _, t := range p.plans() {
+	for _, t := range p.toolPlans() {
 		err := t.check()
 		reserved := t.name == readFile && p.Workspace != "" || t.name == readSkill && (p.Workspace != "" || p.BuiltinSkills != "")
 		if err == nil && (slices.Contains(names, t.name) || reserved) {
@@ -177,7 +177,7 @@ func (p Params) timeout() (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(p.Timeout)
 	if err != nil || d <= 0 {
-		return 0, calls.Errorf(calls.Invalid, "timeout: %q is no duration", p.Timeout).WithHint("write a number and a unit, as 90s or 5m")
+		return 0, calls.Errorf(calls.Invalid, "timeout: invalid duration %q", p.Timeout).WithHint("use 90s or 5m")
 	}
 	return d, nil
 }
@@ -222,7 +222,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		l := &loop{params: p, env: env, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
 		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
-		if l.box, err = p.box(within, env); err == nil {
+		if l.box, err = p.openToolbox(within, env); err == nil {
 			defer l.box.close()
 			l.out.Warnings = l.box.workspace.warnings
 			err = l.run(within)

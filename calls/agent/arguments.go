@@ -6,24 +6,24 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// overlay lays what is fixed over the arguments: it wins wherever both say something.
-func overlay(arguments value.Value, fixed *value.Map) value.Value {
+// overlayFixed lays what is fixed over the arguments: it wins wherever both say something.
+func overlayFixed(arguments value.Value, fixed *value.Map) value.Value {
 	if arguments.Kind() != value.Object {
 		arguments = value.OfMap(nil)
 	}
 	m := arguments.Map().Clone()
 	for name, v := range fixed.All() {
 		if given, ok := m.Get(name); ok && given.Kind() == value.Object && v.Kind() == value.Object {
-			v = overlay(given, v.Map())
+			v = overlayFixed(given, v.Map())
 		}
 		m.Set(name, v)
 	}
 	return value.OfMap(m)
 }
 
-// free is a schema of parameters without those that are fixed. Of an HTTP request
+// withoutFixed returns a schema of parameters without those that are fixed. Of an HTTP request
 // only what an operation takes is left: the rest is not for a model to say.
-func free(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
+func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 	properties, _ := doc.Get("properties")
 	kept := value.NewMap(properties.Map().Len())
 	for name, property := range properties.Map().All() {
@@ -33,7 +33,7 @@ func free(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 		if _, named := property.Get("properties"); isHTTP && name == "headers" && !named {
 			continue
 		} else if isHTTP && named && name != "body" {
-			property = closed(property)
+			property = closeObject(property)
 		}
 		v, isFixed := fixed.Get(name)
 		if isFixed {
@@ -43,7 +43,7 @@ func free(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 				continue
 			}
 			if named {
-				property = free(property, v.Map(), false)
+				property = withoutFixed(property, v.Map(), false)
 				if left, _ := property.Get("properties"); left.Map().Len() == 0 {
 					continue
 				}
@@ -70,12 +70,12 @@ func free(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 	}
 	if kept.Len() < properties.Map().Len() || isHTTP {
 		// What was taken out must not come back by its name.
-		return closed(value.OfMap(m))
+		return closeObject(value.OfMap(m))
 	}
 	return value.OfMap(m)
 }
 
-func closed(doc value.Value) value.Value {
+func closeObject(doc value.Value) value.Value {
 	m := doc.Map().Clone()
 	m.Set("additionalProperties", value.OfBool(false))
 	return value.OfMap(m)

@@ -33,23 +33,23 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 			})
 		}
 	}
-	for _, t := range p.plans() {
+	for _, t := range p.toolPlans() {
 		if def, ok := env.Registry.Call(t.call); ok {
-			problems = append(problems, t.fixed(def)...)
-			problems = append(problems, t.offered(def)...)
+			problems = append(problems, t.lintFixed(def)...)
+			problems = append(problems, t.lintOffered(def)...)
 		}
 	}
 	return problems
 }
 
-// fixed holds what a tool fixes to the parameters of its call, as far as it is known.
-func (t plan) fixed(def calls.Definition) (problems []schema.Problem) {
+// lintFixed holds what a tool fixes to the parameters of its call, as far as it is known.
+func (t toolPlan) lintFixed(def calls.Definition) (problems []schema.Problem) {
 	with := value.OfMap(t.with)
 	for _, p := range def.Info.Params.Check(with) {
 		at, _ := with.At(p.Pointer)
 		missing := p.Keyword == "required" && strings.Count(p.Pointer, "/") == 1 // the model gives it
 		named := p.Keyword == "required" || p.Keyword == "additionalProperties"  // whatever the value will be
-		if p.Pointer == "" || missing || !named && later(at) {
+		if p.Pointer == "" || missing || !named && isComputed(at) {
 			continue
 		}
 		p.Pointer = "/" + t.place + "/with" + p.Pointer
@@ -58,21 +58,21 @@ func (t plan) fixed(def calls.Definition) (problems []schema.Problem) {
 	return problems
 }
 
-// later says whether a part of v is known only later.
-func later(v value.Value) bool {
-	if v.IsNull() || slices.ContainsFunc(v.List(), later) {
+// isComputed reports whether a part of v is known only later.
+func isComputed(v value.Value) bool {
+	if v.IsNull() || slices.ContainsFunc(v.List(), isComputed) {
 		return true
 	}
 	for _, member := range v.Map().All() {
-		if later(member) {
+		if isComputed(member) {
 			return true
 		}
 	}
 	return false
 }
 
-// offered holds the arguments that a tool spells out to the parameters of its call.
-func (t plan) offered(def calls.Definition) (problems []schema.Problem) {
+// lintOffered holds the arguments that a tool spells out to the parameters of its call.
+func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) {
 	if t.parameters == nil || def.ParamsFor != nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (t plan) offered(def calls.Definition) (problems []schema.Problem) {
 	return problems
 }
 
-// typeOf is the one type that schemas of a value allow; "" where there are several, or
+// typeOf returns the one type that schemas of a value allow; "" where there are several, or
 // it is not known.
 func typeOf(schemas ...value.Value) string {
 	only := ""

@@ -34,7 +34,7 @@ const maxUses = 32
 type loop struct {
 	params Params
 	env    *calls.Env
-	box    *box
+	box    *toolbox
 	out    Output
 	// say streams text; false says that nobody listens any more.
 	say   func(text string) bool
@@ -48,7 +48,7 @@ func (l *loop) run(ctx context.Context) error {
 	l.used = map[string]int{}
 	forced := "" // why the model has to answer now
 	for n := 1; ; n++ {
-		answer, err := l.ask(ctx, forced != "")
+		answer, err := l.askModel(ctx, forced != "")
 		if err != nil {
 			return err
 		}
@@ -58,12 +58,12 @@ func (l *loop) run(ctx context.Context) error {
 			answer.ToolCalls = nil // they were not offered
 			l.out.FinishReason = forced
 		}
-		l.record(answer)
+		l.recordAnswer(answer)
 		if len(answer.ToolCalls) == 0 {
 			return nil
 		}
 		broke := l.params.MaxTokens > 0 && l.spent >= l.params.MaxTokens
-		fresh, err := l.use(ctx, answer.ToolCalls, broke)
+		fresh, err := l.runTools(ctx, answer.ToolCalls, broke)
 		switch {
 		case err != nil:
 			return err
@@ -87,29 +87,29 @@ type round struct {
 	Request string `json:"request"`
 }
 
-// ask is one request; its text is streamed, without thoughts. An answer that the run
+// askModel returns one request; its text is streamed, without thoughts. An answer that the run
 // has on record is not asked for again.
-func (l *loop) ask(ctx context.Context, forced bool) (llm.Answer, error) {
-	req := l.request(forced)
+func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
+	req := l.newRequest(forced)
 	live := false
-	answer, err := calls.Once(ctx, l.env, "round", round{digest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+	answer, err := calls.Once(ctx, l.env, "round", round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		live = true
-		return l.stream(ctx, env, req)
+		return l.streamAnswer(ctx, env, req)
 	})
 	if err == nil && !live && answer.Text != "" {
-		err = l.speak(answer.Text, true)
+		err = l.emitText(answer.Text, true)
 	}
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	distinct(answer.ToolCalls)
+	distinguishIDs(answer.ToolCalls)
 	l.out.Usage.Add(answer.Usage)
-	l.spent += l.cost(req, answer)
+	l.spent += l.costOf(req, answer)
 	return answer, nil
 }
 
-// stream asks the model.
-func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (llm.Answer, error) {
+// streamAnswer asks the model.
+func (l *loop) streamAnswer(ctx context.Context, env *calls.Env, req *llm.Request) (llm.Answer, error) {
 	var joined llm.AnswerBuilder
 	deltas := func(yield func(llm.Delta, error) bool) {
 		for d, err := range env.LLM.Chat(ctx, req) {
@@ -126,7 +126,7 @@ func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (ll
 		first := text.Len() == 0
 		text.WriteString(piece)
 		if err == nil {
-			err = l.speak(piece, first)
+			err = l.emitText(piece, first)
 		}
 		if err != nil {
 			l.out.Text = text.String() // all that there is if the time is over
@@ -134,7 +134,7 @@ func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (ll
 		}
 	}
 	if text.Len() > 0 { // the text of the round is over: it is seen before its tools run
-		if err := l.speak("", false); err != nil {
+		if err := l.emitText("", false); err != nil {
 			return llm.Answer{}, err
 		}
 	}
@@ -146,8 +146,8 @@ func (l *loop) stream(ctx context.Context, env *calls.Env, req *llm.Request) (ll
 // errAbandoned says that nobody listens any more.
 var errAbandoned = calls.Errorf(calls.Canceled, "nobody listens to the agent any more")
 
-// speak streams a piece of a round's text; the rounds stay apart.
-func (l *loop) speak(text string, first bool) error {
+// emitText streams a piece of a round's text; the rounds stay apart.
+func (l *loop) emitText(text string, first bool) error {
 	if first && l.spoke {
 		text = "\n\n" + text
 	}
@@ -158,8 +158,8 @@ func (l *loop) speak(text string, first bool) error {
 	return nil
 }
 
-// digest tells requests apart by what the model is asked, whatever its tools are.
-func digest(req *llm.Request) string {
+// digestRequest tells requests apart by what the model is asked, whatever its tools are.
+func digestRequest(req *llm.Request) string {
 	hash := sha256.New()
 	for _, m := range req.Messages {
 		fmt.Fprintf(hash, "%d %s", len(m), m)
@@ -174,8 +174,8 @@ func digest(req *llm.Request) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// cost is what the provider says, or an estimate.
-func (l *loop) cost(req *llm.Request, answer llm.Answer) int {
+// costOf returns what the provider says, or an estimate.
+func (l *loop) costOf(req *llm.Request, answer llm.Answer) int {
 	if n := answer.Usage.Total(); n > 0 {
 		return n
 	}
@@ -186,7 +186,7 @@ func (l *loop) cost(req *llm.Request, answer llm.Answer) int {
 	return n
 }
 
-func (l *loop) request(forced bool) *llm.Request {
+func (l *loop) newRequest(forced bool) *llm.Request {
 	req := &llm.Request{Model: l.params.Model, Temperature: l.params.Temperature, Tools: l.box.definitions()}
 	for _, m := range l.out.Messages {
 		req.Messages = append(req.Messages, value.OfMap(m).AppendJSON(nil))
@@ -201,8 +201,8 @@ func (l *loop) request(forced bool) *llm.Request {
 	return req
 }
 
-// record adds an answer to the conversation.
-func (l *loop) record(answer llm.Answer) {
+// recordAnswer adds an answer to the conversation.
+func (l *loop) recordAnswer(answer llm.Answer) {
 	m := value.Pairs("role", "assistant", "content", answer.Text)
 	round := Round{Text: answer.Text, ToolCalls: []Use{}, Usage: answer.Usage, FinishReason: answer.FinishReason}
 	var list []value.Value
@@ -229,17 +229,17 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 	}
 }
 
-// use runs the tools of the last round and adds their results; fresh says that at
+// runTools runs the tools of the last round and adds their results; fresh says that at
 // least one of them was not merely a repetition. Where there is no money left they
 // are not run, but still get their answers: a call without one is refused by
 // providers when the conversation goes on. The error is that of a tool that waits for
 // values: then the agent waits too.
-func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
+func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
 	round := &l.out.Rounds[len(l.out.Rounds)-1]
 	for i, c := range toolCalls {
 		var result toolResult
 		var err error
-		switch key := c.Name + "\x00" + canonical(c.Arguments); {
+		switch key := c.Name + "\x00" + canonicalArguments(c.Arguments); {
 		case broke:
 			err = calls.Errorf(calls.Budget, "not run: the tokens are used up")
 		case i >= maxUses:
@@ -257,7 +257,7 @@ func (l *loop) use(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (f
 			return fresh, err
 		}
 		if err != nil {
-			result = l.failed(err)
+			result = l.failedResult(err)
 		}
 		u := &round.ToolCalls[i]
 		u.Result, u.Error = result.Text, result.Error
@@ -291,23 +291,23 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) 
 		name = c.Name
 	}
 	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
-		result, err := l.box.use(ctx, env, c)
-		switch {
-		case err == nil:
-			return toolResult{Text: cut(result, l.params.MaxResultBytes)}, nil
-		case ctx.Err() != nil || errors.Is(err, calls.ErrWaiting):
+		result, err := l.box.runTool(ctx, env, c)
+		if err == nil {
+			return toolResult{Text: truncateResult(result, l.params.MaxResultBytes)}, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
 			return toolResult{}, err
 		}
-		return l.failed(err), nil
+		return l.failedResult(err), nil
 	})
 }
 
-func (l *loop) failed(err error) toolResult {
-	return toolResult{Text: cut(told(err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: err.Error()}
+func (l *loop) failedResult(err error) toolResult {
+	return toolResult{Text: truncateResult(errorText(err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: err.Error()}
 }
 
-// canonical makes arguments comparable.
-func canonical(arguments string) string {
+// canonicalArguments makes arguments comparable.
+func canonicalArguments(arguments string) string {
 	v, err := value.ParseJSON([]byte(arguments))
 	if err != nil {
 		return arguments
@@ -319,8 +319,8 @@ func canonical(arguments string) string {
 	return string(data)
 }
 
-// told is an error as the model gets to see it.
-func told(err error) string {
+// errorText returns an error as the model gets to see it.
+func errorText(err error) string {
 	hint := calls.HintOf(err)
 	message := strings.TrimSuffix(err.Error(), " ("+hint+")") // as the error of a flow ends
 	m := value.Pairs("kind", string(calls.KindOf(err)), "message", message)
@@ -330,17 +330,17 @@ func told(err error) string {
 	return value.OfMap(value.Pairs("error", m)).JSON()
 }
 
-// cut is the beginning of a result that is too long.
-func cut(text string, limit int) string {
+// truncateResult returns the beginning of a result that is too long.
+func truncateResult(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	begin := start(text, limit)
+	begin := firstBytes(text, limit)
 	return begin + fmt.Sprintf("\n[cut: these are the first %d of %d bytes]", len(begin), len(text))
 }
 
-// start is at most the first limit bytes of a text, in whole characters.
-func start(text string, limit int) string {
+// firstBytes is at most the first limit bytes of a text, in whole characters.
+func firstBytes(text string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(text[limit]) {
 		limit--
 	}

@@ -12,8 +12,8 @@ import (
 // what they would not have made: they answer 400, and the work is lost. So what they
 // get is in order; the rounds have what the model wrote.
 
-// distinct gives the uses of tools of one round ids of their own.
-func distinct(toolCalls []llm.ToolCall) {
+// distinguishIDs gives the uses of tools of one round ids of their own.
+func distinguishIDs(toolCalls []llm.ToolCall) {
 	seen := make(map[string]bool, len(toolCalls))
 	for i := range toolCalls {
 		c := &toolCalls[i]
@@ -24,18 +24,19 @@ func distinct(toolCalls []llm.ToolCall) {
 	}
 }
 
-// sentName is the name of a tool, which may not exist.
+// sentName returns the name of a tool, which may not exist.
 func sentName(name string) string {
 	if toolName.MatchString(name) {
 		return name
 	}
-	if name = nameOf(name); name == "" {
+	name = nameOf(name)
+	if name == "" {
 		return "unknown"
 	}
 	return name[:min(len(name), 64)]
 }
 
-// sentArguments is an object in any case.
+// sentArguments returns an object in any case.
 func sentArguments(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		return "{}"

@@ -24,16 +24,16 @@ type tool struct {
 	run               func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error)
 }
 
-// box is the tools of an agent.
-type box struct {
+// toolbox is the tools of an agent.
+type toolbox struct {
 	tools     []tool
 	workspace *workspace
 }
 
-func (b *box) close() { b.workspace.close() }
+func (b *toolbox) close() { b.workspace.close() }
 
-// definitions are the tools in the shape of the API.
-func (b *box) definitions() []json.RawMessage {
+// definitions returns the tools in the shape of the API.
+func (b *toolbox) definitions() []json.RawMessage {
 	list := make([]json.RawMessage, len(b.tools))
 	for i, t := range b.tools {
 		list[i] = value.OfMap(value.Pairs("type", "function", "function", value.Pairs(
@@ -42,9 +42,9 @@ func (b *box) definitions() []json.RawMessage {
 	return list
 }
 
-// use runs a tool; what is wrong with its name or its arguments is an error that
+// runTool runs a tool; what is wrong with its name or its arguments is an error that
 // helps the model to do better.
-func (b *box) use(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, error) {
+func (b *toolbox) runTool(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, error) {
 	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
 	if i < 0 {
 		names := make([]string, len(b.tools))
@@ -72,11 +72,11 @@ func (b *box) use(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, 
 	if err != nil {
 		return "", err
 	}
-	return plain(output), nil
+	return plainText(output), nil
 }
 
-// plain is an output as text: the text where there is nothing else, else JSON.
-func plain(v value.Value) string {
+// plainText returns an output as text: the text where there is nothing else, else JSON.
+func plainText(v value.Value) string {
 	if m := v.Map(); m.Len() == 1 {
 		if text, ok := m.Get("text"); ok && text.Kind() == value.String {
 			v = text
@@ -88,8 +88,8 @@ func plain(v value.Value) string {
 	return v.JSON()
 }
 
-// plan is a tool as the parameters describe it.
-type plan struct {
+// toolPlan is a tool as the parameters describe it.
+type toolPlan struct {
 	place             string // in the parameters
 	name, description string
 	flow, call        string // one of them
@@ -98,15 +98,15 @@ type plan struct {
 
 const callHTTP = "http"
 
-// plans are the tools of the parameters.
-func (p Params) plans() (plans []plan) {
+// toolPlans returns the tools of the parameters.
+func (p Params) toolPlans() (plans []toolPlan) {
 	for i, t := range p.Tools.Flows {
 		name := t.Name
 		if name == "" {
 			base := path.Base(filepath.ToSlash(t.Path))
 			name = nameOf(strings.TrimSuffix(base, path.Ext(base)))
 		}
-		plans = append(plans, plan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
+		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
 			flow: t.Path, parameters: t.Parameters, with: t.With})
 	}
 	for i, t := range p.Tools.Calls {
@@ -114,7 +114,7 @@ func (p Params) plans() (plans []plan) {
 		if name == "" {
 			name = nameOf(t.Call)
 		}
-		plans = append(plans, plan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
+		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
 			call: t.Call, parameters: t.Parameters, with: t.With})
 	}
 	for i, t := range p.Tools.HTTP {
@@ -123,7 +123,7 @@ func (p Params) plans() (plans []plan) {
 			text, _ := operation.Str()
 			name = nameOf(text)
 		}
-		plans = append(plans, plan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
+		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
 			call: callHTTP, parameters: t.Parameters, with: t.With})
 	}
 	return plans
@@ -138,7 +138,7 @@ var (
 func nameOf(s string) string { return strings.Trim(notInName.ReplaceAllString(s, "_"), "_") }
 
 // check refuses a tool that providers or prudence do not allow.
-func (t plan) check() error {
+func (t toolPlan) check() error {
 	_, hasURL := t.with.Get("url")
 	_, hasOperation := t.with.Get("operation")
 	switch {
@@ -155,16 +155,16 @@ func (t plan) check() error {
 			WithHint("fix url, or openapi and operation, under with")
 	}
 	if t.parameters != nil {
-		if _, err := t.given(); err != nil {
+		if _, err := t.givenSchema(); err != nil {
 			return calls.Errorf(calls.Invalid, "parameters: %w", err)
 		}
 	}
 	return nil
 }
 
-// given is the schema of the arguments that the parameters spell out, closed: other
+// givenSchema returns the schema of the arguments that the parameters spell out, closed: other
 // arguments than those must not get through.
-func (t plan) given() (*schema.Schema, error) {
+func (t toolPlan) givenSchema() (*schema.Schema, error) {
 	m := t.parameters.Clone()
 	if kind, ok := m.Get("type"); !ok {
 		m.Set("type", value.OfString("object"))
@@ -175,17 +175,17 @@ func (t plan) given() (*schema.Schema, error) {
 	return schema.Parse(value.OfMap(m))
 }
 
-// box makes the tools.
-func (p Params) box(ctx context.Context, env *calls.Env) (*box, error) {
+// openToolbox makes the tools.
+func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, error) {
 	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills, p.MaxResultBytes)
-	b := &box{workspace: ws}
+	b := &toolbox{workspace: ws}
 	if err == nil {
-		b.tools, err = ws.tools(ctx, env)
+		b.tools, err = ws.workspaceTools(ctx, env)
 	}
 	if err == nil {
-		for _, plan := range p.plans() {
+		for _, plan := range p.toolPlans() {
 			var t tool
-			if t, err = plan.tool(ctx, env); err != nil {
+			if t, err = plan.newTool(ctx, env); err != nil {
 				err = calls.Errorf(calls.KindOf(err), "%s: %w", plan.place, err).WithHint("%s", calls.HintOf(err))
 				break
 			}
@@ -199,19 +199,19 @@ func (p Params) box(ctx context.Context, env *calls.Env) (*box, error) {
 	return b, nil
 }
 
-// tool looks up what the plan names.
-func (t plan) tool(ctx context.Context, env *calls.Env) (tool, error) {
+// newTool looks up what the plan names.
+func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	made := tool{name: t.name, description: t.description}
 	var whole *schema.Schema
 	var err error
 	if t.flow != "" {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
-			return env.Flows.RunFlow(ctx, t.flow, overlay(arguments, t.with))
+			return env.Flows.RunFlow(ctx, t.flow, overlayFixed(arguments, t.with))
 		}
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
-			return env.Calls.RunCall(ctx, t.call, overlay(arguments, t.with))
+			return env.Calls.RunCall(ctx, t.call, overlayFixed(arguments, t.with))
 		}
 		whole, err = t.ofCall(ctx, env, &made)
 	}
@@ -219,9 +219,9 @@ func (t plan) tool(ctx context.Context, env *calls.Env) (tool, error) {
 		return tool{}, err
 	}
 	if t.parameters != nil {
-		made.parameters, err = t.given()
+		made.parameters, err = t.givenSchema()
 	} else {
-		made.parameters, err = schema.Parse(free(whole.Doc(), t.with, t.call == callHTTP))
+		made.parameters, err = schema.Parse(withoutFixed(whole.Doc(), t.with, t.call == callHTTP))
 	}
 	if err != nil {
 		return tool{}, calls.Errorf(calls.Invalid, "the arguments of the tool %s: %w", t.name, err)
@@ -229,8 +229,8 @@ func (t plan) tool(ctx context.Context, env *calls.Env) (tool, error) {
 	return made, nil
 }
 
-// ofFlow gives the inputs of the flow.
-func (t plan) ofFlow(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
+// ofFlow returns the inputs of the flow.
+func (t toolPlan) ofFlow(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
 	open, err := schema.Parse(value.OfMap(value.Pairs("type", "object")))
 	describer, ok := env.Flows.(calls.FlowDescriber)
 	if err != nil || !ok {
@@ -249,8 +249,8 @@ func (t plan) ofFlow(ctx context.Context, env *calls.Env, made *tool) (*schema.S
 	return info.Inputs, nil
 }
 
-// ofCall gives the parameters of the call.
-func (t plan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
+// ofCall returns the parameters of the call.
+func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*schema.Schema, error) {
 	def, ok := env.Registry.Call(t.call)
 	if !ok {
 		return nil, calls.Errorf(calls.NotFound, "there is no call %q that can be run from here", t.call)

@@ -80,7 +80,7 @@ func TestInvalid(t *testing.T) {
 		"{prompt: x, messages: []}":                                       "use one",
 		"{system: x, messages: []}":                                       "use one",
 		"{prompt: x, timeout: 5}":                                         "want string",
-		"{prompt: x, timeout: 5y}":                                        "no duration",
+		"{prompt: x, timeout: 5y}":                                        "invalid duration",
 		"{prompt: x, tools: {calls: [{call: weather}, {call: weather}]}}": "tools/calls/1: there are two tools called weather",
 		"{prompt: x, workspace: ., tools: {calls: [{call: weather, name: read_file}]}}": "two tools called read_file",
 		"{prompt: x, tools: {calls: [{call: weather, name: a b}]}}":                     "is no name for a tool",

@@ -42,14 +42,14 @@ type workspace struct {
 	root   *os.Root // nil where only built-in skills are there
 	shown  string   // the path as the flow gives it, which prompts show
 	extra  *os.Root // built-in skills; may be nil
-	skills []found
+	skills []foundSkill
 	// warnings are the skills that cannot be used, and why.
 	warnings []string
 	room     int // bytes that the model gets to see at once
 }
 
-// found is a skill and where its files are.
-type found struct {
+// foundSkill is a skill and where its files are.
+type foundSkill struct {
 	*skill.Skill
 	root *os.Root
 	dir  string
@@ -61,40 +61,40 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 	w := &workspace{shown: path.Clean(filepath.ToSlash(dir)), room: room}
 	var err error
 	if dir != "" {
-		if w.root, err = open(env.Dir, dir); err != nil {
+		if w.root, err = openRoot(env.Dir, dir); err != nil {
 			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
 		}
 		for _, below := range []string{"skills", ".agents/skills"} {
-			if err := w.find(ctx, w.root, below); err != nil {
+			if err := w.findSkills(ctx, w.root, below); err != nil {
 				return w, err
 			}
 		}
 	}
 	if builtin != "" {
-		if w.extra, err = open(env.Dir, builtin); err != nil {
+		if w.extra, err = openRoot(env.Dir, builtin); err != nil {
 			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)
 		}
-		err = w.find(ctx, w.extra, ".")
+		err = w.findSkills(ctx, w.extra, ".")
 	}
 	return w, err
 }
 
-// find adds the skills of a directory, but for those that only people call up.
-func (w *workspace) find(ctx context.Context, root *os.Root, dir string) error {
+// findSkills adds the skills of a directory, but for those that only people call up.
+func (w *workspace) findSkills(ctx context.Context, root *os.Root, dir string) error {
 	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
 	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: dir})
 	w.warnings = append(w.warnings, warnings...)
 	for _, x := range list {
-		taken := slices.ContainsFunc(w.skills, func(f found) bool { return f.Name == x.Name })
+		taken := slices.ContainsFunc(w.skills, func(f foundSkill) bool { return f.Name == x.Name })
 		if !taken && !x.Hidden {
-			w.skills = append(w.skills, found{x, root, path.Join(dir, x.Name)})
+			w.skills = append(w.skills, foundSkill{x, root, path.Join(dir, x.Name)})
 		}
 	}
 	return err
 }
 
-// open opens a directory; a relative one starts at dir, ~ is the home directory.
-func open(dir, given string) (*os.Root, error) {
+// openRoot opens a directory; a relative one starts at dir, ~ is the home directory.
+func openRoot(dir, given string) (*os.Root, error) {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -107,7 +107,7 @@ func open(dir, given string) (*os.Root, error) {
 	}
 	root, err := os.OpenRoot(given)
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	}
 	return root, nil
 }
@@ -133,8 +133,8 @@ type skillArguments struct {
 	File string `json:"file,omitempty" doc:"A file in the skill's directory; without it, the instructions."`
 }
 
-// tools are the tools of the workspace.
-func (w *workspace) tools(ctx context.Context, env *calls.Env) (list []tool, err error) {
+// workspaceTools returns the tools of the workspace.
+func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []tool, err error) {
 	if w.root != nil {
 		description, err := ask.Prompt(ctx, env, "agent", texts, readFile, value.Pairs("workspace", w.shown))
 		if err != nil {
@@ -167,11 +167,11 @@ func (w *workspace) readFile(_ context.Context, _ *calls.Env, arguments value.Va
 			name = inside // as the list of skills in a prompt writes it
 		}
 	}
-	text, err := read(w.root, name)
+	text, err := readText(w.root, name)
 	if err != nil {
 		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return value.OfString(lines(text, a.Offset, a.Limit, w.room)), nil
+	return value.OfString(numberLines(text, a.Offset, a.Limit, w.room)), nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
@@ -179,7 +179,7 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	if err := value.Decode(arguments, &a); err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	i := slices.IndexFunc(w.skills, func(f found) bool { return f.Name == a.Name })
+	i := slices.IndexFunc(w.skills, func(f foundSkill) bool { return f.Name == a.Name })
 	if i < 0 {
 		names := make([]string, len(w.skills))
 		for i, s := range w.skills {
@@ -193,21 +193,21 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	}
 	s := w.skills[i]
 	if a.File == "" {
-		return value.OfString(s.Body + s.files()), nil
+		return value.OfString(s.Body + s.fileList()), nil
 	}
 	file := path.Clean(filepath.ToSlash(a.File))
 	if !filepath.IsLocal(file) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%s is no file of the skill", a.File)
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s is not a file of the skill", a.File)
 	}
-	text, err := read(s.root, path.Join(s.dir, file))
+	text, err := readText(s.root, path.Join(s.dir, file))
 	if err != nil {
 		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.File, err)
 	}
 	return value.OfString(text), nil
 }
 
-// files lists what else is in the skill's directory.
-func (f found) files() string {
+// fileList lists what else is in the skill's directory.
+func (f foundSkill) fileList() string {
 	var names []string
 	err := fs.WalkDir(f.root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
 		if rel, ok := strings.CutPrefix(name, f.dir+"/"); err == nil && ok && d.Type().IsRegular() && rel != skill.FileName {
@@ -224,14 +224,14 @@ func (f found) files() string {
 	return "\n\n<files>\n" + strings.Join(names, "\n") + "\n</files>"
 }
 
-// read reads a text file; the error of a directory says what is in it.
-func read(root *os.Root, name string) (string, error) {
+// readText reads a text file; the error of a directory says what is in it.
+func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	switch {
 	case err != nil:
-		return "", cause(err)
+		return "", withoutPath(err)
 	case info.IsDir():
-		return "", fmt.Errorf("it is a directory, with %s", entries(root, name))
+		return "", fmt.Errorf("it is a directory, with %s", listEntries(root, name))
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for its other end
 		return "", errors.New("it is no regular file")
 	case info.Size() > maxFile:
@@ -239,20 +239,20 @@ func read(root *os.Root, name string) (string, error) {
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return "", cause(err)
+		return "", withoutPath(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
-	switch {
-	case err != nil:
-		return "", cause(err)
-	case !utf8.Valid(data):
+	if err != nil {
+		return "", withoutPath(err)
+	}
+	if !utf8.Valid(data) {
 		return "", errors.New("it is no UTF-8 text")
 	}
 	return string(data), nil
 }
 
-func entries(root *os.Root, name string) string {
+func listEntries(root *os.Root, name string) string {
 	list, err := fs.ReadDir(root.FS(), name)
 	if err != nil || len(list) == 0 {
 		return "nothing in it"
@@ -275,9 +275,9 @@ func entries(root *os.Root, name string) string {
 // noteRoom is kept free for what lines says about the part.
 const noteRoom = 160
 
-// lines is a part of a text that fits into room bytes, with a note about what follows
+// numberLines returns a part of a text that fits into room bytes, with a note about what follows
 // it. A line that does not fit by itself is cut.
-func lines(text string, offset, limit, room int) string {
+func numberLines(text string, offset, limit, room int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {
 		all = all[:len(all)-1]
@@ -296,7 +296,7 @@ func lines(text string, offset, limit, room int) string {
 	}
 	out, end := strings.Join(part[:n], ""), offset-1+n
 	if size > room {
-		out = start(out, room)
+		out = firstBytes(out, room)
 		out += fmt.Sprintf("\n[cut: these are the first %d of %d bytes of line %d]\n", len(out), size, end)
 	}
 	if end < len(all) {
@@ -312,9 +312,9 @@ func kindOf(err error) calls.Kind {
 	return calls.Invalid
 }
 
-// cause is an error of a file without the path, which may lie outside of what the
+// withoutPath returns an error of a file without the path, which may lie outside of what the
 // model knows.
-func cause(err error) error {
+func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

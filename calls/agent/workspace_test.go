@@ -65,7 +65,7 @@ func TestWorkspace(t *testing.T) {
 		{"read_file", `{"path": "notes.txt", "offset": 0}`, "/offset"},
 		{"read_skill", `{"name": "prices"}`, "Rye costs 4.20.\n\n<files>\nmore/cake.md\n</files>"},
 		{"read_skill", `{"name": "prices", "file": "more/cake.md"}`, "Cake costs 3."},
-		{"read_skill", `{"name": "prices", "file": "../../notes.txt"}`, "is no file of the skill"},
+		{"read_skill", `{"name": "prices", "file": "../../notes.txt"}`, "is not a file of the skill"},
 		{"read_skill", `{"name": "prices", "file": "none"}`, "file does not exist"},
 		{"read_skill", `{"name": "mill"}`, "Call before noon."},
 		{"read_skill", `{"name": "oven"}`, "To 230."},

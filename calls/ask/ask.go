@@ -39,7 +39,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 		if err != nil {
 			return value.Value{}, err
 		}
-		document, err := fit(text, s, mend)
+		document, err := fitSchema(text, s, mend)
 		if err == nil {
 			return document, nil
 		}
@@ -59,7 +59,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 // before it, between <think> tags.
 func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var f thoughts
+		var f thinkFilter
 		for d, err := range deltas {
 			if err != nil {
 				yield("", err)
@@ -77,8 +77,8 @@ func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
 
 const opening, closing, space = "<think>", "</think>", " \n\t\r"
 
-// thoughts holds text back until it is clear whether it is a thought.
-type thoughts struct {
+// thinkFilter holds text back until it is clear whether it is a thought.
+type thinkFilter struct {
 	held  strings.Builder
 	blank int // how much of what is held is white space before anything else
 	state int
@@ -91,7 +91,7 @@ const (
 	talk           // what comes now is text
 )
 
-func (f *thoughts) next(piece string) string {
+func (f *thinkFilter) next(piece string) string {
 	switch f.state {
 	case talk:
 		return piece
@@ -107,7 +107,8 @@ func (f *thoughts) next(piece string) string {
 		f.state = gap
 		return f.next(rest)
 	case gap:
-		if piece = strings.TrimLeft(piece, space); piece != "" {
+		piece = strings.TrimLeft(piece, space)
+		if piece != "" {
 			f.state = talk
 		}
 		return piece
@@ -116,20 +117,20 @@ func (f *thoughts) next(piece string) string {
 	all := f.held.String()
 	begin := strings.TrimLeft(all[f.blank:], space) // what was looked at is not looked at again
 	f.blank = len(all) - len(begin)
-	switch {
-	case strings.HasPrefix(begin, opening):
+	if strings.HasPrefix(begin, opening) {
 		f.state = thought
 		f.held.Reset()
 		return f.next(begin[len(opening):])
-	case strings.HasPrefix(opening, begin):
+	}
+	if strings.HasPrefix(opening, begin) {
 		return ""
 	}
 	f.state = talk
 	return all
 }
 
-// rest is what was held back at the end; a thought that nothing follows is dropped.
-func (f *thoughts) rest() string {
+// rest returns what was held back at the end; a thought that nothing follows is dropped.
+func (f *thinkFilter) rest() string {
 	if f.state == maybe {
 		return f.held.String()
 	}
@@ -139,16 +140,16 @@ func (f *thoughts) rest() string {
 // Fit finds the JSON document in an answer that fits the schema. Models put it
 // between fences, behind their thoughts and into prose. The error is about the
 // first document that there is.
-func Fit(text string, s *schema.Schema) (value.Value, error) { return fit(text, s, nil) }
+func Fit(text string, s *schema.Schema) (value.Value, error) { return fitSchema(text, s, nil) }
 
 // FitMended is [Fit] for documents that mend corrects before they are checked.
 func FitMended(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
-	return fit(text, s, mend)
+	return fitSchema(text, s, mend)
 }
 
-func fit(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
+func fitSchema(text string, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	var first error
-	for v := range documents(text) {
+	for v := range jsonDocuments(text) {
 		if mend != nil {
 			v = mend(v)
 		}

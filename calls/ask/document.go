@@ -13,9 +13,9 @@ import (
 // maxStarts bounds how many places are tried at which a document could begin.
 const maxStarts = 200
 
-// documents gives what could be meant, the likeliest first: the whole text, then
+// jsonDocuments returns what could be meant, the likeliest first: the whole text, then
 // each object or array that stands in it.
-func documents(text string) iter.Seq[value.Value] {
+func jsonDocuments(text string) iter.Seq[value.Value] {
 	return func(yield func(value.Value) bool) {
 		if i := strings.LastIndex(text, closing); i >= 0 {
 			text = text[i+len(closing):]

@@ -15,7 +15,7 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// Messages are the lines of chat messages. What is no talk, instructions for the
+// Messages returns the lines of chat messages. What is no talk, instructions for the
 // model and messages without text, is left out.
 func Messages(messages []*value.Map) (lines []Line) {
 	for _, m := range messages {
@@ -38,7 +38,7 @@ func Messages(messages []*value.Map) (lines []Line) {
 	return lines
 }
 
-// Records are the lines of finished steps: what they put out, as text where it is
+// Records returns the lines of finished steps: what they put out, as text where it is
 // one.
 func Records(records []calls.FinishedStep) (lines []Line) {
 	for _, r := range records {
@@ -115,18 +115,18 @@ func (s Source) Validate() error {
 		_, uses := m.Get("tool_calls")
 		isText := content.Kind() == value.String || content.IsNull()
 		notParts := slices.ContainsFunc(content.List(), func(part value.Value) bool { return part.Kind() != value.Object })
-		switch {
-		case !has && !uses:
+		if !has && !uses {
 			return calls.Errorf(calls.Invalid, "messages/%d: the message has no content", i).
 				WithHint("messages are {role, content}; for anything else there is text")
-		case !isText && (content.Kind() != value.List || notParts):
+		}
+		if !isText && (content.Kind() != value.List || notParts) {
 			return calls.Errorf(calls.Invalid, "messages/%d: the content is of type %s, want text or a list of parts", i, content.Kind())
 		}
 	}
 	return nil
 }
 
-// Lines is what there is to read.
+// Lines returns what there is to read.
 func (s Source) Lines(vars *calls.Vars) []Line {
 	var lines []Line
 	if s.Messages == nil && s.Text == "" {

@@ -133,7 +133,7 @@ func partsOf(spans []prompt.Span, size int, own string) (parts []calls.Part) {
 	return parts
 }
 
-// memberName is a value's name with its members, without the numbers of elements.
+// memberName returns a value's name with its members, without the numbers of elements.
 func memberName(ref prompt.ValueRef) string {
 	name := ref.Name
 	for token := range strings.SplitSeq(strings.TrimPrefix(ref.Pointer, "/"), "/") {

@@ -22,7 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls/template"
 )
 
-// Calls is the built-in calls. A new one adds its line here.
+// Calls returns the built-in calls. A new one adds its line here.
 func Calls() []calls.Definition {
 	return []calls.Definition{
 		agent.Definition(),

@@ -19,7 +19,7 @@ type Function struct {
 	plugins.Importance
 }
 
-// Functions is the built-in importance functions. They judge the dialogue, not
+// Functions returns the built-in importance functions. They judge the dialogue, not
 // the item: all items of a batch get the same verdict.
 func Functions() []Function {
 	return []Function{
@@ -41,7 +41,7 @@ func Functions() []Function {
 // whether makes an importance function of one that judges the dialogue.
 type whether func(ctx context.Context, s plugins.State) (include bool, reason string, err error)
 
-// Judge gives every item the same verdict.
+// Judge returns every item the same verdict.
 func (f whether) Judge(ctx context.Context, s plugins.State, items []plugins.Item) ([]plugins.Verdict, error) {
 	include, reason, err := f(ctx, s)
 	if err != nil {
@@ -159,7 +159,7 @@ var (
 		是不 就是 还是 但是 因为 所以 如果 知道 觉得 现在 今天 请问 时候 可能 应该`)
 )
 
-// terms are the words and, in Chinese, the pairs of neighbouring characters that
+// terms returns the words and, in Chinese, the pairs of neighbouring characters that
 // a text is about.
 func terms(text string) []string {
 	var list []string

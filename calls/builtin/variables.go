@@ -19,7 +19,7 @@ type Variable struct {
 	value func(plugins.State) any
 }
 
-// Variables is the built-in variables. All times are those of the run's clock.
+// Variables returns the built-in variables. All times are those of the run's clock.
 func Variables() []Variable {
 	return []Variable{
 		{"current_time", calls.Text{En: "The time of day, 15:04.", Zh: "当前时间，如 15:04。"}, clock("15:04")},
@@ -74,7 +74,7 @@ func newResolver() *resolver {
 	return r
 }
 
-// Resolve gives the values of names.
+// Resolve returns the values of names.
 func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []string) (map[string]json.RawMessage, error) {
 	return plugins.ResolverFunc(func(_ context.Context, state plugins.State, name string) (any, error) {
 		value, ok := r.values[name]

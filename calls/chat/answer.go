@@ -24,7 +24,7 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// EncodeValue gives {id, type, function} and the vendor's fields.
+// EncodeValue returns {id, type, function} and the vendor's fields.
 func (c ToolCall) EncodeValue() (value.Value, error) {
 	f, err := value.Of(c.Function)
 	if err != nil {

@@ -54,7 +54,7 @@ type Output struct {
 	Warnings     []string                   `json:"warnings,omitempty" doc:"What was left out of the request, and what is odd about the answer."`
 }
 
-// Definition is the call chat as a registry knows it: schemas, texts, examples.
+// Definition returns the call chat as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "chat",
@@ -92,7 +92,7 @@ response_schema:
 
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
-	if _, _, err := p.messages(); err != nil {
+	if _, _, err := p.buildMessages(); err != nil {
 		return err
 	}
 	if _, err := p.schema(); err != nil {
@@ -107,7 +107,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// schema is the compiled response_schema; nil where there is none.
+// schema returns the compiled response_schema; nil where there is none.
 func (p Params) schema() (*schema.Schema, error) {
 	if p.ResponseSchema == nil {
 		return nil, nil
@@ -136,7 +136,7 @@ func checkTool(tool value.Value) error {
 
 // Init makes the request; what of the parameters it leaves out is a warning.
 func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
-	messages, warnings, err := p.messages()
+	messages, warnings, err := p.buildMessages()
 	return Input{
 		Messages: messages, Model: p.Model, Temperature: p.Temperature, MaxTokens: p.MaxTokens,
 		ResponseSchema: p.ResponseSchema, Tools: p.Tools, Extra: p.Extra, Warnings: warnings,
@@ -147,7 +147,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		var answer llm.AnswerBuilder
-		for d, err := range env.LLM.Chat(ctx, in.request()) {
+		for d, err := range env.LLM.Chat(ctx, in.newRequest()) {
 			if err != nil {
 				yield(calls.Chunk{}, err)
 				return
@@ -157,7 +157,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 				return
 			}
 		}
-		out, err := p.output(in, answer.Answer())
+		out, err := p.newOutput(in, answer.Answer())
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -166,35 +166,35 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-func (in Input) request() *llm.Request {
+func (in Input) newRequest() *llm.Request {
 	req := &llm.Request{
 		Model: in.Model, Temperature: in.Temperature, MaxTokens: in.MaxTokens,
-		Messages: raws(in.Messages), Tools: raws(in.Tools),
+		Messages: rawJSONList(in.Messages), Tools: rawJSONList(in.Tools),
 	}
 	if in.ResponseSchema != nil {
-		req.ResponseSchema = raw(value.OfMap(in.ResponseSchema))
+		req.ResponseSchema = rawJSON(value.OfMap(in.ResponseSchema))
 	}
 	if in.Extra.Len() > 0 {
 		req.Extra = make(map[string]json.RawMessage, in.Extra.Len())
 		for name, member := range in.Extra.All() {
-			req.Extra[name] = raw(member)
+			req.Extra[name] = rawJSON(member)
 		}
 	}
 	return req
 }
 
-func raw(v value.Value) json.RawMessage { return v.AppendJSON(nil) }
+func rawJSON(v value.Value) json.RawMessage { return v.AppendJSON(nil) }
 
-func raws(objects []*value.Map) []json.RawMessage {
+func rawJSONList(objects []*value.Map) []json.RawMessage {
 	list := make([]json.RawMessage, len(objects))
 	for i, o := range objects {
-		list[i] = raw(value.OfMap(o))
+		list[i] = rawJSON(value.OfMap(o))
 	}
 	return list
 }
 
-// output judges the answer.
-func (p Params) output(in Input, answer llm.Answer) (Output, error) {
+// newOutput judges the answer.
+func (p Params) newOutput(in Input, answer llm.Answer) (Output, error) {
 	out := Output{
 		Text: answer.Text, Reasoning: answer.Reasoning, Usage: answer.Usage, FinishReason: answer.FinishReason,
 		Extra: answer.Extra, Warnings: in.Warnings, ToolCalls: []ToolCall{},

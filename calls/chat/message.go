@@ -16,9 +16,9 @@ var roles = []string{"system", "developer", "user", "assistant", "tool", "functi
 // thinking is the role of notes that in-chat keeps and no model API takes.
 const thinking = "thinking"
 
-// messages gives the messages as they are sent, and warnings about what was left
+// buildMessages returns the messages as they are sent, and warnings about what was left
 // out and what vendors will probably refuse.
-func (p Params) messages() (messages []*value.Map, warnings []string, err error) {
+func (p Params) buildMessages() (messages []*value.Map, warnings []string, err error) {
 	short := p.System != "" || p.User != ""
 	switch {
 	case p.Messages != nil && short:
@@ -54,10 +54,10 @@ func (p Params) messages() (messages []*value.Map, warnings []string, err error)
 	if dropped > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d of the messages have the role thinking and were left out: models do not take it", dropped))
 	}
-	return messages, append(warnings, pairing(p.Messages)...), nil
+	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
 }
 
-// checkMessage gives the role of a message that has a known one and content.
+// checkMessage returns the role of a message that has a known one and content.
 func checkMessage(m *value.Map) (string, error) {
 	if m == nil {
 		return "", errors.New("a message must be an object {role, content}, not null")
@@ -90,9 +90,9 @@ func checkMessage(m *value.Map) (string, error) {
 	}
 }
 
-// pairing warns of tool calls without results and of results without calls, which
+// checkToolPairs warns of tool calls without results and of results without calls, which
 // vendors refuse.
-func pairing(messages []*value.Map) (warnings []string) {
+func checkToolPairs(messages []*value.Map) (warnings []string) {
 	var open []string
 	asked := 0
 	settle := func() {
@@ -102,9 +102,9 @@ func pairing(messages []*value.Map) (warnings []string) {
 		open = nil
 	}
 	for i, m := range messages {
-		role, _ := text(m, "role")
+		role, _ := textMember(m, "role")
 		if role == "tool" {
-			id, ok := text(m, "tool_call_id")
+			id, ok := textMember(m, "tool_call_id")
 			at := slices.Index(open, id)
 			switch {
 			case !ok:
@@ -123,7 +123,7 @@ func pairing(messages []*value.Map) (warnings []string) {
 		list, _ := m.Get("tool_calls")
 		asked = i
 		for _, call := range list.List() {
-			if id, ok := text(call.Map(), "id"); ok {
+			if id, ok := textMember(call.Map(), "id"); ok {
 				open = append(open, id)
 			}
 		}
@@ -132,7 +132,7 @@ func pairing(messages []*value.Map) (warnings []string) {
 	return warnings
 }
 
-func text(m *value.Map, key string) (string, bool) {
+func textMember(m *value.Map, key string) (string, bool) {
 	v, _ := m.Get(key)
 	return v.Str()
 }

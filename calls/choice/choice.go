@@ -61,7 +61,7 @@ const (
 	byModel      = "model"
 )
 
-// Definition is the call choice as a registry knows it: schemas, texts, examples.
+// Definition returns the call choice as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "choice",
@@ -101,23 +101,23 @@ choices:
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
 	for i, c := range p.Choices {
-		if err := p.check(i, c); err != nil {
+		if err := p.checkChoice(i, c); err != nil {
 			return calls.Errorf(calls.Invalid, "choices/%d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// check looks at one choice and at those before it.
-func (p Params) check(i int, c Choice) error {
+// checkChoice looks at one choice and at those before it.
+func (p Params) checkChoice(i int, c Choice) error {
 	before := p.Choices[:i]
 	fallback := slices.IndexFunc(before, func(b Choice) bool { return b.Default })
 	switch {
 	case slices.ContainsFunc(before, func(b Choice) bool { return b.Branch == c.Branch && b.Branch != "" }):
-		return fmt.Errorf("the branch %q stands twice", c.Branch)
+		return fmt.Errorf("duplicate branch %q", c.Branch)
 	case c.Default && fallback >= 0:
 		return fmt.Errorf("%q and %q are both the default", before[fallback].Branch, c.Branch)
-	case p.by() == byConditions && c.When == nil && !c.Default:
+	case p.strategy() == byConditions && c.When == nil && !c.Default:
 		return calls.Errorf(calls.Invalid, "the branch %q has no condition", c.Branch).
 			WithHint("give it when, or make it the default: default: true")
 	}
@@ -137,19 +137,19 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 		}
 	}
 	for i, c := range p.Choices {
-		if err := p.check(i, c); err != nil {
+		if err := p.checkChoice(i, c); err != nil {
 			problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/choices/%d", i), Message: err.Error(), Hint: calls.HintOf(err)})
 		}
 	}
 	return problems
 }
 
-// by is who picks.
-func (p Params) by() string {
-	switch {
-	case p.By != "":
+// strategy is who picks.
+func (p Params) strategy() string {
+	if p.By != "" {
 		return p.By
-	case slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.When != nil }):
+	}
+	if slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.When != nil }) {
 		return byConditions
 	}
 	return byModel
@@ -157,7 +157,7 @@ func (p Params) by() string {
 
 // Init takes the parameters and the question of the run.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	in := Input{By: p.by(), Choices: p.Choices}
+	in := Input{By: p.strategy(), Choices: p.Choices}
 	if in.By == byModel {
 		in.Question, in.Values = vars.Question, p.Values
 		if p.Question != nil {
@@ -174,14 +174,14 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		if in.By == byModel {
-			return p.ask(ctx, env, in)
+			return p.askModel(ctx, env, in)
 		}
-		return in.decide()
+		return in.decideByCondition()
 	})
 }
 
-// decide takes the first choice whose condition is true, else the default.
-func (in Input) decide() (*Output, error) {
+// decideByCondition takes the first choice whose condition is true, else the default.
+func (in Input) decideByCondition() (*Output, error) {
 	for i, c := range in.Choices {
 		if c.When != nil && *c.When {
 			return &Output{Branch: c.Branch, Reason: "its condition is true", Index: i}, nil
@@ -203,8 +203,8 @@ func (in Input) fallback(reason string) (*Output, error) {
 		WithHint("add a choice with default: true")
 }
 
-// open are the choices that a model may pick from.
-func (in Input) open() (open []Choice) {
+// openChoices returns the choices that a model may pick from.
+func (in Input) openChoices() (open []Choice) {
 	for _, c := range in.Choices {
 		if c.When == nil || *c.When {
 			open = append(open, c)
@@ -213,15 +213,15 @@ func (in Input) open() (open []Choice) {
 	return open
 }
 
-// ask lets the model pick. An answer that is none of the branches, after it was
+// askModel lets the model pick. An answer that is none of the branches, after it was
 // told so, leads to the default; a provider that fails does not.
-func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
-	open := in.open()
+func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
+	open := in.openChoices()
 	switch len(open) {
 	case 0:
 		return in.fallback("no condition is true")
 	case 1:
-		return in.take(open[0].Branch, "it is the only one left"), nil
+		return in.outputOf(open[0].Branch, "it is the only one left"), nil
 	}
 	if in.Question == "" && in.Values.Len() == 0 && env.Vars.Summary() == "" {
 		return nil, calls.Errorf(calls.Missing, "there is nothing to decide about: neither question nor values are given, and the run has no question").
@@ -235,7 +235,7 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return meant(v, open) })
+	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return readAnswer(v, open) })
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
 		out, fallbackErr := in.fallback("the model named none of the branches")
 		if fallbackErr != nil {
@@ -251,12 +251,12 @@ func (p Params) ask(ctx context.Context, env *calls.Env, in Input) (*Output, err
 	reason, _ := answer.Get("reason")
 	name, _ := branch.Str()
 	why, _ := reason.Str()
-	return in.take(name, why), nil
+	return in.outputOf(name, why), nil
 }
 
-// meant is an answer that names a branch, whatever the case, with or without a reason
+// readAnswer returns an answer that names a branch, whatever the case, with or without a reason
 // and more: the branch is all that is needed. Another answer stays as it is.
-func meant(answer value.Value, open []Choice) value.Value {
+func readAnswer(answer value.Value, open []Choice) value.Value {
 	branch, _ := answer.Get("branch")
 	said, _ := branch.Str()
 	said = strings.TrimSpace(said)
@@ -278,12 +278,12 @@ func meant(answer value.Value, open []Choice) value.Value {
 	return value.OfMap(value.Pairs("reason", why, "branch", near[0]))
 }
 
-func (in Input) take(branch, reason string) *Output {
+func (in Input) outputOf(branch, reason string) *Output {
 	i := slices.IndexFunc(in.Choices, func(c Choice) bool { return c.Branch == branch })
 	return &Output{Branch: branch, Reason: reason, Index: i}
 }
 
-// request is what the model is asked.
+// request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
 	values := ""
 	if in.Values.Len() > 0 {

@@ -60,7 +60,7 @@ func TestInvalid(t *testing.T) {
 		"choices: [{branch: a, when: 'true'}]":                              "/choices/0/when: want boolean, got string",
 		"choices: [{branch: a, when: 1}]":                                   "/choices/0/when: want boolean, got integer",
 		"choices: [{branch: a, when: null}]":                                "/choices/0/when: want boolean, got null",
-		"choices: [{branch: a}, {branch: a}]":                               `the branch "a" stands twice`,
+		"choices: [{branch: a}, {branch: a}]":                               `duplicate branch "a"`,
 		"choices: [{branch: a, default: true}, {branch: b, default: true}]": "both the default",
 		"choices: [{branch: a, when: true}, {branch: b}]":                   `choices/1: the branch "b" has no condition`,
 		"{by: conditions, choices: [{branch: a}]}":                          `choices/0: the branch "a" has no condition`,
@@ -80,7 +80,7 @@ func TestInvalid(t *testing.T) {
 
 func TestLint(t *testing.T) {
 	for with, want := range map[string]string{
-		"choices: [{branch: a, when: null}, {branch: b}, {branch: a, when: true}]": `/choices/1: the branch "b" has no condition (give it when, or make it the default: default: true); /choices/2: the branch "a" stands twice`,
+		"choices: [{branch: a, when: null}, {branch: b}, {branch: a, when: true}]": `/choices/1: the branch "b" has no condition (give it when, or make it the default: default: true); /choices/2: duplicate branch "a"`,
 		"choices: [{branch: null, default: true}, {branch: null, default: true}]":  `/choices/1: "" and "" are both the default`,
 		"choices: [{branch: null, when: null}, {branch: null, when: null}]":        "",
 		"{by: null, choices: [{branch: a, when: null}, {branch: b}]}":              "",

@@ -43,7 +43,7 @@ type Output struct {
 	Added  []string `json:"added" doc:"The new ones among the facts."`
 }
 
-// Definition is the call facts as a registry knows it: schemas, texts, examples.
+// Definition returns the call facts as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "facts",
@@ -81,7 +81,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out := &Output{Facts: unique(nil, in.Known), Domain: []string{}, Added: []string{}}
+		out := &Output{Facts: mergeUnique(nil, in.Known), Domain: []string{}, Added: []string{}}
 		if len(in.Lines) == 0 {
 			return out, nil
 		}
@@ -102,17 +102,17 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, calls.Errorf(calls.Internal, "reading the facts: %w", err)
 		}
 		known := len(out.Facts)
-		out.Facts = unique(out.Facts, found.Facts)
+		out.Facts = mergeUnique(out.Facts, found.Facts)
 		out.Facts = out.Facts[:min(len(out.Facts), known+p.Limit)]
 		out.Added = append(out.Added, out.Facts[known:]...)
-		out.Domain = unique(out.Domain, found.Domain)
+		out.Domain = mergeUnique(out.Domain, found.Domain)
 		return out, nil
 	})
 }
 
-// unique appends the texts that are not there yet. Case, white space and the stop
+// mergeUnique appends the texts that are not there yet. Case, white space and the stop
 // at the end make no difference.
-func unique(list, more []string) []string {
+func mergeUnique(list, more []string) []string {
 	plain := func(s string) string {
 		return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(s), " ")), ".。!！")
 	}
@@ -130,7 +130,7 @@ func unique(list, more []string) []string {
 	return all
 }
 
-// request is what the model is asked.
+// request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
 	known := make([]string, len(in.Known))
@@ -146,7 +146,7 @@ func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Req
 	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, parts, nil
 }
 
-// answerSchema is what the model fills in. How many facts there are is bounded
+// answerSchema returns what the model fills in. How many facts there are is bounded
 // afterwards: one too many is no reason to ask again.
 func (p Params) answerSchema() (*schema.Schema, error) {
 	domain := value.Pairs("type", "string")

@@ -39,14 +39,14 @@ func Definition() calls.Definition {
 	})
 	all := def.Info.Params
 	def.ParamsFor = func(ctx context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
-		return narrowed(ctx, all, env, params)
+		return narrowSchema(ctx, all, env, params)
 	}
 	return def
 }
 
-// narrowed is the schema of the parameters with the inputs that the flow at path
+// narrowSchema returns the schema of the parameters with the inputs that the flow at path
 // wants, so that those which nobody gave can be filled in.
-func narrowed(ctx context.Context, all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
+func narrowSchema(ctx context.Context, all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	given, _ := params.Get("path")
 	path, _ := given.Str()
 	describer, ok := env.Flows.(calls.FlowDescriber)

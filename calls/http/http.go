@@ -49,7 +49,7 @@ type Output struct {
 	Body    value.Value       `json:"body" doc:"JSON as data, anything else as text; null where there is none."`
 }
 
-// Definition is the call http as a registry knows it: schemas, texts, examples.
+// Definition returns the call http as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "http",
@@ -61,7 +61,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.ParamsFor = func(_ context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
-		return narrowed(def.Info.Params, env, params)
+		return narrowSchema(def.Info.Params, env, params)
 	}
 	def.Lint = lint
 	return def
@@ -75,10 +75,10 @@ var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connec
 
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
-	switch {
-	case p.OpenAPI.IsNull() != (p.Operation == ""):
+	if p.OpenAPI.IsNull() != (p.Operation == "") {
 		return calls.Errorf(calls.Invalid, "openapi and operation go together: one of them is missing")
-	case p.Operation == "" && p.URL == "":
+	}
+	if p.Operation == "" && p.URL == "" {
 		return calls.Errorf(calls.Invalid, "there is nowhere to send the request").WithHint("give url, or openapi with operation")
 	}
 	if _, err := p.timeout(); err != nil {
@@ -90,7 +90,7 @@ func (p Params) Validate() error {
 		}
 	}
 	if p.OpenAPI.Kind() == value.Object {
-		_, err := p.operation(nil)
+		_, err := p.findOperation(nil)
 		return err
 	}
 	return nil
@@ -120,7 +120,7 @@ func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 func (p Params) timeout() (time.Duration, error) {
 	d, err := time.ParseDuration(p.Timeout)
 	if err != nil || d <= 0 {
-		return 0, calls.Errorf(calls.Invalid, "timeout: %q is no duration", p.Timeout).WithHint("write a number and a unit, as 500ms or 30s")
+		return 0, calls.Errorf(calls.Invalid, "timeout: invalid duration %q", p.Timeout).WithHint("use 500ms or 30s")
 	}
 	return d, nil
 }
@@ -139,7 +139,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 }
 
 func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
-	op, err := p.operation(env)
+	op, err := p.findOperation(env)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	}
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := in.request(within, op)
+	req, err := in.newRequest(within, op)
 	if err != nil {
 		return nil, err
 	}
@@ -159,15 +159,15 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	what := req.Method + " " + req.URL.Host + req.URL.EscapedPath() // no query: it may hold secrets
 	resp, err := env.HTTP.Do(req)
 	if err != nil {
-		return nil, failure(ctx, what, timeout, err)
+		return nil, sendError(ctx, what, timeout, err)
 	}
 	defer resp.Body.Close()
-	data, err := read(resp.Body, p.MaxBytes)
+	data, err := readBody(resp.Body, p.MaxBytes)
 	if resp.StatusCode >= http.StatusBadRequest && !slices.Contains(p.AcceptStatus, resp.StatusCode) {
 		return nil, badStatus(what, resp, data) // also where the body cannot be read
 	}
 	if err != nil {
-		return nil, failure(ctx, what, timeout, err)
+		return nil, sendError(ctx, what, timeout, err)
 	}
 	out := &Output{Status: resp.StatusCode, Headers: make(map[string]string, len(resp.Header))}
 	for name, values := range resp.Header {
@@ -177,7 +177,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 		}
 		out.Headers[strings.ToLower(name)] = strings.Join(values, join)
 	}
-	if out.Body, err = parse(data, resp.Header); err != nil {
+	if out.Body, err = parseBody(data, resp.Header); err != nil {
 		if resp.StatusCode < http.StatusBadRequest {
 			return nil, calls.Errorf(calls.Provider, "%s: %w", what, err).WithHint("%s", calls.HintOf(err))
 		}

@@ -15,15 +15,15 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// operation is the operation that the parameters name; nil where they name none.
-func (p Params) operation(env *calls.Env) (*openapi.Operation, error) {
+// findOperation returns the operation that the parameters name; nil where they name none.
+func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	if p.Operation == "" {
 		return nil, nil
 	}
 	doc, file := p.OpenAPI, "openapi"
 	if name, isFile := doc.Str(); isFile {
 		var err error
-		if doc, err = load(env.Dir, name); err != nil {
+		if doc, err = loadDocument(env.Dir, name); err != nil {
 			return nil, err
 		}
 		file = name
@@ -35,10 +35,10 @@ func (p Params) operation(env *calls.Env) (*openapi.Operation, error) {
 	return op, nil
 }
 
-// load reads a document beside the flow or below.
-func load(dir, name string) (value.Value, error) {
+// loadDocument reads a document beside the flow or below.
+func loadDocument(dir, name string) (value.Value, error) {
 	if strings.Contains(name, "://") {
-		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: %s is no file", name).
+		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: %s is not a file", name).
 			WithHint("keep the document beside the flow")
 	}
 	if filepath.IsAbs(name) {
@@ -51,11 +51,11 @@ func load(dir, name string) (value.Value, error) {
 		}
 	}
 	data, err := readFile(dir, filepath.Clean(filepath.FromSlash(name)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return value.Value{}, calls.Errorf(calls.NotFound, "openapi: there is no file %s", name).
 			WithHint("paths start at the folder of the flow")
-	case err != nil:
+	}
+	if err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: reading %s: %w", name, err)
 	}
 	doc, err := yaml.ParseValue(data)
@@ -74,11 +74,11 @@ func readFile(dir, name string) ([]byte, error) {
 	return calls.ReadFileIn(root, name, yaml.MaxBytes)
 }
 
-// narrowed is the schema of what may still be found out: path, query and body, with
+// narrowSchema returns the schema of what may still be found out: path, query and body, with
 // an operation as that describes them, and its headers. Where a request goes and how
 // is for whoever writes the flow to say: of the other parameters only those are in
 // it that are given, and url where nothing else says where to.
-func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
+func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	var p Params
 	if err := value.Decode(params, &p); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "parameters of http: %w", err)
@@ -87,11 +87,11 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 	var arguments value.Value
 	doc := value.Pairs("type", "object")
 	if p.Operation != "" && !p.OpenAPI.IsNull() {
-		op, err := p.operation(env)
+		op, err := p.findOperation(env)
 		if err != nil {
 			return nil, err
 		}
-		if text := described(op); text != "" {
+		if text := describeParams(op); text != "" {
 			doc.Set("description", value.OfString(text))
 		}
 		arguments, open = op.Arguments(), nil
@@ -104,7 +104,7 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 	for name, s := range member(all.Doc(), "properties").Map().All() {
 		given, isGiven := params.Get(name)
 		if narrow, has := own.Get(name); has {
-			properties.Set(name, begun(onlyWith(narrow, name, given)))
+			properties.Set(name, withDefaultObjects(onlyWith(narrow, name, given)))
 		} else if isGiven || slices.Contains(open, name) {
 			properties.Set(name, s)
 		}
@@ -115,7 +115,7 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 		doc.Set("required", v)
 	}
 	if v, has := arguments.Get("definitions"); has {
-		doc.Set("definitions", value.OfMap(eachBegun(v.Map())))
+		doc.Set("definitions", value.OfMap(eachWithDefaultObjects(v.Map())))
 	}
 	s, err := schema.Parse(value.OfMap(doc))
 	if err != nil {
@@ -128,9 +128,9 @@ func narrowed(all *schema.Schema, env *calls.Env, params value.Value) (*schema.S
 // in bytes.
 const maxDescription = 2000
 
-// described is what the document says of an operation: the summary, then what the
+// describeParams returns what the document says of an operation: the summary, then what the
 // description says beyond it.
-func described(op *openapi.Operation) string {
+func describeParams(op *openapi.Operation) string {
 	text := strings.TrimSpace(op.Description)
 	if !strings.HasPrefix(text, strings.TrimSpace(op.Summary)) {
 		text = strings.TrimSpace(op.Summary + "\n" + text)
@@ -156,16 +156,16 @@ func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// begun gives objects that must have certain members a default without any. When
+// withDefaultObjects returns objects that must have certain members a default without any. When
 // nobody knows such an object, it begins as that, and people are asked for its
 // members one by one.
-func begun(s value.Value) value.Value {
+func withDefaultObjects(s value.Value) value.Value {
 	if s.Kind() != value.Object {
 		return s
 	}
 	m := s.Map().Clone()
 	if properties := member(s, "properties"); properties.Kind() == value.Object {
-		m.Set("properties", value.OfMap(eachBegun(properties.Map())))
+		m.Set("properties", value.OfMap(eachWithDefaultObjects(properties.Map())))
 	}
 	kind, _ := member(s, "type").Str()
 	if _, has := m.Get("default"); !has && kind == "object" && len(member(s, "required").List()) > 0 {
@@ -174,10 +174,10 @@ func begun(s value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-func eachBegun(schemas *value.Map) *value.Map {
+func eachWithDefaultObjects(schemas *value.Map) *value.Map {
 	m := value.NewMap(schemas.Len())
 	for name, s := range schemas.All() {
-		m.Set(name, begun(s))
+		m.Set(name, withDefaultObjects(s))
 	}
 	return m
 }
@@ -187,8 +187,8 @@ func member(v value.Value, key string) value.Value {
 	return m
 }
 
-// check holds the request against the operation.
-func (in Input) check(op *openapi.Operation) error {
+// checkParams holds the request against the operation.
+func (in Input) checkParams(op *openapi.Operation) error {
 	s, err := schema.Parse(op.Arguments())
 	if err != nil {
 		return calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", in.Operation, err)
@@ -203,7 +203,7 @@ func (in Input) check(op *openapi.Operation) error {
 			needed = needed || q.In == group.in
 		}
 		if group.m != nil || needed { // {} says more precisely what is missing
-			given.Set(group.name, value.OfMap(spelt(op, group.in, group.m)))
+			given.Set(group.name, value.OfMap(withSpelling(op, group.in, group.m)))
 		}
 	}
 	if !in.Body.IsNull() {
@@ -218,7 +218,7 @@ func (in Input) check(op *openapi.Operation) error {
 		}
 		return calls.Errorf(kind, "the parameters do not fit the operation %s: %w", in.Operation, problems)
 	}
-	cookie, _ := lookup(in.Headers, "Cookie")
+	cookie, _ := lookupHeader(in.Headers, "Cookie")
 	for _, name := range op.Cookies {
 		if text, _ := cookie.Str(); !strings.Contains(text, name+"=") {
 			return calls.Errorf(calls.Missing, "the operation %s needs the cookie %s", in.Operation, name).
@@ -228,22 +228,22 @@ func (in Input) check(op *openapi.Operation) error {
 	return nil
 }
 
-// spelt gives headers, whose case does not matter, the names of the operation.
-func spelt(op *openapi.Operation, group string, m *value.Map) *value.Map {
+// withSpelling returns headers, whose case does not matter, the names of the operation.
+func withSpelling(op *openapi.Operation, group string, m *value.Map) *value.Map {
 	if group != "header" {
 		return m
 	}
 	out := m.Clone()
 	for _, q := range op.Parameters {
-		if v, has := lookup(m, q.Name); has && q.In == "header" {
+		if v, has := lookupHeader(m, q.Name); has && q.In == "header" {
 			out.Set(q.Name, v)
 		}
 	}
 	return out
 }
 
-// lookup finds a header.
-func lookup(headers *value.Map, name string) (value.Value, bool) {
+// lookupHeader finds a header.
+func lookupHeader(headers *value.Map, name string) (value.Value, bool) {
 	for key, v := range headers.All() {
 		if strings.EqualFold(key, name) {
 			return v, true

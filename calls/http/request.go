@@ -20,11 +20,11 @@ const (
 	typeText = "text/plain; charset=utf-8"
 )
 
-// request makes the request, of the operation where there is one.
-func (in Input) request(ctx context.Context, op *openapi.Operation) (*http.Request, error) {
+// newRequest makes the request, of the operation where there is one.
+func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Request, error) {
 	method, contentType := in.Method, ""
 	if op != nil {
-		if err := in.check(op); err != nil {
+		if err := in.checkParams(op); err != nil {
 			return nil, err
 		}
 		if method == "" {
@@ -37,14 +37,14 @@ func (in Input) request(ctx context.Context, op *openapi.Operation) (*http.Reque
 	if method == "" {
 		method = http.MethodGet
 	}
-	target, err := in.target(op)
+	target, err := in.targetURL(op)
 	if err != nil {
 		return nil, err
 	}
-	if given, has := lookup(in.Headers, "Content-Type"); has {
+	if given, has := lookupHeader(in.Headers, "Content-Type"); has {
 		contentType, _ = given.Str()
 	}
-	body, contentType, err := encode(in.Body, contentType)
+	body, contentType, err := encodeBody(in.Body, contentType)
 	if err != nil {
 		return nil, err
 	}
@@ -58,37 +58,37 @@ func (in Input) request(ctx context.Context, op *openapi.Operation) (*http.Reque
 		req.Header.Set("Content-Type", contentType)
 	}
 	for name, v := range in.Headers.All() {
-		text, ok := texts(v, parameter(op, "header", name))
+		text, ok := parameterTexts(v, findParameter(op, "header", name))
 		if !ok {
 			return nil, calls.Errorf(calls.Invalid, "headers/%s: %w", name, errNoScalar)
 		}
 		if len(text) > 0 {
 			req.Header.Set(name, strings.Join(text, ","))
 		}
-		if why := refused(name, req.Header.Get(name)); why != "" {
+		if why := headerFault(name, req.Header.Get(name)); why != "" {
 			return nil, calls.Errorf(calls.Invalid, "headers/%q: %s", name, why) // the value may be a secret
 		}
 	}
 	return req, nil
 }
 
-// refused says why a header cannot be sent.
-func refused(name, text string) string {
+// headerFault returns why a header cannot be sent.
+func headerFault(name, text string) string {
 	inName := func(r rune) bool {
 		return r < 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	}
 	inValue := func(r rune) bool { return r == '\t' || r >= ' ' && r != 0x7f }
-	switch {
-	case name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }):
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
 		return "that is no name of a header"
-	case strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }):
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }) {
 		return "the value has a line break or another control character"
 	}
 	return ""
 }
 
-// target is the URL with path and query filled in.
-func (in Input) target(op *openapi.Operation) (*url.URL, error) {
+// targetURL returns the URL with path and query filled in.
+func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	raw := in.URL
 	if op != nil {
 		if raw == "" {
@@ -96,7 +96,7 @@ func (in Input) target(op *openapi.Operation) (*url.URL, error) {
 		}
 		raw = strings.TrimRight(raw, "/") + op.Path
 	}
-	raw, err := in.fill(raw, op)
+	raw, err := in.fillPath(raw, op)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (in Input) target(op *openapi.Operation) (*url.URL, error) {
 		query = append(query, u.RawQuery)
 	}
 	for name, v := range in.Query.All() {
-		pairs, ok := queryPairs(name, v, parameter(op, "query", name))
+		pairs, ok := queryPairs(name, v, findParameter(op, "query", name))
 		if !ok {
 			return nil, calls.Errorf(calls.Invalid, "query/%s: %w", name, errNoScalar)
 		}
@@ -125,9 +125,9 @@ func (in Input) target(op *openapi.Operation) (*url.URL, error) {
 	return u, nil
 }
 
-// fill puts the values of path in the place of the {name}s. Only the path has some:
+// fillPath puts the values of path in the place of the {name}s. Only the path has some:
 // elsewhere a value could name another host, or another parameter.
-func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
+func (in Input) fillPath(raw string, op *openapi.Operation) (string, error) {
 	rest, query, _ := strings.Cut(raw, "?")
 	start := 0
 	if i := strings.Index(rest, "://"); i >= 0 {
@@ -148,11 +148,11 @@ func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
 		before, after, found := strings.Cut(rest, "{")
 		b.WriteString(before)
 		name, after, closed := strings.Cut(after, "}")
-		switch {
-		case found && !closed:
+		if found && !closed {
 			return "", calls.Errorf(calls.Invalid, "the url has a { without its }")
-		case found:
-			text, err := in.segment(name, op)
+		}
+		if found {
+			text, err := in.pathSegment(name, op)
 			if err != nil {
 				return "", err
 			}
@@ -173,14 +173,14 @@ func (in Input) fill(raw string, op *openapi.Operation) (string, error) {
 	return b.String(), nil
 }
 
-// segment is the value of a placeholder, escaped.
-func (in Input) segment(name string, op *openapi.Operation) (string, error) {
+// pathSegment returns the value of a placeholder, escaped.
+func (in Input) pathSegment(name string, op *openapi.Operation) (string, error) {
 	v, ok := in.Path.Get(name)
 	if !ok {
 		return "", calls.Errorf(calls.Missing, "path/%s is not given, and the url needs it", name).
 			WithHint("give it under path; a brace that the url really has is written %%7B")
 	}
-	list, ok := texts(v, parameter(op, "path", name))
+	list, ok := parameterTexts(v, findParameter(op, "path", name))
 	for i := range list {
 		list[i] = url.PathEscape(list[i])
 	}
@@ -194,9 +194,9 @@ func (in Input) segment(name string, op *openapi.Operation) (string, error) {
 	}
 }
 
-// parameter is the operation's own description of a parameter; nil where there is
+// findParameter returns the operation's own description of a parameter; nil where there is
 // none.
-func parameter(op *openapi.Operation, in, name string) *openapi.Parameter {
+func findParameter(op *openapi.Operation, in, name string) *openapi.Parameter {
 	if op == nil {
 		return nil
 	}
@@ -208,9 +208,9 @@ func parameter(op *openapi.Operation, in, name string) *openapi.Parameter {
 	return nil
 }
 
-// texts writes a scalar, a list of scalars or, where the operation has objects, an
+// parameterTexts writes a scalar, a list of scalars or, where the operation has objects, an
 // object in the simple style; none for null.
-func texts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
+func parameterTexts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
 	if p != nil && p.JSON {
 		return []string{v.JSON()}, true
 	}
@@ -219,7 +219,7 @@ func texts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
 		return nil, true
 	case value.List:
 		for _, item := range v.List() {
-			text, ok := scalar(item)
+			text, ok := scalarText(item)
 			if !ok {
 				return nil, false
 			}
@@ -231,7 +231,7 @@ func texts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
 			return nil, false
 		}
 		for key, member := range v.Map().All() {
-			text, ok := scalar(member)
+			text, ok := scalarText(member)
 			switch {
 			case !ok:
 				return nil, false
@@ -243,11 +243,11 @@ func texts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
 		}
 		return list, true
 	}
-	text, ok := scalar(v)
+	text, ok := scalarText(v)
 	return []string{text}, ok
 }
 
-func scalar(v value.Value) (string, bool) {
+func scalarText(v value.Value) (string, bool) {
 	switch v.Kind() {
 	case value.String:
 		text, _ := v.Str()
@@ -263,7 +263,7 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(text)) }
 	if v.Kind() == value.Object && p != nil && !p.JSON && p.Explode {
 		for key, member := range v.Map().All() {
-			list, ok := texts(member, nil)
+			list, ok := parameterTexts(member, nil)
 			if !ok {
 				return nil, false
 			}
@@ -276,7 +276,7 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 		}
 		return pairs, true
 	}
-	list, ok := texts(v, p)
+	list, ok := parameterTexts(v, p)
 	if p != nil && !p.JSON && !p.Explode && len(list) > 1 {
 		separator := ","
 		switch p.Style {
@@ -293,9 +293,9 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	return pairs, ok
 }
 
-// encode writes a body as its content type wants it, and gives the type where none
+// encodeBody writes a body as its content type wants it, and gives the type where none
 // was given.
-func encode(body value.Value, contentType string) (text, kind string, err error) {
+func encodeBody(body value.Value, contentType string) (text, kind string, err error) {
 	text, isText := body.Str()
 	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
 	switch {
@@ -306,7 +306,7 @@ func encode(body value.Value, contentType string) (text, kind string, err error)
 	case isText:
 		return text, contentType, nil
 	case media == typeForm:
-		text, err = form(body)
+		text, err = encodeForm(body)
 		return text, contentType, err
 	case contentType == "":
 		return body.JSON(), typeJSON, nil
@@ -317,7 +317,7 @@ func encode(body value.Value, contentType string) (text, kind string, err error)
 		WithHint("give the body as text")
 }
 
-func form(body value.Value) (string, error) {
+func encodeForm(body value.Value) (string, error) {
 	var pairs []string
 	if body.Kind() != value.Object {
 		return "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())

@@ -22,9 +22,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// failure classifies what went wrong on the way. The URL, which may hold secrets, is
+// sendError classifies what went wrong on the way. The URL, which may hold secrets, is
 // not told.
-func failure(ctx context.Context, what string, timeout time.Duration, err error) error {
+func sendError(ctx context.Context, what string, timeout time.Duration, err error) error {
 	var own *calls.Error
 	var located *url.Error
 	switch {
@@ -40,8 +40,8 @@ func failure(ctx context.Context, what string, timeout time.Duration, err error)
 	return calls.Errorf(calls.Provider, "%s: %w", what, err)
 }
 
-// read reads a body of at most limit bytes.
-func read(body io.Reader, limit int) ([]byte, error) {
+// readBody reads a body of at most limit bytes.
+func readBody(body io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
@@ -52,9 +52,9 @@ func read(body io.Reader, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// parse reads a body: JSON where the content type says so, else text. Either may be
+// parseBody reads a body: JSON where the content type says so, else text. Either may be
 // in any charset.
-func parse(data []byte, header http.Header) (value.Value, error) {
+func parseBody(data []byte, header http.Header) (value.Value, error) {
 	if len(data) == 0 {
 		return value.Value{}, nil
 	}
@@ -93,7 +93,7 @@ func parse(data []byte, header http.Header) (value.Value, error) {
 // saysCharset is how HTML and XML say at their beginning what they are written in.
 var saysCharset = regexp.MustCompile(`(?i)^[^<]{0,64}<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)|<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)`)
 
-// ownCharset is the charset that a document names itself; "" where it names none.
+// ownCharset returns the charset that a document names itself; "" where it names none.
 func ownCharset(data []byte) string {
 	const head = 1024 // where browsers look for it
 	m := saysCharset.FindSubmatch(data[:min(len(data), head)])

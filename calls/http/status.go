@@ -21,7 +21,7 @@ var temporary = []int{
 // maxBodyLine is how much of an error's body the message shows, in characters.
 const maxBodyLine = 200
 
-// badStatus is the error of a status that is not accepted. body is what could be read
+// badStatus returns the error of a status that is not accepted. body is what could be read
 // of the answer.
 func badStatus(what string, resp *http.Response, body []byte) error {
 	message := fmt.Sprintf("%s: HTTP %d %s", what, resp.StatusCode, http.StatusText(resp.StatusCode))
@@ -49,7 +49,7 @@ func (e *statusError) Unwrap() error { return e.cause }
 
 // firstLine returns the first line of a body that has text.
 func firstLine(body []byte, header http.Header) string {
-	v, err := parse(body, header)
+	v, err := parseBody(body, header)
 	text, isText := v.Str()
 	if err == nil && !isText && !v.IsNull() {
 		text = v.JSON()

@@ -12,7 +12,7 @@ type Catalog struct {
 	Lists func(*Skill) bool
 }
 
-// Nanobot is nanobot's form: skills that cannot be used are listed with what is
+// Nanobot returns nanobot's form: skills that cannot be used are listed with what is
 // missing.
 func Nanobot() Catalog {
 	return Catalog{
@@ -37,7 +37,7 @@ func Nanobot() Catalog {
 	}
 }
 
-// AgentSkills is the form of the Agent Skills standard: skills that cannot be
+// AgentSkills returns the form of the Agent Skills standard: skills that cannot be
 // used are left out.
 func AgentSkills() Catalog {
 	return Catalog{

@@ -39,7 +39,7 @@ const (
 // says why the front matter is no YAML mapping; File then has the body alone.
 func Parse(text string) (File, error) {
 	text = strings.TrimPrefix(text, "\uFEFF")
-	front, body, fenced := split(text)
+	front, body, fenced := splitFrontmatter(text)
 	if !fenced {
 		return File{Meta: value.NewMap(0), Body: text}, nil
 	}
@@ -51,7 +51,8 @@ func Parse(text string) (File, error) {
 	if err != nil {
 		quoted := quoteValues(front)
 		var again error
-		if root, again = yaml.Parse([]byte(quoted)); again != nil || quoted == front {
+		root, again = yaml.Parse([]byte(quoted))
+		if again != nil || quoted == front {
 			return f, fmt.Errorf("reading the front matter: %w", err)
 		}
 		f.Repaired = append(f.Repaired, "a value with a special character is not quoted")
@@ -64,18 +65,17 @@ func Parse(text string) (File, error) {
 	if err != nil {
 		return f, fmt.Errorf("reading the front matter: %w", err)
 	}
-	switch {
-	case meta.Kind() == value.Object:
+	if meta.Kind() == value.Object {
 		f.Meta = meta.Map()
-	case !meta.IsNull():
+	} else if !meta.IsNull() {
 		return f, errors.New("reading the front matter: it is no mapping of names to values")
 	}
 	f.Repaired = append(f.Repaired, r.notes...)
 	return f, nil
 }
 
-// split finds the two fences.
-func split(text string) (front, body string, fenced bool) {
+// splitFrontmatter finds the two fences.
+func splitFrontmatter(text string) (front, body string, fenced bool) {
 	first, rest, more := strings.Cut(text, "\n")
 	if !more || !isFence(first) {
 		return "", text, false
@@ -110,7 +110,7 @@ func quoteValues(front string) string {
 	return strings.Join(lines, "\n")
 }
 
-// needsQuotes says whether a value on one line is text with a colon in it, or
+// needsQuotes reports whether a value on one line is text with a colon in it, or
 // begins like something that it is not.
 func needsQuotes(v string) bool {
 	last := v[len(v)-1]
@@ -139,7 +139,8 @@ type reader struct {
 
 func (r *reader) read(n *yaml.Node) (value.Value, error) {
 	n = yaml.Resolve(n)
-	if r.left--; r.left < 0 {
+	r.left--
+	if r.left < 0 {
 		return value.Value{}, fmt.Errorf("%d:%d: more than %d values", n.Line, n.Column, maxNodes)
 	}
 	switch n.Kind {
@@ -177,13 +178,13 @@ func (r *reader) read(n *yaml.Node) (value.Value, error) {
 	return value.OfString(n.Value), nil
 }
 
-// text is the text of a scalar, "" for anything else.
-func text(v value.Value) string {
+// scalarText returns the text of a scalar, "" for anything else.
+func scalarText(v value.Value) string {
 	s, _ := v.Str()
 	return s
 }
 
-func member(m *value.Map, key string) value.Value {
+func memberOf(m *value.Map, key string) value.Value {
 	v, _ := m.Get(key)
 	return v
 }

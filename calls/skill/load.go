@@ -40,7 +40,7 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 		entries, err := fs.ReadDir(source.FS, source.Dir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				warnings = append(warnings, fmt.Sprintf("skills: %s cannot be listed: %v", source.Shown, cause(err)))
+				warnings = append(warnings, fmt.Sprintf("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
 			}
 			continue
 		}
@@ -56,7 +56,7 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 			if name == ".git" || name == "node_modules" || taken[name] {
 				continue
 			}
-			s, notes := load(host, source, name)
+			s, notes := loadSkill(host, source, name)
 			for _, note := range notes {
 				warnings = append(warnings, fmt.Sprintf("skill %s: %s", name, note))
 			}
@@ -69,25 +69,25 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 	return skills, warnings, nil
 }
 
-// load reads one skill; nil where the directory has none that can be used.
-func load(host Host, source Source, name string) (*Skill, []string) {
+// loadSkill reads one skill; nil where the directory has none that can be used.
+func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	file := path.Join(source.Dir, name, FileName)
 	info, err := fs.Stat(source.FS, file)
 	switch {
 	case err != nil && isAbsent(source, name, err):
 		return nil, nil
 	case err != nil:
-		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, cause(err))}
+		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
 	case !info.Mode().IsRegular():
 		return nil, []string{fmt.Sprintf("skipped: %s is no regular file", FileName)}
 	case info.Size() > maxBytes:
 		return nil, []string{fmt.Sprintf("skipped: %s has %d bytes, more than %d", FileName, info.Size(), maxBytes)}
 	}
 	data, err := fs.ReadFile(source.FS, file)
-	switch {
-	case err != nil:
-		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, cause(err))}
-	case !utf8.Valid(data):
+	if err != nil {
+		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
+	}
+	if !utf8.Valid(data) {
 		return nil, []string{fmt.Sprintf("skipped: %s is not UTF-8 text", FileName)}
 	}
 	f, err := Parse(newlines.Replace(string(data)))
@@ -99,7 +99,7 @@ func load(host Host, source Source, name string) (*Skill, []string) {
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// isAbsent says whether an error means that the entry is simply no skill: a
+// isAbsent reports whether an error means that the entry is simply no skill: a
 // plain file, or a directory without a SKILL.md.
 func isAbsent(source Source, name string, err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,8 +109,8 @@ func isAbsent(source Source, name string, err error) bool {
 	return statErr == nil && !info.IsDir()
 }
 
-// cause is an error of a file without the path, which the message names.
-func cause(err error) error {
+// withoutPath returns an error of a file without the path, which the message names.
+func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

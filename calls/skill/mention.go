@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mentioned is the skills that a message calls up with $name, in the order of
+// Mentioned returns the skills that a message calls up with $name, in the order of
 // their first mention. The longest name that fits counts; a dollar sign inside a
 // word, a sum ($5) and an unknown name call up nothing.
 func Mentioned(message string, skills []*Skill) []*Skill {
@@ -40,7 +40,7 @@ func Mentioned(message string, skills []*Skill) []*Skill {
 	}
 }
 
-// startsWithName says whether text begins with the name as a word of its own.
+// startsWithName reports whether text begins with the name as a word of its own.
 // Scripts without spaces between words end a name anywhere.
 func startsWithName(text, name string) bool {
 	rest, ok := strings.CutPrefix(text, name)
@@ -49,10 +49,10 @@ func startsWithName(text, name string) bool {
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
 	next, _ := utf8.DecodeRuneInString(rest)
-	switch {
-	case rest == "" || last > unicode.MaxASCII:
+	if rest == "" || last > unicode.MaxASCII {
 		return true
-	case next == '-':
+	}
+	if next == '-' {
 		after, _ := utf8.DecodeRuneInString(rest[1:])
 		return !isASCIIWord(after)
 	}

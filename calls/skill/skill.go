@@ -25,7 +25,7 @@ type Skill struct {
 	Missing []string
 }
 
-// Available says whether everything that the skill needs is there.
+// Available reports whether everything that the skill needs is there.
 func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 
 // Host answers what the machine has.
@@ -41,10 +41,10 @@ type Host struct {
 func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
 	s := &Skill{
 		Name:        dir,
-		Description: strings.TrimSpace(text(member(f.Meta, "description"))),
+		Description: strings.TrimSpace(scalarText(memberOf(f.Meta, "description"))),
 		Location:    location,
 		Body:        f.Body,
-		Hidden:      truthy(member(f.Meta, "disable-model-invocation")),
+		Hidden:      isTruthy(memberOf(f.Meta, "disable-model-invocation")),
 	}
 	warnings := f.Repaired
 	for _, p := range Validate(dir, f) {
@@ -60,7 +60,7 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
 	if warning != "" {
 		warnings = append(warnings, warning)
 	}
-	s.Always = truthy(member(f.Meta, "always")) || client.active
+	s.Always = isTruthy(memberOf(f.Meta, "always")) || client.active
 	s.Missing = client.missing(host)
 	return s, warnings
 }
@@ -77,8 +77,8 @@ type client struct {
 // clientData reads metadata.nanobot, or else metadata.openclaw. metadata may be a
 // mapping or a string of JSON.
 func clientData(meta *value.Map) (c client, warning string) {
-	metadata := member(meta, "metadata")
-	if s := strings.TrimSpace(text(metadata)); s != "" {
+	metadata := memberOf(meta, "metadata")
+	if s := strings.TrimSpace(scalarText(metadata)); s != "" {
 		var err error
 		if metadata, err = jsonText(s); err != nil {
 			return c, "metadata is neither a mapping nor JSON, and is ignored"
@@ -95,12 +95,12 @@ func clientData(meta *value.Map) (c client, warning string) {
 		return c, "the client's part of metadata is no mapping, and is ignored"
 	}
 	always, _ := data.Get("always")
-	c.active, c.ungated = isNanobot && truthy(always), !isNanobot && truthy(always)
+	c.active, c.ungated = isNanobot && isTruthy(always), !isNanobot && isTruthy(always)
 	requires, ok := data.Get("requires")
 	if ok && requires.Kind() != value.Object {
 		return c, "requires in metadata is no mapping, and is ignored"
 	}
-	c.bins, c.env = names(requires, "bins"), names(requires, "env")
+	c.bins, c.env = stringList(requires, "bins"), stringList(requires, "env")
 	return c, ""
 }
 
@@ -113,15 +113,15 @@ func jsonText(s string) (value.Value, error) {
 	return (&reader{left: maxNodes}).read(root)
 }
 
-// names is a list of names; a single one need not be a list.
-func names(v value.Value, key string) []string {
+// stringList returns a list of names; a single one need not be a list.
+func stringList(v value.Value, key string) []string {
 	v, _ = v.Get(key)
-	if s := text(v); s != "" {
+	if s := scalarText(v); s != "" {
 		return []string{s}
 	}
 	var list []string
 	for _, item := range v.List() {
-		if s := text(item); s != "" {
+		if s := scalarText(item); s != "" {
 			list = append(list, s)
 		}
 	}
@@ -146,9 +146,9 @@ func (c *client) missing(host Host) []string {
 	return missing
 }
 
-// truthy reads a boolean as YAML 1.1 and people write it.
-func truthy(v value.Value) bool {
-	switch strings.ToLower(text(v)) {
+// isTruthy reads a boolean as YAML 1.1 and people write it.
+func isTruthy(v value.Value) bool {
+	switch strings.ToLower(scalarText(v)) {
 	case "true", "yes", "on", "y", "1":
 		return true
 	}

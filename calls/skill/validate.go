@@ -45,8 +45,8 @@ type Problem struct {
 	Message string
 }
 
-// fields are the names that the standard knows, sorted.
-func fields() []string {
+// knownFields returns the names that the standard knows, sorted.
+func knownFields() []string {
 	return []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
 }
 
@@ -64,7 +64,7 @@ func Validate(dir string, f File) []Problem {
 	}
 	var unknown []string
 	for _, key := range f.Meta.Keys() {
-		if !slices.Contains(fields(), key) {
+		if !slices.Contains(knownFields(), key) {
 			unknown = append(unknown, key)
 		}
 	}
@@ -75,26 +75,26 @@ func Validate(dir string, f File) []Problem {
 	switch name, ok := f.Meta.Get("name"); {
 	case !ok:
 		add(NeedsName, "there is no name")
-	case strings.TrimSpace(text(name)) == "":
+	case strings.TrimSpace(scalarText(name)) == "":
 		add(EmptyName, "the name is empty")
 	default:
-		checkName(dir, text(name), add)
+		checkName(dir, scalarText(name), add)
 	}
 	switch description, ok := f.Meta.Get("description"); {
 	case !ok:
 		add(NeedsDescription, "there is no description")
-	case strings.TrimSpace(text(description)) == "":
+	case strings.TrimSpace(scalarText(description)) == "":
 		add(EmptyDescription, "the description is empty")
-	case length(description) > maxDescription:
-		add(DescriptionLength, "the description has %d characters, more than %d", length(description), maxDescription)
+	case textLength(description) > maxDescription:
+		add(DescriptionLength, "the description has %d characters, more than %d", textLength(description), maxDescription)
 	}
-	if c := member(f.Meta, "compatibility"); length(c) > maxCompatibility {
-		add(Compatibility, "compatibility has %d characters, more than %d", length(c), maxCompatibility)
+	if c := memberOf(f.Meta, "compatibility"); textLength(c) > maxCompatibility {
+		add(Compatibility, "compatibility has %d characters, more than %d", textLength(c), maxCompatibility)
 	}
 	return problems
 }
 
-func length(v value.Value) int { return utf8.RuneCountInString(text(v)) }
+func textLength(v value.Value) int { return utf8.RuneCountInString(scalarText(v)) }
 
 func checkName(dir, name string, add func(Rule, string, ...any)) {
 	name = norm.NFKC.String(strings.TrimSpace(name))
@@ -114,7 +114,8 @@ func checkName(dir, name string, add func(Rule, string, ...any)) {
 	if strings.ContainsFunc(name, foreign) {
 		add(NameCharacters, "the name %q has characters other than letters, digits and hyphens", name)
 	}
-	if dir = norm.NFKC.String(dir); name != dir {
+	dir = norm.NFKC.String(dir)
+	if name != dir {
 		add(NameDirectory, "the name %q is not that of the directory, %q, which counts", name, dir)
 	}
 }

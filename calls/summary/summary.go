@@ -39,7 +39,7 @@ type Output struct {
 	Text string `json:"text" doc:"The summary; where there was nothing new to sum up, that of before."`
 }
 
-// Definition is the call summary as a registry knows it: schemas, texts, examples.
+// Definition returns the call summary as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "summary",
@@ -98,7 +98,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-// request is what the model is asked.
+// request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
 	text, parts, err := ask.TracedPrompt(ctx, env, "summary", texts, "summary", value.Pairs(

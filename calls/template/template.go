@@ -32,7 +32,7 @@ type Output struct {
 	Text string `json:"text" doc:"The rendered text."`
 }
 
-// Definition is the call template as a registry knows it: schemas, texts, examples.
+// Definition returns the call template as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "template",
@@ -82,7 +82,7 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	}
 	dialect, _ := params.Get("dialect")
 	name, _ := dialect.Str()
-	opts := options(name, nil)
+	opts := promptOptions(name, nil)
 	refs, errs := prompt.CheckWith(prompt.Source{Text: text}, opts)
 	for _, e := range errs {
 		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset, Message: e.Msg, Hint: e.Hint})
@@ -114,15 +114,15 @@ func (p Params) Validate() error {
 	return err
 }
 
-// options returns how a dialect is read; now is the run's clock.
-func options(dialect string, now func() time.Time) prompt.Options {
+// promptOptions returns how a dialect is read; now is the run's clock.
+func promptOptions(dialect string, now func() time.Time) prompt.Options {
 	return prompt.Options{Transformers: dialect == "transformers", Now: now}
 }
 
 func (p Params) parse(now func() time.Time) (*prompt.Template, error) {
-	t, err := prompt.ParseWith(prompt.Source{Text: p.Template}, options(p.Dialect, now))
+	t, err := prompt.ParseWith(prompt.Source{Text: p.Template}, promptOptions(p.Dialect, now))
 	if err != nil {
-		return nil, classify(err)
+		return nil, classifyError(err)
 	}
 	return t, nil
 }
@@ -145,16 +145,16 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		text, err := t.Render(ctx, prompt.Values{Map: in.Values})
 		if err != nil {
-			yield(calls.Chunk{}, classify(err))
+			yield(calls.Chunk{}, classifyError(err))
 			return
 		}
 		yield(calls.TextChunk(text), nil)
 	}
 }
 
-// classify gives an error of the template a kind: a bound that was reached is
+// classifyError returns an error of the template a kind: a bound that was reached is
 // Budget, the end of the context what it is, everything else Invalid.
-func classify(err error) error {
+func classifyError(err error) error {
 	var fault *prompt.Error
 	if !errors.As(err, &fault) {
 		return err

@@ -63,15 +63,15 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	if !slices.ContainsFunc(g.rules, func(r rule) bool { return r.coversName(host, port) }) {
 		dialer.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
-			return g.check(host, resolved)
+			return g.checkAddress(host, resolved)
 		}
 	}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// check refuses an address that is neither public nor allowed; host is the name
+// checkAddress refuses an address that is neither public nor allowed; host is the name
 // that it was found by.
-func (g *guard) check(host, resolved string) error {
+func (g *guard) checkAddress(host, resolved string) error {
 	at, err := netip.ParseAddrPort(resolved)
 	if err != nil {
 		return calls.Errorf(calls.Invalid, "the address %s of %s is not understood: %w", resolved, host, err)
@@ -103,7 +103,8 @@ func parseRule(pattern string) (rule, error) {
 		return rule{}, errPattern
 	}
 	if h, p, err := net.SplitHostPort(host); err == nil {
-		if host, port = h, p; port == "*" {
+		host, port = h, p
+		if port == "*" {
 			port = ""
 		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return rule{}, fmt.Errorf("%q is no port: write a number or *", port)

@@ -2,12 +2,12 @@ package guard
 
 import "net/netip"
 
-// Public says whether an address belongs to the public Internet: it is none of the
+// Public reports whether an address belongs to the public Internet: it is none of the
 // special-purpose ones that IANA lists (RFC 6890 and later), neither as itself nor
 // inside an IPv6 address that stands for an IPv4 one.
 func Public(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	if inside, ok := translated(addr); ok {
+	if inside, ok := embeddedIPv4(addr); ok {
 		return Public(inside)
 	}
 	nets := special4()
@@ -25,8 +25,8 @@ func Public(addr netip.Addr) bool {
 	return addr.IsValid()
 }
 
-// translated is the IPv4 address that a NAT64 gateway makes of an IPv6 one.
-func translated(addr netip.Addr) (netip.Addr, bool) {
+// embeddedIPv4 returns the IPv4 address that a NAT64 gateway makes of an IPv6 one.
+func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	if !netip.MustParsePrefix("64:ff9b::/96").Contains(addr) {
 		return netip.Addr{}, false
 	}

@@ -75,7 +75,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	var found func() (*Operation, error)
 	place := ""
 	for path, item := range paths.Map().All() {
-		item, err := r.follow(item)
+		item, err := r.followRef(item)
 		if err != nil {
 			continue // it is not the one that is looked for, as far as anybody can tell
 		}
@@ -84,14 +84,14 @@ func Find(doc value.Value, name string) (*Operation, error) {
 			if !ok {
 				continue
 			}
-			id, short := str(op, "operationId"), strings.ToUpper(method)+" "+path
+			id, short := stringMember(op, "operationId"), strings.ToUpper(method)+" "+path
 			switch {
 			case name == short:
-				return r.operation(method, path, item, op)
+				return r.readOperation(method, path, item, op)
 			case name == id && id != "" && found != nil:
 				return nil, fmt.Errorf("%s and %s are both the operation %q: name it as METHOD /path", place, short, name)
 			case name == id && id != "":
-				place, found = short, func() (*Operation, error) { return r.operation(method, path, item, op) }
+				place, found = short, func() (*Operation, error) { return r.readOperation(method, path, item, op) }
 			}
 			if id == "" {
 				id = short
@@ -102,10 +102,10 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	if found != nil {
 		return found()
 	}
-	return nil, unknown(name, known)
+	return nil, unknownOperation(name, known)
 }
 
-func unknown(name string, known []string) error {
+func unknownOperation(name string, known []string) error {
 	if hint := value.DidYouMeanSuffix(name, known); hint != "" {
 		return fmt.Errorf("there is no operation %q%s", name, hint)
 	}
@@ -119,22 +119,22 @@ func unknown(name string, known []string) error {
 	return fmt.Errorf("there is no operation %q (there are %s%s)", name, strings.Join(known, ", "), more)
 }
 
-// operation reads one operation of a path item.
-func (r *reader) operation(method, path string, item, op value.Value) (*Operation, error) {
-	o := &Operation{ID: str(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: str(op, "summary"), Description: str(op, "description")}
+// readOperation reads one operation of a path item.
+func (r *reader) readOperation(method, path string, item, op value.Value) (*Operation, error) {
+	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description")}
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
-			o.Server = server(servers.List()[0])
+			o.Server = serverURL(servers.List()[0])
 			break
 		}
 	}
-	if err := r.parameters(o, item, op); err != nil {
+	if err := r.readParameters(o, item, op); err != nil {
 		return nil, fmt.Errorf("the operation %s %s: %w", o.Method, path, err)
 	}
 	body, ok := op.Get("requestBody")
 	if ok {
 		var err error
-		if o.Body, err = r.body(body); err != nil {
+		if o.Body, err = r.readBody(body); err != nil {
 			return nil, fmt.Errorf("the body of %s %s: %w", o.Method, path, err)
 		}
 	}
@@ -142,32 +142,32 @@ func (r *reader) operation(method, path string, item, op value.Value) (*Operatio
 	return o, nil
 }
 
-// server is a server's URL with the defaults of its variables.
-func server(s value.Value) string {
-	url := str(s, "url")
+// serverURL returns a server's URL with the defaults of its variables.
+func serverURL(s value.Value) string {
+	url := stringMember(s, "url")
 	variables, _ := s.Get("variables")
 	for name, v := range variables.Map().All() {
-		url = strings.ReplaceAll(url, "{"+name+"}", str(v, "default"))
+		url = strings.ReplaceAll(url, "{"+name+"}", stringMember(v, "default"))
 	}
 	return url
 }
 
-// parameters reads those of the path, and those of the operation, which win.
-func (r *reader) parameters(o *Operation, item, op value.Value) error {
+// readParameters reads those of the path, and those of the operation, which win.
+func (r *reader) readParameters(o *Operation, item, op value.Value) error {
 	for _, level := range []value.Value{item, op} {
 		list, _ := level.Get("parameters")
 		for i, given := range list.List() {
-			p, err := r.parameter(given)
+			p, err := r.readParameter(given)
 			if err != nil {
 				return fmt.Errorf("parameter %d: %w", i, err)
 			}
-			switch {
-			case p.In == "cookie":
+			if p.In == "cookie" {
 				if p.Required && !slices.Contains(o.Cookies, p.Name) {
 					o.Cookies = append(o.Cookies, p.Name)
 				}
 				continue
-			case p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)):
+			}
+			if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
 				continue
 			}
 			at := slices.IndexFunc(o.Parameters, func(q Parameter) bool { return q.Name == p.Name && q.In == p.In })
@@ -181,12 +181,12 @@ func (r *reader) parameters(o *Operation, item, op value.Value) error {
 	return nil
 }
 
-func (r *reader) parameter(given value.Value) (Parameter, error) {
-	given, err := r.follow(given)
+func (r *reader) readParameter(given value.Value) (Parameter, error) {
+	given, err := r.followRef(given)
 	if err != nil {
 		return Parameter{}, err
 	}
-	p := Parameter{Name: str(given, "name"), In: str(given, "in"), Style: str(given, "style")}
+	p := Parameter{Name: stringMember(given, "name"), In: stringMember(given, "in"), Style: stringMember(given, "style")}
 	usual, ok := map[string]string{"path": "simple", "header": "simple", "query": "form", "cookie": "form"}[p.In]
 	switch {
 	case p.Name == "":
@@ -198,8 +198,8 @@ func (r *reader) parameter(given value.Value) (Parameter, error) {
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):
 		return p, fmt.Errorf("%s has the style %q, which is not supported", p.Name, p.Style)
 	}
-	p.Required = flag(given, "required", p.In == "path")
-	p.Explode = flag(given, "explode", p.Style == "form" || p.Style == "deepObject")
+	p.Required = boolMember(given, "required", p.In == "path")
+	p.Explode = boolMember(given, "explode", p.Style == "form" || p.Style == "deepObject")
 	s, _ := given.Get("schema")
 	content, _ := given.Get("content")
 	for kind, media := range content.Map().All() {
@@ -207,20 +207,20 @@ func (r *reader) parameter(given value.Value) (Parameter, error) {
 		s, _ = media.Get("schema")
 		break
 	}
-	if p.Schema, err = r.schema(s, 0); err != nil {
+	if p.Schema, err = r.readSchema(s, 0); err != nil {
 		return p, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	p.Schema = described(p.Schema, str(given, "description"))
+	p.Schema = withDescription(p.Schema, stringMember(given, "description"))
 	return p, nil
 }
 
-// body reads the body of the first kind that can be sent: JSON, a form, a text.
-func (r *reader) body(given value.Value) (*Body, error) {
-	given, err := r.follow(given)
+// readBody reads the body of the first kind that can be sent: JSON, a form, a text.
+func (r *reader) readBody(given value.Value) (*Body, error) {
+	given, err := r.followRef(given)
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{Required: flag(given, "required", false)}
+	b := &Body{Required: boolMember(given, "required", false)}
 	content, _ := given.Get("content")
 	best := 4
 	var s value.Value
@@ -239,10 +239,10 @@ func (r *reader) body(given value.Value) (*Body, error) {
 	if strings.Contains(b.ContentType, "*") {
 		b.ContentType = "application/json"
 	}
-	if b.Schema, err = r.schema(s, 0); err != nil {
+	if b.Schema, err = r.readSchema(s, 0); err != nil {
 		return nil, err
 	}
-	b.Schema = described(b.Schema, str(given, "description"))
+	b.Schema = withDescription(b.Schema, stringMember(given, "description"))
 	return b, nil
 }
 
@@ -263,8 +263,8 @@ func isJSON(kind string) bool {
 	return kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
-// described adds a description to a schema that has none.
-func described(s value.Value, text string) value.Value {
+// withDescription adds a description to a schema that has none.
+func withDescription(s value.Value, text string) value.Value {
 	if _, has := s.Get("description"); has || text == "" || s.Kind() != value.Object {
 		return s
 	}
@@ -276,7 +276,7 @@ func described(s value.Value, text string) value.Value {
 	return value.OfMap(m)
 }
 
-// Arguments is the schema of an object {path, query, headers, body} of what the
+// Arguments returns the schema of an object {path, query, headers, body} of what the
 // operation takes. It is closed neither for query nor for headers: keys of an API
 // travel there that no operation names.
 func (o *Operation) Arguments() value.Value {
@@ -317,13 +317,13 @@ func (o *Operation) Arguments() value.Value {
 	return value.OfMap(s)
 }
 
-func str(v value.Value, key string) string {
+func stringMember(v value.Value, key string) string {
 	member, _ := v.Get(key)
 	text, _ := member.Str()
 	return text
 }
 
-func flag(v value.Value, key string, otherwise bool) bool {
+func boolMember(v value.Value, key string, otherwise bool) bool {
 	member, _ := v.Get(key)
 	if b, ok := member.Bool(); ok {
 		return b

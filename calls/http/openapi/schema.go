@@ -25,23 +25,23 @@ type reader struct {
 	definitions *value.Map
 }
 
-// follow goes after references to what they name.
-func (r *reader) follow(v value.Value) (value.Value, error) {
+// followRef goes after references to what they name.
+func (r *reader) followRef(v value.Value) (value.Value, error) {
 	for range 16 {
-		ref := str(v, "$ref")
+		ref := stringMember(v, "$ref")
 		if ref == "" {
 			return v, nil
 		}
 		var err error
-		if v, err = r.at(ref); err != nil {
+		if v, err = r.resolveRef(ref); err != nil {
 			return value.Value{}, err
 		}
 	}
 	return value.Value{}, fmt.Errorf("references lead in a circle")
 }
 
-// at is what a reference names.
-func (r *reader) at(ref string) (value.Value, error) {
+// resolveRef returns what a reference names.
+func (r *reader) resolveRef(ref string) (value.Value, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
 		return value.Value{}, fmt.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
@@ -56,9 +56,9 @@ func (r *reader) at(ref string) (value.Value, error) {
 	return v, nil
 }
 
-// schema makes a draft-7 schema of one of the document. What it refers to goes into
+// readSchema makes a draft-7 schema of one of the document. What it refers to goes into
 // the definitions.
-func (r *reader) schema(s value.Value, depth int) (value.Value, error) {
+func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	switch {
 	case depth > maxDepth:
 		return value.Value{}, fmt.Errorf("a schema is nested deeper than %d", maxDepth)
@@ -67,8 +67,8 @@ func (r *reader) schema(s value.Value, depth int) (value.Value, error) {
 	case s.Kind() != value.Object && !s.IsNull():
 		return value.Value{}, fmt.Errorf("a schema is of type %s", s.Kind())
 	}
-	if ref := str(s, "$ref"); ref != "" {
-		name, err := r.define(ref)
+	if ref := stringMember(s, "$ref"); ref != "" {
+		name, err := r.defineRef(ref)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -76,7 +76,7 @@ func (r *reader) schema(s value.Value, depth int) (value.Value, error) {
 	}
 	out := value.NewMap(s.Map().Len())
 	for key, member := range s.Map().All() {
-		converted, err := r.keyword(key, member, depth+1)
+		converted, err := r.readKeyword(key, member, depth+1)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -86,33 +86,33 @@ func (r *reader) schema(s value.Value, depth int) (value.Value, error) {
 	}
 	forRequests(s, out)
 	if r.old {
-		modern(s, out)
+		convertKeywords(s, out)
 	}
 	return value.OfMap(out), nil
 }
 
-// keyword converts what stands under one keyword; null leaves it out.
-func (r *reader) keyword(key string, v value.Value, depth int) (value.Value, error) {
+// readKeyword converts what stands under one keyword; null leaves it out.
+func (r *reader) readKeyword(key string, v value.Value, depth int) (value.Value, error) {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
-		return r.members(v, depth)
+		return r.readMembers(v, depth)
 	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames":
 		if v.Kind() == value.List {
-			return r.list(v, depth)
+			return r.readList(v, depth)
 		}
-		return r.schema(v, depth)
+		return r.readSchema(v, depth)
 	case "allOf", "anyOf", "oneOf":
-		return r.list(v, depth)
+		return r.readList(v, depth)
 	case "discriminator", "xml", "externalDocs", "example", "$id", "id", "$schema", "$anchor", "$defs", "definitions":
 		return value.Value{}, nil
 	}
 	return v, nil
 }
 
-func (r *reader) members(v value.Value, depth int) (value.Value, error) {
+func (r *reader) readMembers(v value.Value, depth int) (value.Value, error) {
 	m := value.NewMap(v.Map().Len())
 	for name, member := range v.Map().All() {
-		s, err := r.schema(member, depth)
+		s, err := r.readSchema(member, depth)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -121,10 +121,10 @@ func (r *reader) members(v value.Value, depth int) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-func (r *reader) list(v value.Value, depth int) (value.Value, error) {
+func (r *reader) readList(v value.Value, depth int) (value.Value, error) {
 	items := make([]value.Value, len(v.List()))
 	for i, item := range v.List() {
-		s, err := r.schema(item, depth)
+		s, err := r.readSchema(item, depth)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -133,12 +133,12 @@ func (r *reader) list(v value.Value, depth int) (value.Value, error) {
 	return value.OfList(items...), nil
 }
 
-// define gives the name of the definition that a reference leads to.
-func (r *reader) define(ref string) (string, error) {
+// defineRef returns the name of the definition that a reference leads to.
+func (r *reader) defineRef(ref string) (string, error) {
 	if name, known := r.names[ref]; known {
 		return name, nil
 	}
-	target, err := r.at(ref)
+	target, err := r.resolveRef(ref)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func (r *reader) define(ref string) (string, error) {
 	}
 	r.names[ref] = name // before going on: it may refer to itself
 	r.definitions.Set(name, value.OfBool(true))
-	s, err := r.schema(target, 0)
+	s, err := r.readSchema(target, 0)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +167,7 @@ func forRequests(s value.Value, out *value.Map) {
 	properties, _ := out.Get("properties")
 	var writable *value.Map
 	for name, p := range properties.Map().All() {
-		if flag(p, "readOnly", false) {
+		if boolMember(p, "readOnly", false) {
 			if writable == nil {
 				writable = properties.Map().Clone()
 			}
@@ -194,9 +194,9 @@ func forRequests(s value.Value, out *value.Map) {
 	}
 }
 
-// modern says in draft 7 what 3.0 says in words of its own: nullable, and
+// convertKeywords says in draft 7 what 3.0 says in words of its own: nullable, and
 // exclusive bounds that are flags.
-func modern(s value.Value, out *value.Map) {
+func convertKeywords(s value.Value, out *value.Map) {
 	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
 		bound, exclusive := pair[0], pair[1]
 		v, has := out.Get(exclusive)
@@ -208,7 +208,7 @@ func modern(s value.Value, out *value.Map) {
 			}
 		}
 	}
-	if out.Delete("nullable"); !flag(s, "nullable", false) {
+	if out.Delete("nullable"); !boolMember(s, "nullable", false) {
 		return
 	}
 	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {
