@@ -167,15 +167,6 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 	return m.joinTexts(ofStr(""), out, true)
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // sliceRange clips the bounds of a slice as Python does.
 func sliceRange(n int, start, stop, step *int) (from, to, by int, err error) {
 	by = 1

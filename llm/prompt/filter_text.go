@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -29,7 +30,7 @@ func textFilters() map[string]*builtin {
 		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
-		"upper": toUpper, "lower": toLower, "capitalize": capitalizeText, "title": titleWords,
+		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
 		t[name] = &builtin{fn: func(m *evaluator, c *call) (val, error) {
 			s, err := m.textOf(c.in)
@@ -60,9 +61,9 @@ func titleWords(s string) string {
 	start := true
 	for _, r := range s {
 		if start {
-			b.WriteString(toUpper(string(r)))
+			b.WriteString(lettercase.Upper(string(r)))
 		} else {
-			b.WriteString(toLower(string(r)))
+			b.WriteString(lettercase.Lower(string(r)))
 		}
 		start = isSpace(r) || strings.ContainsRune("-({[<", r)
 	}

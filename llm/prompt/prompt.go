@@ -2,7 +2,7 @@
 // and statements with typed values and strict undefined names. It is the only door
 // to pongo2.
 //
-// A template goes through these steps, each in the files named:
+// A template.goes through these steps, each in the files named:
 //   - lexing: lexer.go cuts the inside of a tag into tokens.
 //   - parsing: parser.go, parse_expr.go and parse_operand.go read Jinja2's expression
 //     grammar into the nodes of node.go; compile.go and compile_statement.go read
@@ -14,7 +14,7 @@
 //     member.go and attribute.go compute expressions, print.go writes values.
 //   - builtins.go lists what has a name: filters (filters.go and filter_*.go), tests
 //     (tests.go), methods (string_methods.go) and functions (globals.go);
-//     unsupported.go has what Python offers beyond that, with what to write instead.
+//     it also has what Python offers beyond that, with what to write instead.
 //   - tracing of sources: [Template.Trace] and trace.go.
 //   - transformers.go reads chat templates of models, another dialect ([Options]).
 //   - limits.go bounds size, nesting, steps and output.

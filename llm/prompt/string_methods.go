@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"slices"
 	"strings"
 	"unicode"
@@ -83,19 +84,19 @@ func (m *evaluator) findEqual(c *call) (first, count int, err error) {
 
 func newStrTable() map[string]*builtin {
 	isIn := func(ok func(rune) bool) *builtin {
-		return textTestMethod(func(s string) bool { return isEvery(s, ok) })
+		return textTestMethod(func(s string) bool { return lettercase.IsEvery(s, ok) })
 	}
 	t := map[string]*builtin{
-		"upper": textMethod(toUpper), "lower": textMethod(toLower), "title": textMethod(pyTitle), "capitalize": textMethod(capitalizeText),
+		"upper": textMethod(lettercase.Upper), "lower": textMethod(lettercase.Lower), "title": textMethod(lettercase.Title), "capitalize": textMethod(lettercase.Capitalize),
 		"strip": stripMethod(true, true), "lstrip": stripMethod(true, false), "rstrip": stripMethod(false, true),
 		"startswith": affixMethod(strings.HasPrefix), "endswith": affixMethod(strings.HasSuffix),
 		"removeprefix": {params: []string{"part"}, need: 1, fn: cutPrefix}, "removesuffix": {params: []string{"part"}, need: 1, fn: cutSuffix},
 		"find": findMethod(strings.Index, false), "rfind": findMethod(strings.LastIndex, false), "index": findMethod(strings.Index, true),
 		"partition": partitionMethod(strings.Index, false), "rpartition": partitionMethod(strings.LastIndex, true),
 		"split": splitMethod(false), "rsplit": splitMethod(true),
-		"isupper": textTestMethod(func(s string) bool { return isCased(s, unicode.IsUpper) }),
-		"islower": textTestMethod(func(s string) bool { return isCased(s, unicode.IsLower) }),
-		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(isDigit),
+		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsUpper) }),
+		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsLower) }),
+		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
 	t["splitlines"] = &builtin{fn: func(m *evaluator, c *call) (val, error) { return m.listOfTexts(c.in, splitLines(c.inputText())) }}

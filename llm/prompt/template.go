@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"strings"
 
 	"github.com/flosch/pongo2/v6"
 )
@@ -72,3 +73,81 @@ func (t *Template) Source() Source { return t.src }
 
 // Refs lists the outer names that the template mentions, in order.
 func (t *Template) Refs() []Ref { return t.refs }
+
+// maxFaults bounds how many errors [Check] lists.
+const maxFaults = 20
+
+// errorCollector are the errors of a template as far as they are found, with the names
+// that it mentioned before it was broken.
+type errorCollector struct {
+	list []*Error
+	refs int // how many of the compiler's are sure; -1 for all
+}
+
+// Check reports all that [Parse] refuses instead of the first error: every tag is
+// read by itself where the ones before allow it. refs are the outer names that the
+// correct ones mention. errs is nil exactly where Parse succeeds.
+func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Options{}) }
+
+// CheckWith is [Check] for a template in another dialect.
+func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
+	if len(src.Text) > maxSource {
+		return nil, []*Error{src.locatedError(sourceTooLong())}
+	}
+	c := newCompiler(src.Text, opts)
+	c.faults = &errorCollector{refs: -1}
+	if err := c.compileTemplate(); err != nil {
+		c.faults.list = append(c.faults.list, src.locatedError(err))
+	}
+	for i, e := range c.faults.list {
+		c.faults.list[i] = src.locatedError(e)
+	}
+	refs = c.refs.list
+	if c.faults.refs >= 0 {
+		refs = refs[:c.faults.refs]
+	}
+	if len(c.faults.list) == 0 { // what the structure refuses is left
+		t, err := ParseWith(src, opts)
+		if err != nil {
+			return refs, []*Error{src.locatedError(err)}
+		}
+		return t.refs, nil
+	}
+	return refs, c.faults.list
+}
+
+// locatedError is located with its type.
+func (s *Source) locatedError(err error) *Error {
+	e, ok := s.locate(err).(*Error) //nolint:errorlint // locate returns nothing else
+	if !ok {
+		return errorf(Other, "%v", err)
+	}
+	return e
+}
+
+// skipBrokenTag notes an error of the tag that begins before start, and reports whether
+// the compiler can go on behind it.
+func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
+	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
+	if c.faults == nil || len(c.faults.list) >= maxFaults-1 {
+		return false
+	}
+	if !ok || e.Class == Limit || kind == '#' {
+		return false
+	}
+	if c.pos < start { // not even its words could be read
+		closer := "}}"
+		if kind == '%' {
+			closer = "%}"
+		}
+		if !hasCloser(c.src[start:], closer) {
+			return false
+		}
+		c.pos, c.trim = start+strings.Index(c.src[start:], closer)+len(closer), false
+	}
+	if kind == '%' && !c.broken {
+		c.broken, c.faults.refs = true, len(c.refs.list)
+	}
+	c.faults.list = append(c.faults.list, e)
+	return true
+}

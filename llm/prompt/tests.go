@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -39,11 +40,11 @@ func newTestTable() map[string]*builtin {
 		}},
 		"upper": {fn: func(m *evaluator, c *call) (val, error) {
 			s, err := m.textOf(c.in)
-			return ofBool(isCased(s, unicode.IsUpper)), err
+			return ofBool(lettercase.IsCased(s, unicode.IsUpper)), err
 		}},
 		"lower": {fn: func(m *evaluator, c *call) (val, error) {
 			s, err := m.textOf(c.in)
-			return ofBool(isCased(s, unicode.IsLower)), err
+			return ofBool(lettercase.IsCased(s, unicode.IsLower)), err
 		}},
 	}
 	for names, op := range map[string]string{
