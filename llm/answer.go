@@ -171,10 +171,10 @@ func (f *field) addPiece(piece json.RawMessage) {
 }
 
 func (f *field) joinPieces() json.RawMessage {
-	switch {
-	case f.text != nil && f.only == nil:
+	if f.text != nil && f.only == nil {
 		return mustEncode(f.text.String())
-	case f.list != nil && f.only == nil:
+	}
+	if f.list != nil && f.only == nil {
 		return mustEncode(*f.list)
 	}
 	return f.only

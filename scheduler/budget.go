@@ -101,11 +101,11 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		var told *llm.Usage
 		free, begun := false, false
 		defer func() {
-			switch {
-			case told != nil:
+			if told != nil {
 				budget.add(*told)
 				return
-			case free:
+			}
+			if free {
 				return
 			}
 			if ctx.Err() != nil { // nobody waits for exact numbers

@@ -54,7 +54,7 @@ func (t *task) fill(ctx context.Context) error {
 	return t.checkRemaining(output)
 }
 
-// overlaid is the schema with some of its properties replaced.
+// overlaid returns the schema with some of its properties replaced.
 func overlaid(schema, override value.Value) value.Value {
 	if override.Map().Len() == 0 {
 		return schema
@@ -72,7 +72,7 @@ func overlaid(schema, override value.Value) value.Value {
 	return value.OfMap(s)
 }
 
-// described is the schema with a description of what the values are for, unless it has
+// described returns the schema with a description of what the values are for, unless it has
 // one.
 func described(schema value.Value, purpose string) value.Value {
 	if _, has := schema.Get("description"); has || purpose == "" {
@@ -104,7 +104,7 @@ func (t *task) missing(what string) error {
 		WithHint("give them under with, say more in the question, or let the run wait for them with on_missing: ask")
 }
 
-// withAnswers is the parameters of slot for a step that has waited: what was known
+// withAnswers returns the parameters of slot for a step that has waited: what was known
 // then, with the answers since. No model is asked again.
 func (t *task) withAnswers(params value.Value) (value.Value, error) {
 	was := t.recorded()
@@ -138,7 +138,7 @@ func (t *task) withAnswers(params value.Value) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-// waits is the outcome of a task that waits for values.
+// waits returns the outcome of a task that waits for values.
 func (t *task) waits(s *suspension) outcome {
 	n := t.notes.end.of(journal.StepWaiting)
 	output, masked := t.run.secrets.masking(s.output)

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// recordedText is a flow as the journal keeps it.
+// recordedText returns a flow as the journal keeps it.
 func recordedText(root string, f *flow.Flow) journal.FlowText {
 	files := make(map[string][]byte, len(f.Files))
 	for path, content := range f.Files {
@@ -16,7 +16,7 @@ func recordedText(root string, f *flow.Flow) journal.FlowText {
 	return journal.FlowText{Source: f.Source, Files: files}
 }
 
-// recordedPath is a path as the journal keeps it: relative to root for a file in it,
+// recordedPath returns a path as the journal keeps it: relative to root for a file in it,
 // with slashes, else absolute.
 func recordedPath(root, path string) string {
 	path = flow.Absolute(path)
@@ -29,7 +29,7 @@ func recordedPath(root, path string) string {
 	return path
 }
 
-// localPath is the inverse of recordedPath on a machine where the project is in root.
+// localPath returns the inverse of recordedPath on a machine where the project is in root.
 func localPath(root, recorded string) string {
 	path := filepath.FromSlash(recorded)
 	if root == "" || filepath.IsAbs(path) {

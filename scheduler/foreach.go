@@ -59,7 +59,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	return outcome{fan: e}
 }
 
-// recordedItems is the list that an earlier process had begun with.
+// recordedItems returns the list that an earlier process had begun with.
 func (t *task) recordedItems() (list value.Value, ok bool) {
 	was := t.recorded()
 	if was == nil || len(was.MaskedParams) > 0 {

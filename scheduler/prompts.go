@@ -80,7 +80,7 @@ func startsWith(messages, with []llm.Message) bool {
 		slices.EqualFunc(messages[:len(with)], with, func(a, b llm.Message) bool { return bytes.Equal(a, b) })
 }
 
-// inputMessages are the messages that the input of the step has.
+// inputMessages returns the messages that the input of the step has.
 func (t *task) inputMessages() (messages []llm.Message) {
 	list, _ := t.input.Get("messages")
 	for _, m := range list.List() {

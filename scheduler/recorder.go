@@ -210,7 +210,7 @@ func (rec *recorder) releaseSavedLocked(seq int64) {
 	rec.releases = append(rec.releases[:0], rec.releases[n:]...)
 }
 
-// journalError is why the run cannot go on. failure is what it failed with besides.
+// journalError returns why the run cannot go on. failure is what it failed with besides.
 func (rec *recorder) journalError(failure *Failure) error {
 	err := &JournalError{Run: rec.run.vars.Run.ID, Err: calls.Errorf(calls.Internal, "recording the run: %w", rec.err)}
 	if failure != nil && !errors.Is(failure, rec.err) {

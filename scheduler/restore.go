@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// recorded is what earlier processes left of the task; nil where they did nothing.
+// recorded returns what earlier processes left of the task; nil where they did nothing.
 func (t *task) recorded() *journal.StepState {
 	if t.run.recorded == nil {
 		return nil
@@ -47,7 +47,7 @@ func (t *task) takeOverParams() (taken bool, err error) {
 	return true, err
 }
 
-// stillWaits is the outcome of a task that an earlier process left waiting, and that
+// stillWaits returns the outcome of a task that an earlier process left waiting, and that
 // nobody has answered since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recorded()
@@ -120,7 +120,7 @@ func (r *run) showAnswers(n *pendingEvent) {
 	n.data.Answers = &n.input
 }
 
-// answerNotes are the events of answers, one per step; params has the answers.
+// answerNotes returns the events of answers, one per step; params has the answers.
 func answerNotes(answers []Answer) []*pendingEvent {
 	var notes []*pendingEvent
 	for _, a := range answers {
@@ -172,7 +172,7 @@ func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pend
 	return nil
 }
 
-// rejected is an error where slot did not take an answer.
+// rejected returns an error where slot did not take an answer.
 func rejected(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {

@@ -117,7 +117,8 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 			return nil, journalError(info.ID, "recording the edited flow", err)
 		}
 	}
-	if r.lost = state.MaskedInputs; len(r.lost) > 0 {
+	r.lost = state.MaskedInputs
+	if len(r.lost) > 0 {
 		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.lost)
 	}
 	if state.LastSeq > 0 { // else it died before its first event
@@ -140,7 +141,7 @@ func readRun(ctx context.Context, log journal.RunLog) (*journal.RunHeader, *jour
 	return header, state, nil
 }
 
-// prepared is the run as it would go on; nothing is changed yet but what state
+// prepared returns the run as it would go on; nothing is changed yet but what state
 // knows of steps that an edited flow changes.
 func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, state *journal.RunState, with Resumption) (*run, error) {
 	waited := slices.Clone(state.Waiting)
@@ -246,7 +247,7 @@ func take(answers []Answer, state *journal.RunState, waited []journal.WaitingFor
 	return taken, CheckAnswers(taken, state.Waiting)
 }
 
-// header is what the journal keeps of a run that begins.
+// header returns what the journal keeps of a run that begins.
 func (r *run) header(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{

@@ -53,7 +53,7 @@ func canRetry(err error) bool {
 	return false
 }
 
-// retryAfter is how long the provider asked to wait.
+// retryAfter returns how long the provider asked to wait.
 func retryAfter(err error) time.Duration {
 	var p *llm.Error
 	if errors.As(err, &p) {
@@ -68,7 +68,7 @@ type leftBehind struct{ err error }
 func (l *leftBehind) Error() string { return l.err.Error() }
 func (l *leftBehind) Unwrap() error { return l.err }
 
-// attemptInTime is one attempt within the step's timeout. It needs a goroutine of
+// attemptInTime returns one attempt within the step's timeout. It needs a goroutine of
 // its own, so that a call that does not stop can be left behind.
 func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	if t.step.Timeout <= 0 {

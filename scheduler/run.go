@@ -103,7 +103,7 @@ func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs v
 	return r, r.prepare(inputs)
 }
 
-// refusal is why the journal did not begin the run.
+// refusal returns why the journal did not begin the run.
 func (r *run) refusal(err error) error {
 	err = journalError(r.vars.Run.ID, "recording the run", err)
 	var broken *JournalError
@@ -113,7 +113,7 @@ func (r *run) refusal(err error) error {
 	return r.failureOf(err, flow.Position{})
 }
 
-// bareRun is a run with what the executor has for it.
+// bareRun returns a run with what the executor has for it.
 func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	env := e.Env
 	if env == nil {
@@ -265,7 +265,7 @@ func (r *run) tellHeadLocked(h *head, step string, item int, now time.Time) {
 	r.pushLocked(&h.event, now)
 }
 
-// startData is the data of step.started. Steps of the same kind in a row share it.
+// startData returns the data of step.started. Steps of the same kind in a row share it.
 // The stream is locked.
 func (r *run) startData(call string, toUser bool) *journal.Data {
 	if d := r.started; d == nil || d.Call != call || d.ToUser != toUser {

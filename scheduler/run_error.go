@@ -53,7 +53,7 @@ type JournalError struct {
 	Failure *Failure
 }
 
-// Error is the error of the journal, and that of the run below it.
+// Error returns the error of the journal, and that of the run below it.
 func (e *JournalError) Error() string {
 	if e.Failure == nil {
 		return e.Err.Error()
@@ -138,7 +138,7 @@ func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err
 	}
 }
 
-// hintFor says why the dotted name is undefined; "" where there is nothing to
+// hintFor returns why the dotted name is undefined; "" where there is nothing to
 // add.
 func (r *run) hintFor(name string) string {
 	first, rest, _ := strings.Cut(name, ".")
@@ -172,14 +172,14 @@ func (r *run) recoverPanic(err *error, where string) {
 		WithHint("this is a fault of the program, not of the flow; the log has the stack")
 }
 
-// cancellation is why ctx ended, as an error of kind Canceled.
+// cancellation returns why ctx ended, as an error of kind Canceled.
 func cancellation(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var own *calls.Error
-	switch {
-	case cause == nil || errors.Is(cause, context.Canceled):
+	if cause == nil || errors.Is(cause, context.Canceled) {
 		return calls.Errorf(calls.Canceled, "the run was cancelled")
-	case errors.As(cause, &own) && own.Kind == calls.Canceled: // it says so itself
+	}
+	if errors.As(cause, &own) && own.Kind == calls.Canceled { // it says so itself
 		return cause
 	}
 	return calls.Errorf(calls.Canceled, "the run was cancelled: %w", cause)

@@ -10,7 +10,7 @@ type wholeImages struct {
 	body strings.Builder
 }
 
-// next is what can be shown once piece has come.
+// next returns what can be shown once piece has come.
 func (w *wholeImages) next(piece string) string {
 	if w.body.Len() > 0 {
 		n := base64Run(piece)
@@ -24,14 +24,15 @@ func (w *wholeImages) next(piece string) string {
 	}
 	text := w.head + piece
 	at, begun := openImage(text)
-	if w.head = text[at:]; begun {
+	w.head = text[at:]
+	if begun {
 		w.body.WriteString(w.head)
 		w.head = ""
 	}
 	return text[:at]
 }
 
-// pause is what was held back of a text that is over, where more may come. The bytes of
+// pause returns what was held back of a text that is over, where more may come. The bytes of
 // an image stay: they are not over.
 func (w *wholeImages) pause() string {
 	head := w.head
@@ -39,7 +40,7 @@ func (w *wholeImages) pause() string {
 	return head
 }
 
-// rest is what was held back, at the end of the text.
+// rest returns what was held back, at the end of the text.
 func (w *wholeImages) rest() string {
 	held := w.head + w.body.String()
 	*w = wholeImages{}
@@ -74,7 +75,8 @@ func openImage(text string) (at int, begun bool) {
 		if text[end] != ',' || !strings.HasSuffix(strings.ToLower(text[from:end]), ";base64") {
 			continue
 		}
-		if from = end + 1 + base64Run(text[end+1:]); from == len(text) {
+		from = end + 1 + base64Run(text[end+1:])
+		if from == len(text) {
 			return at, true
 		}
 	}
@@ -86,7 +88,7 @@ func openImage(text string) (at int, begun bool) {
 	return len(text), false
 }
 
-// base64Run is how much of the beginning of the text may be base64 text: of either
+// base64Run returns how much of the beginning of the text may be base64 text: of either
 // alphabet, escaped or not, in lines or not. It may well be more than is.
 func base64Run(text string) int {
 	n := strings.IndexFunc(text, func(r rune) bool {

@@ -57,7 +57,7 @@ func (s *secrets) add(text string) {
 	s.known.Store(&secretList{values, strings.NewReplacer(pairs...)})
 }
 
-// text is the text with every secret in it masked.
+// text returns the text with every secret in it masked.
 func (s *secrets) text(text string) string {
 	if l := s.known.Load(); l != nil {
 		return l.replacer.Replace(text)
@@ -65,7 +65,7 @@ func (s *secrets) text(text string) string {
 	return text
 }
 
-// mask is the value with every secret in its strings and keys masked.
+// mask returns the value with every secret in its strings and keys masked.
 func (s *secrets) mask(v value.Value) value.Value {
 	if s.known.Load() == nil {
 		return v
@@ -195,7 +195,7 @@ type textMask struct {
 	images  wholeImages
 }
 
-// next is what can be shown once piece has come.
+// next returns what can be shown once piece has come.
 func (m *textMask) next(piece string) string {
 	l := m.secrets.known.Load()
 	if l == nil {
@@ -214,7 +214,7 @@ func (m *textMask) next(piece string) string {
 	return m.images.next(text[:len(text)-keep])
 }
 
-// rest is what was held back, at the end of the text.
+// rest returns what was held back, at the end of the text.
 func (m *textMask) rest() string {
 	held := m.held
 	m.held = ""

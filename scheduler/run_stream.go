@@ -25,7 +25,7 @@ type pendingEvent struct {
 	duration      float64
 }
 
-// newPendingEvent is an event with data.
+// newPendingEvent returns an event with data.
 func newPendingEvent(t journal.EventType) *pendingEvent { return new(pendingEvent).of(t) }
 
 // of makes the note an event of a type.
@@ -68,7 +68,8 @@ func (n *pendingEvent) gave(output value.Value, masked []string) {
 
 // cost sets the usage where there was any.
 func (n *pendingEvent) cost(m *meter) {
-	if n.usage = m.usage(); n.usage != (llm.Usage{}) {
+	n.usage = m.usage()
+	if n.usage != (llm.Usage{}) {
 		n.data.Usage = &n.usage
 	}
 }

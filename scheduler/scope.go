@@ -92,7 +92,7 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 	return v, ok, s.mentions(name, hidden)
 }
 
-// outputOf is the output of a finished step; hidden are the places in it that
+// outputOf returns the output of a finished step; hidden are the places in it that
 // secrets were taken out of.
 func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool) {
 	step, ok := r.flow.Step(id)
@@ -105,7 +105,7 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 	return st.output, r.masked[step.Index], r.order.Status(step.Index) == order.Finished
 }
 
-// mentions is an error where the templates mention what the journal does not have.
+// mentions returns an error where the templates mention what the journal does not have.
 // The outputs of the whole run may: they are masked anyway.
 func (s *scope) mentions(name string, hidden []string) (err error) {
 	if len(hidden) == 0 || s.vars.Step.ID == "" && s.run.outer == nil {
@@ -161,7 +161,7 @@ func (s *scope) members(name string) []string {
 	return found
 }
 
-// secrets are the allowed ones that the templates mention. From here on no event
+// secrets returns the allowed ones that the templates mention. From here on no event
 // shows their values.
 func (s *scope) secrets() value.Value {
 	m := value.NewMap(1)
@@ -176,7 +176,7 @@ func (s *scope) secrets() value.Value {
 	return value.OfMap(m)
 }
 
-// resolve gives values to the variables that the templates mention, in one batch
+// resolve returns values to the variables that the templates mention, in one batch
 // per resolver. It asks once.
 func (s *scope) resolve(ctx context.Context) error {
 	if s.vars.Resolved != nil {
@@ -233,7 +233,7 @@ func sameResolver(a, b plugins.Resolver) (same bool) {
 	return a == b
 }
 
-// resolving says which variables failed. An error of no kind is the plugin's.
+// resolving returns which variables failed. An error of no kind is the plugin's.
 func resolving(err error, names []string) error {
 	kind := calls.KindOf(err)
 	if kind == calls.Internal {
@@ -242,7 +242,7 @@ func resolving(err error, names []string) error {
 	return calls.Errorf(kind, "resolving the variables %v: %w", names, err).WithHint("%s", calls.HintOf(err))
 }
 
-// state is what a resolver may know.
+// state returns what a resolver may know.
 func (s *scope) state(ctx context.Context) (plugins.State, error) {
 	inputs := make(map[string]json.RawMessage, s.vars.Inputs.Map().Len())
 	for k, v := range s.vars.Inputs.Map().All() {

@@ -16,7 +16,7 @@ type past struct {
 
 var _ calls.Upstream = past{}
 
-// History is the finished upstream steps in file order. Secrets in inputs are
+// History returns the finished upstream steps in file order. Secrets in inputs are
 // masked: it goes into prompts and to plugins as a whole.
 func (p past) History() []calls.FinishedStep {
 	var records []calls.FinishedStep
@@ -30,7 +30,7 @@ func (p past) History() []calls.FinishedStep {
 	return records
 }
 
-// Summary is the text of the newest upstream summary, else the input summary.
+// Summary returns the text of the newest upstream summary, else the input summary.
 func (p past) Summary() string {
 	output, ok := p.newest("summary")
 	if !ok {
@@ -47,7 +47,7 @@ func (p past) Summary() string {
 	return ""
 }
 
-// Facts are those of the newest upstream facts step, else the input facts.
+// Facts returns those of the newest upstream facts step, else the input facts.
 func (p past) Facts() []string {
 	output, ok := p.newest("facts")
 	if !ok {
@@ -63,7 +63,7 @@ func (p past) Facts() []string {
 	return facts
 }
 
-// newest is the output of the last finished upstream step of a call.
+// newest returns the output of the last finished upstream step of a call.
 func (p past) newest(call string) (value.Value, bool) {
 	for _, i := range slices.Backward(p.finished()) {
 		if p.run.flow.Steps[i].Call == call {

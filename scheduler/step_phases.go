@@ -142,7 +142,7 @@ func (t *task) setEnv() {
 	t.env.Vars = &t.vars
 }
 
-// scope is what the step's templates see.
+// scope returns what the step's templates see.
 func (t *task) scope(ctx context.Context) *scope {
 	t.names.ctx = ctx
 	if t.names.params == nil {
@@ -176,13 +176,13 @@ func (t *task) runToEnd() (o outcome) {
 	return t.stopped(err)
 }
 
-// stopped is the outcome of a task that has no output, or not yet.
+// stopped returns the outcome of a task that has no output, or not yet.
 func (t *task) stopped(err error) outcome {
 	var wait *suspension
-	switch {
-	case errors.As(err, &wait):
+	if errors.As(err, &wait) {
 		return t.waits(wait)
-	case t.suspended.Load():
+	}
+	if t.suspended.Load() {
 		return outcome{status: order.Waiting}
 	}
 	return t.failed(err)
@@ -248,7 +248,8 @@ func (t *task) showInput(input value.Value) {
 	if t.isLeftBehindLocked() {
 		return
 	}
-	if t.input = input; !t.shown {
+	t.input = input
+	if !t.shown {
 		t.shown = true
 		n.data.Params, n.data.Input = &n.params, &n.input
 		t.tellLocked(n.of(journal.StepInput))
@@ -292,10 +293,10 @@ func (t *task) prepare(ctx context.Context) error {
 		return nil // lint has checked them
 	}
 	problems := t.step.Def.Info.Params.Check(t.params)
-	switch {
-	case problems == nil:
+	if problems == nil {
 		return nil
-	case t.step.EnableFilling && t.step.OnMissing == missingReturn:
+	}
+	if t.step.EnableFilling && t.step.OnMissing == missingReturn {
 		return t.missing(problems.Error())
 	}
 	return t.locateProblems(problems)
@@ -331,7 +332,7 @@ func (t *task) isLeftBehindLocked() bool {
 	return t.leftBehind || t.around != nil && t.around.isLeftBehindLocked()
 }
 
-// finished is the outcome of a task that went well.
+// finished returns the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(journal.StepFinished)
 	n.gave(t.run.secrets.masking(output))
@@ -339,7 +340,7 @@ func (t *task) finished(output value.Value) outcome {
 	return outcome{status: order.Finished, note: n, input: t.input, output: output}
 }
 
-// failed is the outcome of a task that did not; with on_error: continue, its
+// failed returns the outcome of a task that did not; with on_error: continue, its
 // error is its output.
 func (t *task) failed(err error) outcome {
 	if why := context.Cause(t.run.ctx); errors.Is(err, context.Canceled) && calls.KindOf(why) == calls.Canceled {
@@ -366,7 +367,7 @@ func (t *task) failed(err error) outcome {
 	return outcome{status: order.Failed, note: n, failure: f}
 }
 
-// path is the step in messages: outer[3]/inner.
+// path returns the step in messages: outer[3]/inner.
 func (t *task) path() string {
 	if t.item < 0 {
 		return t.id
@@ -381,7 +382,7 @@ type source struct {
 	pcg  *rand.PCG
 }
 
-// Uint64 is the next number.
+// Uint64 returns the next number.
 func (s *source) Uint64() uint64 {
 	if s.pcg == nil {
 		h := fnv.New64a()

@@ -45,10 +45,10 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 	}
 	sub.start()
 	<-sub.done // at most its patience after ctx ends
-	switch {
-	case sub.failure != nil:
+	if sub.failure != nil {
 		return value.Value{}, sub.failure
-	case sub.suspended:
+	}
+	if sub.suspended {
 		for around := t; around != nil; around = around.around {
 			around.suspended.Store(true)
 		}

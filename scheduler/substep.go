@@ -102,7 +102,7 @@ func (t *task) tellSubstepStarted() (now time.Time) {
 	return s.watch()
 }
 
-// runRecovered is the work with its panics as errors.
+// runRecovered returns the work with its panics as errors.
 func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output value.Value, err error) {
 	defer t.run.recoverPanic(&err, t.id)
 	return work(t)
@@ -132,7 +132,7 @@ func (t *task) tellSubstepEnd(began time.Time, output value.Value, err error) er
 	return s.record.waitLocked()
 }
 
-// newSubstep is the pseudo-step of something inside the task.
+// newSubstep returns the pseudo-step of something inside the task.
 func (t *task) newSubstep(name string, def calls.Definition) *task {
 	t.shared.Store(true)
 	step := *t.step
@@ -146,7 +146,7 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 	return in
 }
 
-// outermost is the step of the flow that the task is a part of.
+// outermost returns the step of the flow that the task is a part of.
 func (t *task) outermost() *task {
 	for t.around != nil {
 		t = t.around
@@ -154,7 +154,7 @@ func (t *task) outermost() *task {
 	return t
 }
 
-// finishedBefore is the output that an earlier attempt or process got for the same
+// finishedBefore returns the output that an earlier attempt or process got for the same
 // parameters.
 func (t *task) finishedBefore() (output value.Value, ok bool) {
 	if p, ok := t.outermost().pieces.kept(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
@@ -184,7 +184,7 @@ type substep struct {
 	params, output value.Value
 }
 
-// next is the number of the next piece of that name.
+// next returns the number of the next piece of that name.
 func (p *substeps) next(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,7 +49,8 @@ func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 		return Answer{}, calls.Errorf(calls.Invalid, "%q is no answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
 	}
 	var a Answer
-	if a.Pointer = place; !strings.HasPrefix(place, "/") {
+	a.Pointer = place
+	if !strings.HasPrefix(place, "/") {
 		if a.Step, a.Pointer, ok = strings.Cut(place, ":"); !ok && place != "" {
 			return Answer{}, calls.Errorf(calls.Invalid, "%q is no JSON pointer", place).WithHint("write /%s=%s", place, typed)
 		}
@@ -67,10 +68,9 @@ func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	if problems := (schema.Problems)(nil); !errors.As(err, &problems) || !ofType(problems) {
 		return Answer{}, e
 	}
-	switch {
-	case !ofType(s.Check(value.OfList())):
+	if !ofType(s.Check(value.OfList())) {
 		e = e.WithHint("write the array as JSON: [...]")
-	case !ofType(s.Check(value.OfMap(nil))):
+	} else if !ofType(s.Check(value.OfMap(nil))) {
 		e = e.WithHint("write the object as JSON: {...}")
 	}
 	return Answer{}, e
@@ -108,7 +108,8 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
 		v = plain
 	}
-	if problems = misfits(s, v); problems != nil {
+	problems = misfits(s, v)
+	if problems != nil {
 		return v, problems
 	}
 	return v, nil
@@ -119,7 +120,7 @@ func ofType(problems schema.Problems) bool {
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
 }
 
-// misfits is what is wrong with an answer to a place. A value of a format, such as a
+// misfits returns what is wrong with an answer to a place. A value of a format, such as a
 // date, may be written in other ways than the schema has it: only slot, which sees
 // all answers before they are taken, knows how.
 func misfits(s *schema.Schema, v value.Value) schema.Problems {
@@ -163,7 +164,7 @@ func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) 
 	return answers, CheckAnswers(answers, waiting)
 }
 
-// pointerOf is a key as a pointer: names are members of the data.
+// pointerOf returns a key as a pointer: names are members of the data.
 func pointerOf(key string) string {
 	if key == "" || key[0] == '/' {
 		return key
@@ -204,7 +205,7 @@ func (a Answer) refused(why error) error {
 	return calls.Errorf(calls.Invalid, "%s:%s: %w", a.Step, a.Pointer, why)
 }
 
-// against is an error where another answer is for the same place, or for one in it.
+// against returns an error where another answer is for the same place, or for one in it.
 func (a Answer) against(others []Answer) error {
 	for _, other := range others {
 		switch {
@@ -274,7 +275,7 @@ func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema
 	return nil, nil, e.WithHint("it waits for %s", strings.Join(w.Pointers(), ", "))
 }
 
-// ownType is the schema of the answer's place in a document with types that only
+// ownType returns the schema of the answer's place in a document with types that only
 // slot knows. Where the place has such a type, slot will look at what was typed.
 func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
 	if property, ok := whole.At(strings.ReplaceAll(a.Pointer, "/", "/properties/")); ok {
@@ -285,7 +286,7 @@ func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
 	return schema.Parse(schema.Within(value.Value{}, value.OfMap(value.Pairs("type", "string", "format", "slot"))))
 }
 
-// single is the schema of a place; of several, some may be of other branches of a
+// single returns the schema of a place; of several, some may be of other branches of a
 // union.
 func single(place schema.Place) value.Value {
 	if len(place.Schemas) == 1 {
@@ -294,7 +295,7 @@ func single(place schema.Place) value.Value {
 	return value.Value{}
 }
 
-// definitions are the parts of a schema that others in it refer to.
+// definitions returns the parts of a schema that others in it refer to.
 func definitions(s value.Value) value.Value {
 	m := value.NewMap(2)
 	for _, key := range []string{"$schema", "definitions", "$defs"} {
@@ -305,19 +306,20 @@ func definitions(s value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// waiter is the one that the answer is for.
+// waiter returns the one that the answer is for.
 func (a Answer) waiter(waiting []journal.WaitingFor) (*journal.WaitingFor, error) {
 	steps := make([]string, len(waiting))
 	for i := range waiting {
-		if steps[i] = waiting[i].Step; a.Step == steps[i] || a.Step == "" && len(waiting) == 1 {
+		steps[i] = waiting[i].Step
+		if a.Step == steps[i] || a.Step == "" && len(waiting) == 1 {
 			return &waiting[i], nil
 		}
 	}
 	hint := "those that wait: " + strings.Join(steps, ", ")
-	switch {
-	case len(waiting) == 0:
+	if len(waiting) == 0 {
 		return nil, calls.Errorf(calls.Invalid, "no step waits for a value").WithHint("leave the answers out")
-	case a.Step == "":
+	}
+	if a.Step == "" {
 		return nil, calls.Errorf(calls.Invalid, "several steps wait: which one is %s for?", cmp.Or(a.Pointer, "the value")).
 			WithHint("write STEP:%s=...; %s", a.Pointer, hint)
 	}

@@ -56,7 +56,8 @@ func (r *run) work(t *task, last outcome) {
 		}
 	}()
 	for {
-		if t = r.nextTask(t, last); t == nil {
+		t = r.nextTask(t, last)
+		if t == nil {
 			return
 		}
 		last = t.runToEnd()
@@ -87,7 +88,7 @@ func (r *run) nextTask(t *task, o outcome) *task {
 	return nil
 }
 
-// takeJobLocked is the next job that can run, as a task. The stream is locked.
+// takeJobLocked returns the next job that can run, as a task. The stream is locked.
 func (r *run) takeJobLocked(now time.Time) *task {
 	if r.stopping || !r.order.HasNext() {
 		return nil
@@ -157,7 +158,7 @@ func (r *run) removeActiveLocked(t *task) {
 	r.active = r.active[:end]
 }
 
-// blankTask is one that was used before, if there is one. The stream is locked.
+// blankTask returns one that was used before, if there is one. The stream is locked.
 func (r *run) blankTask() *task {
 	last := len(r.idle) - 1
 	if last < 0 {
@@ -215,12 +216,12 @@ func (r *run) stopLocked() {
 	r.grace = time.AfterFunc(r.gracePeriod, r.leaveStepsBehind)
 }
 
-// whyStopped is what the steps that are stopped say of it. The stream is locked.
+// whyStopped returns what the steps that are stopped say of it. The stream is locked.
 func (r *run) whyStopped() error {
-	switch {
-	case r.cancelled:
+	if r.cancelled {
 		return context.Cause(r.parent)
-	case r.failure.Info.Step == "":
+	}
+	if r.failure.Info.Step == "" {
 		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
 	}
 	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.failure.Info.Step)

@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// fixedTokens is what the parts cost that are never cut.
+// fixedTokens returns what the parts cost that are never cut.
 func (b *builder) fixedTokens(identity, session string, user *userWords, tail []*value.Map) int {
 	count := b.env.Tokens.Count
 	before, after := b.surroundings()
@@ -53,11 +53,11 @@ func (b *builder) applyBudget(fixed int, all []shrinkable) error {
 type shrinkable interface {
 	// label names it in messages.
 	label() string
-	// sharePercent is the percentage of the room that is promised to it.
+	// sharePercent returns the percentage of the room that is promised to it.
 	sharePercent() int
-	// neededTokens is what it costs as it is now.
+	// neededTokens returns what it costs as it is now.
 	neededTokens() int
-	// askedTokens is the part of need that comes before all shares.
+	// askedTokens returns the part of need that comes before all shares.
 	askedTokens() int
 	// shrinkTo cuts it to at most room tokens and returns what it costs then.
 	shrinkTo(room int) int

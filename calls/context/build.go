@@ -87,12 +87,14 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	return &b.out, nil
 }
 
-// surroundings are the texts before and after the identity, with their separators.
+// surroundings returns the texts before and after the identity, with their separators.
 func (b *builder) surroundings() (before, after string) {
-	if before = b.params.Slots.BeforeChar; before != "" {
+	before = b.params.Slots.BeforeChar
+	if before != "" {
 		before += sectionBreak
 	}
-	if after = b.params.Slots.AfterChar; after != "" {
+	after = b.params.Slots.AfterChar
+	if after != "" {
 		after = sectionBreak + after
 	}
 	return before, after
@@ -117,7 +119,7 @@ type tracedText struct {
 	origins      []calls.Origin
 }
 
-// identityText is the text that the system prompt begins with.
+// identityText returns the text that the system prompt begins with.
 func (b *builder) identityText(ctx context.Context) (tracedText, error) {
 	if given := b.params.Identity; given != "" {
 		return tracedText{given, "parameter identity", calls.FromParam("/identity", given)}, nil

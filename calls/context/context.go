@@ -75,7 +75,7 @@ type Output struct {
 	Tokens   int          `json:"tokens" doc:"What the whole prompt costs, estimated."`
 }
 
-// Definition is the call context.
+// Definition returns the call context.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "context",

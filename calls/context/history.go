@@ -43,7 +43,7 @@ func (h *history) sharePercent() int { return 30 }
 
 func (h *history) askedTokens() int { return 0 }
 
-// fixedTokens is what the messages cost that must stay.
+// fixedTokens returns what the messages cost that must stay.
 func (h *history) fixedTokens() int { return sumCosts(h.costs[h.pinned:]) }
 
 func (h *history) neededTokens() int { return sumCosts(h.costs[min(h.from, h.pinned):h.pinned]) }
@@ -61,7 +61,8 @@ func (h *history) shrinkTo(room int) int {
 	used, cost := 0, 0
 	h.from = h.pinned
 	for i := h.pinned - 1; i >= 0; i-- {
-		if cost += h.costs[i]; cost > room {
+		cost += h.costs[i]
+		if cost > room {
 			break
 		}
 		if h.starts[i] {
@@ -122,7 +123,7 @@ func member(m *value.Map, key string) value.Value {
 	return v
 }
 
-// contentText is the text of a message: its content, or the text parts of it.
+// contentText returns the text of a message: its content, or the text parts of it.
 func contentText(m *value.Map) string {
 	content := member(m, "content")
 	if s, ok := content.Str(); ok {
@@ -137,7 +138,7 @@ func contentText(m *value.Map) string {
 	return text
 }
 
-// messageTokens is what a message costs without the overhead.
+// messageTokens returns what a message costs without the overhead.
 func messageTokens(m *value.Map, count llm.Counter) int {
 	return llm.MessageTokens(count, value.OfMap(m).AppendJSON(nil)) - llm.MessageOverhead
 }

@@ -116,7 +116,7 @@ func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) 
 	return &picture{name: name, url: m.URL(), note: m.Note, tokens: b.imageTokens(m)}, nil
 }
 
-// imageTokens is what an image costs the model that the prompt is for: that of the
+// imageTokens returns what an image costs the model that the prompt is for: that of the
 // parameters, else that of the flow.
 func (b *builder) imageTokens(m *media.Image) int {
 	if b.params.Model != "" {

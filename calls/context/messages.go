@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// historyMessages is the history that is given, or else what the memory of the flow has of the
+// historyMessages returns the history that is given, or else what the memory of the flow has of the
 // session.
 func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	if b.params.History != nil {
@@ -94,7 +94,7 @@ func (b *builder) countTokens() {
 	}
 }
 
-// historyOrigins are where the text of a message of the history was taken from.
+// historyOrigins returns where the text of a message of the history was taken from.
 func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
 	if b.remembered {
 		return []calls.Origin{{End: len(contentText(m)), Kind: "memory", Name: "session"}}
@@ -102,7 +102,7 @@ func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
 	return contentOrigins(member(m, "content"), fmt.Sprintf("/history/%d/content", i))
 }
 
-// appendOrigins are where the text of an appended message was taken from.
+// appendOrigins returns where the text of an appended message was taken from.
 func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	given := b.params.Append[i]
 	key := "content"
@@ -116,7 +116,7 @@ func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	return []calls.Origin{{End: len(contentText(m)), Pointer: pointer, Computed: true}} // as JSON
 }
 
-// contentOrigins are the origins of [contentText]: the content, or its text parts.
+// contentOrigins returns the origins of [contentText]: the content, or its text parts.
 func contentOrigins(content value.Value, pointer string) (origins []calls.Origin) {
 	if text, ok := content.Str(); ok {
 		return calls.FromParam(pointer, text)

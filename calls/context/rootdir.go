@@ -39,7 +39,7 @@ func openDir(dir, given string) (*rootDir, error) {
 	return &rootDir{root: root, shown: shownPath(given), path: path}, nil
 }
 
-// shownPath is a path as the model gets to see it.
+// shownPath returns a path as the model gets to see it.
 func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
 
 // absolutePath makes a path absolute.
@@ -98,7 +98,7 @@ func (p *rootDir) readFile(name string, limit int64) (data []byte, size int64, e
 	return data, max(info.Size(), int64(len(data))), nil
 }
 
-// relativePath is the path of a file relative to the place, if it lies below it.
+// relativePath returns the path of a file relative to the place, if it lies below it.
 func (p *rootDir) relativePath(file string) (string, bool) {
 	bases := []string{p.path}
 	if resolved, err := filepath.EvalSymlinks(p.path); err == nil && resolved != p.path {
@@ -118,7 +118,7 @@ func (p *rootDir) close() {
 	}
 }
 
-// withoutPath is an error of a file without the path, which the message names.
+// withoutPath returns an error of a file without the path, which the message names.
 func withoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

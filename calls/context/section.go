@@ -71,7 +71,7 @@ func (s *section) overheadTokens() int {
 	return s.count.Count(sectionBreak) + s.count.Count(s.head) + s.count.Count(s.tail)
 }
 
-// neededTokens is what the section costs whole.
+// neededTokens returns what the section costs whole.
 func (s *section) neededTokens() int {
 	if len(s.included()) == 0 {
 		return 0
@@ -148,7 +148,7 @@ func (s *section) cutLines(u *unit, room int) bool {
 	return false
 }
 
-// askedTokens is what the units cost that the user asked for.
+// askedTokens returns what the units cost that the user asked for.
 func (s *section) askedTokens() int {
 	n := 0
 	for _, u := range s.included() {

@@ -22,7 +22,7 @@ func defaultBootstrap() []string {
 // maxAgents bounds the AGENTS.md files of work_dir together, in bytes.
 const maxAgents = 32 << 10
 
-// bootstrapSection is the section of the workspace's instruction files.
+// bootstrapSection returns the section of the workspace's instruction files.
 func (b *builder) bootstrapSection() *section {
 	s := b.newSection("bootstrap files", "", blankLine, "", 25)
 	files, given := b.params.BootstrapFiles, b.params.BootstrapFiles != nil
@@ -51,7 +51,7 @@ func (b *builder) quoteFile(s *section, name, text string) {
 		origins: b.fileOrigins(name, title, text)})
 }
 
-// fileOrigins are those of a title and the text of a file of the workspace.
+// fileOrigins returns those of a title and the text of a file of the workspace.
 func (b *builder) fileOrigins(name, title, text string) []calls.Origin {
 	return []calls.Origin{{Start: len(title), End: len(title) + len(text), File: path.Join(b.workspace.shown, name), Line: 1}}
 }
@@ -142,7 +142,7 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (string, boo
 	return text, true
 }
 
-// memorySection is the section of the memory files: what is known for good, and the
+// memorySection returns the section of the memory files: what is known for good, and the
 // notes of the day.
 func (b *builder) memorySection() *section {
 	s := b.newSection("memory", "# Memory"+blankLine, blankLine, "", 15)
@@ -161,7 +161,7 @@ func (b *builder) memorySection() *section {
 	return s
 }
 
-// recalledSection is the section of the memories that were found for this message.
+// recalledSection returns the section of the memories that were found for this message.
 func (b *builder) recalledSection() *section {
 	s := b.newSection("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
 	for i, m := range b.params.Memories {
@@ -191,7 +191,7 @@ func (b *builder) recalledSection() *section {
 	return s
 }
 
-// listItem is a text as an item of a list, its further lines indented, with the
+// listItem returns a text as an item of a list, its further lines indented, with the
 // origins of its lines.
 func listItem(text, pointer string) (item string, origins []calls.Origin) {
 	from := strings.Index(text, strings.TrimSpace(text))
@@ -281,7 +281,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 
 func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Body }
 
-// skillOrigins are those of skillText: its body is of the SKILL.md.
+// skillOrigins returns those of skillText: its body is of the SKILL.md.
 func skillOrigins(x *skill.Skill) []calls.Origin {
 	end := len(skillText(x))
 	return []calls.Origin{{Start: end - len(x.Body), End: end, File: x.Location}}
@@ -298,7 +298,7 @@ func didYouMean(name string, found []*skill.Skill) string {
 	return ""
 }
 
-// skillListSection is the section that lists all skills.
+// skillListSection returns the section that lists all skills.
 func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*section, error) {
 	intro := tracedText{text: b.params.SkillsIntro, origins: calls.FromParam("/skills_intro", b.params.SkillsIntro)}
 	if intro.text == "" {

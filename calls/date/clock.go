@@ -31,7 +31,7 @@ var halves = map[string]struct{ first, last, add int }{
 	"中午": {10, 15, 12}, "下午": {12, 23, 12}, "晚": {17, 24, 12},
 }
 
-// halfOf is the key into halves of a word, "" where there is none.
+// halfOf returns the key into halves of a word, "" where there is none.
 func halfOf(word string) string {
 	switch word {
 	case "am", "a.m":

@@ -93,7 +93,7 @@ type reader struct {
 	hour, minute, second, nano int
 }
 
-// normal is a text in lower case with one kind of digits, commas and spaces.
+// normal returns a text in lower case with one kind of digits, commas and spaces.
 func normal(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -159,7 +159,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
-// weekday is the number of days from now to a weekday (Monday is 0) in the week
+// weekday returns the number of days from now to a weekday (Monday is 0) in the week
 // that begins weeks weeks from the present one.
 func (r *reader) weekday(day, weeks int) int {
 	return day - daysSinceMonday(r.now) + 7*weeks

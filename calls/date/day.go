@@ -139,7 +139,7 @@ func beside(side string) int {
 	return strings.Count(side, "下") - strings.Count(side, "上")
 }
 
-// month is the first day of the month n months from now.
+// month returns the first day of the month n months from now.
 func (r *reader) month(n int) time.Time {
 	return time.Date(r.now.Year(), r.now.Month()+time.Month(n), 1, 0, 0, 0, 0, r.now.Location())
 }

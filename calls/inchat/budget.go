@@ -60,7 +60,7 @@ func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *
 	return nil
 }
 
-// included is the entries that nothing has left out yet.
+// included returns the entries that nothing has left out yet.
 func (b *builder) included() []*candidate {
 	in := make([]*candidate, 0, len(b.candidates))
 	for i := range b.candidates {
@@ -71,7 +71,7 @@ func (b *builder) included() []*candidate {
 	return in
 }
 
-// inChat is the entries that go into the chat.
+// inChat returns the entries that go into the chat.
 func (b *builder) inChat() []*candidate {
 	return slices.DeleteFunc(b.included(), func(c *candidate) bool { return c.slot != "" })
 }

@@ -24,7 +24,7 @@ type condition struct {
 	reason string
 }
 
-// conditionText is the text of a condition field.
+// conditionText returns the text of a condition field.
 func conditionText(v value.Value) string {
 	if v.IsNull() {
 		return ""
@@ -32,7 +32,7 @@ func conditionText(v value.Value) string {
 	return plainText(v)
 }
 
-// conditionOf is the one of an entry.
+// conditionOf returns the one of an entry.
 func (b *builder) conditionOf(c *candidate) *condition {
 	v, _ := c.entry.Get("condition")
 	text := conditionText(v)

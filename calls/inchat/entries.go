@@ -169,7 +169,8 @@ func (b *builder) readCommonFields(c *candidate) {
 		}
 	}
 	content, _ := c.entry.Get("content")
-	if c.content, _ = content.Str(); c.content == "" {
+	c.content, _ = content.Str()
+	if c.content == "" {
 		if content.Kind() == value.String || content.IsNull() {
 			c.leaveOut("the content is empty")
 		} else {
@@ -199,7 +200,7 @@ func (b *builder) readCommonFields(c *candidate) {
 	c.reason, c.code = "always", codeAlways
 }
 
-// intField is an integer field; what is missing or empty takes the default.
+// intField returns an integer field; what is missing or empty takes the default.
 func intField(entry *value.Map, field string, standard int64) (i int64, ok bool) {
 	v, _ := entry.Get(field)
 	if isEmpty(v) {
@@ -230,7 +231,7 @@ func isEmpty(v value.Value) bool {
 	return false
 }
 
-// firstField is the text of the first field that is not empty.
+// firstField returns the text of the first field that is not empty.
 func firstField(entry *value.Map, standard string, fields ...string) string {
 	for _, f := range fields {
 		if v, _ := entry.Get(f); !isEmpty(v) {

@@ -52,7 +52,7 @@ func readHistory(history value.Value) ([]message, error) {
 	return messages, nil
 }
 
-// plainText is the text of a value where a text is expected: numbers as they are
+// plainText returns the text of a value where a text is expected: numbers as they are
 // spelt, lists and objects as JSON, null as the word none.
 func plainText(v value.Value) string {
 	if s, ok := v.Str(); ok {
@@ -64,7 +64,7 @@ func plainText(v value.Value) string {
 	return v.JSON()
 }
 
-// scanText is the text in which keywords are searched: the contents that are text
+// scanText returns the text in which keywords are searched: the contents that are text
 // of the newest depth messages, one per line.
 func scanText(history value.Value, depth *int) string {
 	items := history.List()

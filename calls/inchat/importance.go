@@ -50,7 +50,7 @@ func (j *importanceJudge) askFunction(ctx context.Context, name string) (include
 	return verdict.Include, verdict.Reason, nil
 }
 
-// causeOfEnd is the error of a step that was ended by over: that of the function
+// causeOfEnd returns the error of a step that was ended by over: that of the function
 // which ran then where it wraps over, because it names who took the time.
 func (j *importanceJudge) causeOfEnd(over error) error {
 	for _, a := range j.answers {
@@ -97,7 +97,7 @@ func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map
 // maxRetrieved is how many memories a function sees.
 const maxRetrieved = 10
 
-// functionState is what functions may know: the chat, the variables, and the memories that
+// functionState returns what functions may know: the chat, the variables, and the memories that
 // are found for the user's words, which are looked for once.
 func (j *importanceJudge) functionState(ctx context.Context) plugins.State {
 	if j.known != nil {

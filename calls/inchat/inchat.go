@@ -92,7 +92,7 @@ budget: 100
 	}}
 }
 
-// Init is the parameters as they are.
+// Init returns the parameters as they are.
 func (p Params) Init(context.Context, *calls.Vars) (Input, error) { return p, nil }
 
 // Exec puts presets and world-book entries into the history, and expands macros.

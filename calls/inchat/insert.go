@@ -69,7 +69,7 @@ func insertEntries(messages []message, entries []*candidate) []message {
 	return append(left, right...)
 }
 
-// groupOrder is a group in the order of the chat. At a depth
+// groupOrder returns a group in the order of the chat. At a depth
 // below zero the place of insertion is that far behind the end: the last entries
 // are appended, the last one first, until the place is reached.
 func groupOrder(group []*candidate, depth int64) []*candidate {

@@ -81,7 +81,7 @@ var loreUnread = []string{
 	"matchScenario", "matchCreatorNotes",
 }
 
-// loreField is a field of an entry, or of its extensions, by its name or its
+// loreField returns a field of an entry, or of its extensions, by its name or its
 // spelling with underscores; null where it has none.
 func loreField(entry *value.Map, names ...string) value.Value {
 	extensions, _ := entry.Get("extensions")
@@ -134,7 +134,8 @@ func (b *builder) readLore(c *candidate) {
 		return
 	}
 	content, _ := c.entry.Get("content")
-	if c.content, _ = content.Str(); strings.TrimSpace(c.content) == "" {
+	c.content, _ = content.Str()
+	if strings.TrimSpace(c.content) == "" {
 		c.leaveOut("the content is empty")
 		c.code = codeEmpty
 		return
@@ -190,7 +191,7 @@ func (b *builder) readLorePlace(c *candidate) {
 	}
 }
 
-// lorePosition is the position of an entry as text: its name or its number. Cards
+// lorePosition returns the position of an entry as text: its name or its number. Cards
 // have a name, and the number of SillyTavern under extensions, which counts.
 func lorePosition(entry *value.Map) string {
 	extensions, _ := entry.Get("extensions")
@@ -268,7 +269,7 @@ func isSetField(name string, v value.Value) bool {
 	return isText && !isOff
 }
 
-// texts is a list of keys: a list, or a text with commas; blanks are dropped.
+// texts returns a list of keys: a list, or a text with commas; blanks are dropped.
 func texts(v value.Value) (keys []string) {
 	items := v.List()
 	if text, ok := v.Str(); ok {

@@ -61,7 +61,7 @@ type scan struct {
 	found, foundLower map[string]bool
 }
 
-// scanOf is the scan of an entry: as deep as the entry, else the parameter, else its
+// scanOf returns the scan of an entry: as deep as the entry, else the parameter, else its
 // book, else SillyTavern's default.
 func (m *loreMatcher) scanOf(c *candidate) *scan {
 	depth := int64(loreScanDepth)
@@ -83,7 +83,7 @@ func (m *loreMatcher) scanOf(c *candidate) *scan {
 	return s
 }
 
-// loreText is the text of the newest depth messages of user and assistant, newest
+// loreText returns the text of the newest depth messages of user and assistant, newest
 // first. The variable chat_history_text takes its place.
 func loreText(in Input, depth int64) string {
 	if given, ok := in.Variables.Get(macro.HistoryVar); ok {

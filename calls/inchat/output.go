@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// buildOutput is the value of [Output], made by hand: long chats have tens of
+// buildOutput returns the value of [Output], made by hand: long chats have tens of
 // thousands of messages and entries.
 func (b *builder) buildOutput(messages []message) value.Value {
 	list := make([]value.Value, len(messages))
@@ -60,7 +60,7 @@ func (b *builder) fillSlots() *value.Map {
 	return slots
 }
 
-// source is where a message comes from.
+// source returns where a message comes from.
 func (m message) source() value.Value {
 	c := m.entry
 	if c == nil {
@@ -97,7 +97,7 @@ func (m message) source() value.Value {
 	return value.OfMap(s)
 }
 
-// part is the entry's line in the trace, a calls.Part.
+// part returns the entry's line in the trace, a calls.Part.
 func (c *candidate) part() value.Value {
 	p := value.NewMap(11)
 	p.Set("kind", value.OfString(c.kind))
@@ -128,7 +128,7 @@ func (c *candidate) part() value.Value {
 	return value.OfMap(p)
 }
 
-// historyParts are the parts of the messages that are of the history.
+// historyParts returns the parts of the messages that are of the history.
 func historyParts(messages []message) value.Value {
 	var parts []value.Value
 	for i, m := range messages {
@@ -151,7 +151,7 @@ func historyParts(messages []message) value.Value {
 	return value.OfList(parts...)
 }
 
-// originOf is a list of one [calls.Origin], that of a whole text.
+// originOf returns a list of one [calls.Origin], that of a whole text.
 func originOf(pointer string, size int, computed bool) value.Value {
 	o := value.NewMap(4)
 	o.Set("start", value.OfInt(0))

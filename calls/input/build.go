@@ -283,7 +283,7 @@ func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Ori
 	return joined.String(), origins, d, nil
 }
 
-// variableText is what a variable becomes in the prompt. An error means that the policy
+// variableText returns what a variable becomes in the prompt. An error means that the policy
 // is to fail.
 func (b *builder) variableText(name string) (string, error) {
 	v, err := b.fetchedValue(name)
@@ -302,7 +302,7 @@ func (b *builder) variableText(name string) (string, error) {
 	return "", nil
 }
 
-// causeOfEnd is the error of a step that ended while a foreign function ran: the
+// causeOfEnd returns the error of a step that ended while a foreign function ran: the
 // function's own where it wraps the cause, because it names who took the time.
 func causeOfEnd(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {

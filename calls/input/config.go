@@ -32,7 +32,7 @@ type module struct {
 	OmitIfEmpty *bool      `json:"omit_if_empty,omitempty" doc:"Leave the module out when all its variables are empty. By default so for modules whose variables all come from memory."`
 }
 
-// fixedText is the module's text without its variables: their values are fetched
+// fixedText returns the module's text without its variables: their values are fetched
 // when it is known that the module is in.
 func (m module) fixedText(separator string) string {
 	var texts []string
@@ -186,7 +186,7 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 // decoded, so that a flow with a wrong one does not load.
 type inlineConfig struct{ *config }
 
-// JSONSchema is the schema of a config that allows unknown keys: they are
+// JSONSchema returns the schema of a config that allows unknown keys: they are
 // warnings.
 func (inlineConfig) JSONSchema() value.Value {
 	return schema.Rewrite(configSchema.Doc(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
@@ -195,7 +195,8 @@ func (inlineConfig) JSONSchema() value.Value {
 // DecodeValue checks the config; the error is of type [schema.Problems].
 func (c *inlineConfig) DecodeValue(v value.Value) error {
 	cfg, problems, duplicates := checkConfig(v)
-	if problems = append(problems, duplicates...); len(problems) > 0 {
+	problems = append(problems, duplicates...)
+	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].Pointer = "/config" + problems[i].Pointer
 		}
@@ -226,7 +227,7 @@ func dottedPath(pointer string) string {
 	return b.String()
 }
 
-// describeProblem is a problem with its place as people write it.
+// describeProblem returns a problem with its place as people write it.
 func describeProblem(p schema.Problem) string {
 	p.Pointer = dottedPath(p.Pointer)
 	return p.Error()

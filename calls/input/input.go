@@ -45,7 +45,7 @@ type Output struct {
 	Warnings []string     `json:"warnings" doc:"What went wrong without ending the build."`
 }
 
-// Definition is the call input as a registry knows it: schemas, texts, examples.
+// Definition returns the call input as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "input",

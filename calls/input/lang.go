@@ -29,7 +29,8 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 			panic(err)
 		}
 		cfg, warnings, faults := parseConfig(name, data, false)
-		if faults = slices.Concat(warnings, faults); len(faults) > 0 {
+		faults = slices.Concat(warnings, faults)
+		if len(faults) > 0 {
 			panic(strings.Join(faults, "\n"))
 		}
 		cfg.origin = func(string) calls.Origin { return calls.Origin{Kind: "text", Name: "input " + configName} }
@@ -40,7 +41,7 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 
 const configName = "config.jsonc"
 
-// configTexts are the default configs.
+// configTexts returns the default configs.
 func configTexts() calls.Texts {
 	return calls.Texts{Folder: "input", BuiltIn: languages, Check: checkText}
 }

@@ -79,7 +79,7 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 	return nil
 }
 
-// textMember is the pointer, below an entry, of its text: of one of the keys, of the
+// textMember returns the pointer, below an entry, of its text: of one of the keys, of the
 // first of a pair, or of the entry itself.
 func textMember(entry value.Value, keys ...string) string {
 	for _, key := range keys {
@@ -124,7 +124,7 @@ func readTurn(v value.Value) (turn plugins.Turn, err error) {
 	return turn, nil
 }
 
-// contentText is the text of a message's content: a string, null, or a list of
+// contentText returns the text of a message's content: a string, null, or a list of
 // parts of which those of type text count.
 func contentText(v value.Value) (string, error) {
 	switch v.Kind() {
@@ -195,7 +195,7 @@ func firstMember(v value.Value, keys ...string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// turnLine is an utterance as the prompt shows it. One without a role is shown
+// turnLine returns an utterance as the prompt shows it. One without a role is shown
 // as it is.
 func (s settings) turnLine(t plugins.Turn) string {
 	if t.Role == "" {
@@ -204,7 +204,7 @@ func (s settings) turnLine(t plugins.Turn) string {
 	return s.formatTurn(s.TurnFormat, t)
 }
 
-// turnHead is the part of turnLine before the words.
+// turnHead returns the part of turnLine before the words.
 func (s settings) turnHead(t plugins.Turn) string {
 	if t.Role == "" {
 		return ""
@@ -228,12 +228,12 @@ func (s settings) formatTurn(format string, t plugins.Turn) string {
 	return strings.NewReplacer("{role}", role, "{content}", t.Content, "{time}", when).Replace(format)
 }
 
-// memoryLine is a memory as the prompt shows it.
+// memoryLine returns a memory as the prompt shows it.
 func (s settings) memoryLine(r recalledMemory) string {
 	return formatMemory(s.memoryFormat(r), r)
 }
 
-// memoryHead is the part of memoryLine before the text.
+// memoryHead returns the part of memoryLine before the text.
 func (s settings) memoryHead(r recalledMemory) string {
 	head, _, _ := strings.Cut(s.memoryFormat(r), "{text}")
 	return formatMemory(head, r)

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// segmentOrigins are where the text of a segment comes from, which begins at a byte of
+// segmentOrigins returns where the text of a segment comes from, which begins at a byte of
 // its module: segment j of module i of the configuration.
 func (b *builder) segmentOrigins(i, j int, s segment, text string, at int) []calls.Origin {
 	var origins []calls.Origin
@@ -36,7 +36,7 @@ func (b *builder) isMemory(name string) bool {
 	return isMemoryVariable(name) && !given
 }
 
-// variableOrigins are those of a variable that is not memory: a parameter, or a name
+// variableOrigins returns those of a variable that is not memory: a parameter, or a name
 // that templates have too.
 func (b *builder) variableOrigins(name, text string) []calls.Origin {
 	s, ok := b.names.find(name)
@@ -65,7 +65,7 @@ func (b *builder) variableOrigins(name, text string) []calls.Origin {
 // memberPath writes a JSON pointer as templates write members.
 func memberPath(pointer string) string { return strings.ReplaceAll(pointer, "/", ".") }
 
-// dialogueOrigins are those of the dialogue, one for each line that holds the words of
+// dialogueOrigins returns those of the dialogue, one for each line that holds the words of
 // its turn.
 func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
 	first := d.total - len(d.lines)
@@ -82,7 +82,7 @@ func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
 	return origins
 }
 
-// recalledOrigins are those of the memories, one for each line.
+// recalledOrigins returns those of the memories, one for each line.
 func (b *builder) recalledOrigins(list []recalledMemory, lines []string) (origins []calls.Origin) {
 	at := 0
 	for i, line := range lines {

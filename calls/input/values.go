@@ -30,7 +30,7 @@ func (b *builder) callForeign(ctx context.Context, work func(context.Context) er
 	return err
 }
 
-// newState is what functions may know. The dialogue is fetched for them; the
+// newState returns what functions may know. The dialogue is fetched for them; the
 // memories are not, before one asks.
 func (b *builder) newState() plugins.State {
 	d := b.dialogueOrWarn()
@@ -131,7 +131,7 @@ func sameResolver(a, b plugins.Resolver) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// recallMemory is the value of a variable that comes from memory, and notes what was
+// recallMemory returns the value of a variable that comes from memory, and notes what was
 // left out of it.
 func (b *builder) recallMemory(name string) value.Value {
 	if name == shortTerm {
@@ -157,7 +157,7 @@ func (b *builder) recallMemory(name string) value.Value {
 	return value.OfString(strings.Join(lines, "\n"))
 }
 
-// dialogueOrWarn is the dialogue, empty with a warning where it cannot be read.
+// dialogueOrWarn returns the dialogue, empty with a warning where it cannot be read.
 func (b *builder) dialogueOrWarn() dialogue {
 	d, err := b.dialogue()
 	if err != nil {
@@ -210,7 +210,7 @@ func (b *builder) loadMemories(ctx context.Context) (list []recalledMemory, err 
 	return list, err
 }
 
-// fetchedValue is the value of a variable that was fetched.
+// fetchedValue returns the value of a variable that was fetched.
 func (b *builder) fetchedValue(name string) (value.Value, error) {
 	s, ok := b.names.find(name)
 	if !ok {

@@ -141,7 +141,7 @@ func (n variableNames) findUnknown(modules []module) (list []unknownName) {
 	return list
 }
 
-// importanceProblem is what is wrong with the name of an importance function; nil where it
+// importanceProblem returns what is wrong with the name of an importance function; nil where it
 // can be asked: it is one, or a variable.
 func (n variableNames) importanceProblem(name string) *schema.Problem {
 	if err := n.registry.CheckPlugin(name); err != nil {
@@ -160,7 +160,7 @@ func (n variableNames) importanceProblem(name string) *schema.Problem {
 	}
 }
 
-// variableProblem is what is wrong with the name of a variable; nil where it has a value.
+// variableProblem returns what is wrong with the name of a variable; nil where it has a value.
 func (n variableNames) variableProblem(name string) *schema.Problem {
 	if s, ok := n.find(name); ok {
 		return n.pluginProblem(name, s)
@@ -171,7 +171,7 @@ func (n variableNames) variableProblem(name string) *schema.Problem {
 	}
 }
 
-// pluginProblem is why the plugin of a variable cannot be asked.
+// pluginProblem returns why the plugin of a variable cannot be asked.
 func (n variableNames) pluginProblem(name string, s source) *schema.Problem {
 	if s.resolver != nil {
 		if err := n.registry.CheckPlugin("vars." + s.root); err != nil {

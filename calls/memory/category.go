@@ -7,13 +7,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// CategoryKey is the form in which categories are compared: Food, food and " FOOD"
+// CategoryKey returns the form in which categories are compared: Food, food and " FOOD"
 // are one.
 func CategoryKey(category string) string {
 	return cases.Fold().String(strings.TrimSpace(norm.NFKC.String(category)))
 }
 
-// ContentKey is the form in which contents are compared to find exact duplicates:
+// ContentKey returns the form in which contents are compared to find exact duplicates:
 // with the same spaces and characters, but upper and lower case as they are.
 func ContentKey(content string) string {
 	return strings.Join(strings.Fields(norm.NFKC.String(content)), " ")

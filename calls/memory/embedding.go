@@ -93,7 +93,8 @@ func (m *BaseMemory) EmbeddedText() string {
 func truncateRunes(text string, most int) string {
 	n := 0
 	for i := range text {
-		if n++; n > most {
+		n++
+		if n > most {
 			return text[:i]
 		}
 	}
@@ -144,10 +145,10 @@ func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now 
 		language = "zh"
 	}
 	model, err := store.Model(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, "", err
-	case model.Name != e.Embedder.Model():
+	}
+	if model.Name != e.Embedder.Model() {
 		st, err := store.Stats(ctx, q.Users)
 		if err != nil || st.Memories == 0 {
 			return nil, "", err
@@ -155,10 +156,10 @@ func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now 
 		return nil, fmt.Sprintf(noteNoneYet.In(language), e.Embedder.Model()), nil
 	}
 	vectors, err := e.embedTexts(ctx, []string{q.embeddedText()}, model.Dimensions, e.queryTimeout(), now)
-	switch {
-	case err == nil:
+	if err == nil {
 		return &QueryVector{Model: model, Values: vectors[0]}, "", nil
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return nil, "", ctx.Err()
 	}
 	return nil, fmt.Sprintf(noteFailed.In(language), err), nil

@@ -106,11 +106,10 @@ func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (
 			c := candidate{hit: h, memory: memories[i]}
 			key := c.memory.Speaker() + "\x00" + ContentKey(c.memory.Content)
 			at, known := positions[key]
-			switch {
-			case !known:
+			if !known {
 				positions[key] = len(list)
 				list = append(list, c)
-			case c.memory.Timestamp.After(list[at].memory.Timestamp):
+			} else if c.memory.Timestamp.After(list[at].memory.Timestamp) {
 				c.hit.Score = list[at].hit.Score
 				list[at] = c
 			}

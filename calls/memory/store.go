@@ -155,10 +155,10 @@ func (c *Claim) Due(detail bool, n int, last time.Time) bool {
 
 // Check normalizes the result of a job for storage, or refuses it.
 func (j *Job) Check(now time.Time) error {
-	switch {
-	case j.Detail != nil:
+	if j.Detail != nil {
 		return j.Detail.Normalize(now)
-	case j.Meta != nil:
+	}
+	if j.Meta != nil {
 		return j.Meta.Normalize(now)
 	}
 	return calls.Errorf(calls.Internal, "the job %q has no result", j.Token)

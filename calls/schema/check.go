@@ -39,7 +39,7 @@ type Problem struct {
 	chinese string // Message in Chinese; "" where there is none
 }
 
-// Error is the place and the message.
+// Error returns the place and the message.
 func (p Problem) Error() string {
 	s := p.Message
 	if p.Pointer != "" {

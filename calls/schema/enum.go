@@ -33,7 +33,7 @@ func relaxEnums(doc value.Value) value.Value {
 	})
 }
 
-// distinct are the values without repetitions.
+// distinct returns the values without repetitions.
 func distinct(values []value.Value) (kept []value.Value) {
 	buckets := map[string][]value.Value{} // equal values are in one
 	for _, v := range values {

@@ -59,7 +59,7 @@ func hasFault(faults []Fault, f Fault) bool {
 	return false
 }
 
-// missingPropertySchema is the schema of a missing property. The subschema that requires it may
+// missingPropertySchema returns the schema of a missing property. The subschema that requires it may
 // be another one than those that describe it, a branch of allOf for one.
 func (s *Schema) missingPropertySchema(p problem) value.Value {
 	_, name := cutLast(p.Pointer)
@@ -76,7 +76,7 @@ func (s *Schema) missingPropertySchema(p problem) value.Value {
 	return objectOf("allOf", place.Schemas)
 }
 
-// sourceOf is a subschema as the document has it.
+// sourceOf returns a subschema as the document has it.
 func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	if sub == nil {
 		return objectOf()
@@ -131,7 +131,7 @@ func (s *Schema) Describe(pointer string) Place {
 	return place
 }
 
-// withInPlace is the subschemas and those that look at the same value, each once.
+// withInPlace returns the subschemas and those that look at the same value, each once.
 func withInPlace(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{}
@@ -217,7 +217,7 @@ func isDependent(sub *jsonschema.Schema, name string) bool {
 // maxName is the longest name, in bytes, that is looked up by patterns.
 const maxName = 1000
 
-// matchingPatterns is the subschemas whose patterns match a name, in a stable order.
+// matchingPatterns returns the subschemas whose patterns match a name, in a stable order.
 func matchingPatterns(sub *jsonschema.Schema, name string) (all []*jsonschema.Schema) {
 	if len(name) > maxName {
 		return nil
@@ -231,7 +231,7 @@ func matchingPatterns(sub *jsonschema.Schema, name string) (all []*jsonschema.Sc
 	return all
 }
 
-// itemOf is the subschema of an item of an array, if there is one. ok is false
+// itemOf returns the subschema of an item of an array, if there is one. ok is false
 // where sub does not mention items.
 func itemOf(sub *jsonschema.Schema, index int) (item *jsonschema.Schema, ok bool) {
 	tuple := sub.PrefixItems

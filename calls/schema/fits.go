@@ -175,7 +175,7 @@ func isWithinBounds(s *jsonschema.Schema, v value.Value) bool {
 	return true
 }
 
-// int64Of is a bound as an integer; ok is false where it is not one.
+// int64Of returns a bound as an integer; ok is false where it is not one.
 func int64Of(bound *big.Rat) (n int64, ok bool) {
 	return bound.Num().Int64(), bound.IsInt() && bound.Num().IsInt64()
 }

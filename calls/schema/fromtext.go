@@ -45,7 +45,7 @@ func YesOrNo(text string) (v value.Value, ok bool) {
 	return value.Value{}, false
 }
 
-// typeNames is the value of the keyword type, which is a name or a list of them.
+// typeNames returns the value of the keyword type, which is a name or a list of them.
 func typeNames(types value.Value) (names []string) {
 	if name, ok := types.Str(); ok {
 		return []string{name}

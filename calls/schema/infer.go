@@ -15,7 +15,7 @@ import (
 // Described is implemented by types that know their own schema.
 type Described interface{ JSONSchema() value.Value }
 
-// MustFor is the schema of a Go type; it panics where the type has none, which
+// MustFor returns the schema of a Go type; it panics where the type has none, which
 // is a fault of the program.
 //
 // Structs become closed objects (additionalProperties false) with the names of
@@ -227,7 +227,7 @@ func applyTags(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-// splitTexts is the parts of a|b.
+// splitTexts returns the parts of a|b.
 func splitTexts(list string) (items []value.Value) {
 	for item := range strings.SplitSeq(list, "|") {
 		items = append(items, value.OfString(item))

@@ -241,7 +241,8 @@ func (m *checkMeter) member(s *jsonschema.Schema, name string, v value.Value, be
 		return false
 	}
 	for pattern, sub := range s.PatternProperties {
-		if m.left--; m.left < 0 || !m.match(pattern, name) {
+		m.left--
+		if m.left < 0 || !m.match(pattern, name) {
 			return false
 		}
 		if pattern.MatchString(name) && !below(sub, v) {

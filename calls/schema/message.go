@@ -124,7 +124,7 @@ func (f *failure) message(keyword string) wording {
 	return f.libraryMessage(keyword)
 }
 
-// libraryMessage is the library's own message, which is English.
+// libraryMessage returns the library's own message, which is English.
 func (f *failure) libraryMessage(keyword string) wording {
 	if keyword == "" {
 		return wording{f.err.Message, "不符合 schema"}
@@ -149,7 +149,7 @@ func (f *failure) hint(keyword string) string {
 	return ""
 }
 
-// unionMessage is why no branch fits: branches for another type of value are passed
+// unionMessage returns why no branch fits: branches for another type of value are passed
 // over, unless there are no others.
 func (f *failure) unionMessage(keyword string) wording {
 	have := value.Truncate(f.have.JSON(), 40)
@@ -190,7 +190,7 @@ func joinMessages(all []problem) wording {
 	return wording{value.Truncate(joined.en, maxReason), value.Truncate(joined.zh, maxReason)}
 }
 
-// countOf is a number of things.
+// countOf returns a number of things.
 func countOf(n int, unit string) wording {
 	zh := strconv.Itoa(n) + " " + map[string]string{"character": "个字符", "item": "项", "member": "个成员"}[unit]
 	if n == 1 {
@@ -199,7 +199,7 @@ func countOf(n int, unit string) wording {
 	return wording{fmt.Sprintf("%d %ss", n, unit), zh}
 }
 
-// formatBound is a bound as people write it.
+// formatBound returns a bound as people write it.
 func formatBound(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()

@@ -75,7 +75,8 @@ func unicodeEscape(s string) (r rune, n int) {
 		return r, 6
 	}
 	low, _ := unit(s[6:])
-	if r = utf16.DecodeRune(r, low); r == unicode.ReplacementChar {
+	r = utf16.DecodeRune(r, low)
+	if r == unicode.ReplacementChar {
 		return 0, 0
 	}
 	return r, 12
@@ -110,7 +111,7 @@ func weightOfNode(re *syntax.Regexp) int {
 	return min(total, 1<<30)
 }
 
-// patternWeight is the weight of all the regular expressions of a schema.
+// patternWeight returns the weight of all the regular expressions of a schema.
 func patternWeight(doc value.Value) (total int) {
 	Rewrite(doc, func(m *value.Map) {
 		pattern, _ := m.Get("pattern")

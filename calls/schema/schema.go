@@ -55,7 +55,7 @@ func Parse(doc value.Value) (*Schema, error) {
 	return s, nil
 }
 
-// Doc is the schema as JSON.
+// Doc returns the schema as JSON.
 func (s *Schema) Doc() value.Value { return s.doc }
 
 const location = "mem:///schema.json"
@@ -76,7 +76,8 @@ func (s *Schema) compile() {
 			c.Formats[name] = func(any) bool { return true }
 		}
 		text := relaxEnums(rewritePatterns(s.doc)).AppendJSON(nil)
-		if s.err = c.AddResource(location, bytes.NewReader(text)); s.err == nil {
+		s.err = c.AddResource(location, bytes.NewReader(text))
+		if s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}
 		if s.err != nil {
@@ -143,7 +144,7 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	}
 }
 
-// inPlaceSubschemas are the subschemas that look at the same value as s does.
+// inPlaceSubschemas returns the subschemas that look at the same value as s does.
 func inPlaceSubschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {

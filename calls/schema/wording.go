@@ -87,7 +87,7 @@ func newProblem(pointer, keyword string, message wording) Problem {
 	return Problem{Pointer: pointer, Keyword: keyword, Message: message.en, chinese: message.zh}
 }
 
-// In is the message in a language: Chinese for zh and its regions, else English.
+// In returns the message in a language: Chinese for zh and its regions, else English.
 func (p Problem) In(language string) string {
 	isChinese := strings.HasPrefix(strings.ToLower(language), "zh")
 	if isChinese && p.chinese != "" {

@@ -15,7 +15,7 @@ import (
 //go:embed lang
 var builtIn embed.FS
 
-// templateTexts are the prompts of the call.
+// templateTexts returns the prompts of the call.
 func templateTexts() calls.Texts { return ask.Texts("slot", builtIn) }
 
 // renderTemplate renders a template, with the sources of its pieces as parts of the
@@ -30,7 +30,7 @@ func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Ma
 	return text, parts, err
 }
 
-// moveToMessage are the parts as those of another message.
+// moveToMessage returns the parts as those of another message.
 func moveToMessage(index int, parts []calls.Part) []calls.Part {
 	for i := range parts {
 		parts[i].Message = &index
@@ -71,7 +71,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 // maxPurposeTokens is what the description of the schema may take of a prompt.
 const maxPurposeTokens = 500
 
-// schemaPurpose is the schema's description of what the values are for; for parameters,
+// schemaPurpose returns the schema's description of what the values are for; for parameters,
 // that of the call.
 func (w *Work) schemaPurpose() string {
 	description, _ := w.schema.Get("description")
@@ -82,7 +82,7 @@ func (w *Work) schemaPurpose() string {
 // maxKnownTokens is what one known argument may take of a prompt.
 const maxKnownTokens = 1000
 
-// shownData is the arguments that are known. Of one that is long, such as an OpenAPI
+// shownData returns the arguments that are known. Of one that is long, such as an OpenAPI
 // document, the beginning is shown.
 func (w *Work) shownData() value.Value {
 	data := w.Filling.Data()
@@ -112,7 +112,7 @@ func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) 
 	return w.renderTemplate(ctx, "retry", value.Pairs("rejected", list, "schema", escapeClosingTags(w.Filling.Remaining().JSON())))
 }
 
-// shownHistory is the upstream steps that fit into the tokens they may take, oldest
+// shownHistory returns the upstream steps that fit into the tokens they may take, oldest
 // first. Of the newest, the beginning is shown where it is too long by itself.
 func (w *Work) shownHistory() []*value.Map {
 	left := w.historyTokens

@@ -77,7 +77,7 @@ type Output struct {
 	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`
 }
 
-// Definition is the call slot as a registry knows it, with the built-in stages only.
+// Definition returns the call slot as a registry knows it, with the built-in stages only.
 func Definition() calls.Definition { return Extended(Kit{}) }
 
 // Kit is what a program adds to the call. It is given once to [Extended], lives as

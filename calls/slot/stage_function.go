@@ -50,7 +50,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 	}
 }
 
-// answerSchema is a flat schema in which every value may be null, for "not known".
+// answerSchema returns a flat schema in which every value may be null, for "not known".
 func answerSchema(flat value.Value) value.Value {
 	m := flat.Map().Clone()
 	properties, _ := m.Get("properties")
@@ -69,7 +69,7 @@ func answerSchema(flat value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// allowNull is a schema that takes null as well.
+// allowNull returns a schema that takes null as well.
 func allowNull(sub value.Value) value.Value {
 	typeName, _ := sub.Get("type")
 	_, listed := sub.Get("enum")

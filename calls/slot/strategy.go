@@ -20,7 +20,7 @@ import (
 // the call.
 type Strategy func(ctx context.Context, w *Work) error
 
-// builtInStrategies are the built-in ways of filling, by the names that stages list. A new
+// builtInStrategies returns the built-in ways of filling, by the names that stages list. A new
 // one adds its line here.
 func builtInStrategies() map[string]Strategy {
 	return map[string]Strategy{

@@ -144,7 +144,7 @@ func table(b *strings.Builder, schema value.Value, literal []string) {
 	_ = w.Flush() // a strings.Builder takes everything
 }
 
-// exampleFlow is the first example of a call as a whole flow. A call that asks a
+// exampleFlow returns the first example of a call as a whole flow. A call that asks a
 // model answers with the offline provider echo.
 func exampleFlow(def calls.Definition) string {
 	info := def.Info

@@ -29,7 +29,7 @@ func (a *app) printPrompts(prompts *service.Prompts) error {
 	return err
 }
 
-// tokensNote says what the tokens are that stand with a prompt, and beside them in the
+// tokensNote returns what the tokens are that stand with a prompt, and beside them in the
 // lines of steps.
 func tokensNote(st *journal.StepState) string {
 	note := fmt.Sprintf("\nTokens are estimates, of texts and images alone: each message costs about %d more.\n", llm.MessageOverhead)

@@ -72,7 +72,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// untilInterrupted gives a context that Ctrl-C or SIGTERM ends; the third of them ends
+// untilInterrupted returns a context that Ctrl-C or SIGTERM ends; the third of them ends
 // the program at once. The second does not: timeout(1), for one, tells a process and
 // then its whole group, and a run that is stopped so has to be put on record all the
 // same.

@@ -80,7 +80,7 @@ func (f *scopeFlags) register(cmd *cobra.Command, session string) {
 func (f *scopeFlags) userSaid() bool    { return f.cmd.Flags().Changed("user") }
 func (f *scopeFlags) sessionSaid() bool { return f.cmd.Flags().Changed("session") }
 
-// users are those that the flags name; nobody is an error.
+// users returns those that the flags name; nobody is an error.
 func (f *scopeFlags) users() (memory.Users, error) {
 	switch {
 	case f.userSaid() && f.allUsers:
@@ -93,7 +93,7 @@ func (f *scopeFlags) users() (memory.Users, error) {
 	return memory.Users{}, usageError(errors.New("whose memories? name a user with --user, or say --all-users"))
 }
 
-// usersOrAll are those that the flags name, or all.
+// usersOrAll returns those that the flags name, or all.
 func (f *scopeFlags) usersOrAll() (memory.Users, error) {
 	if !f.userSaid() && !f.allUsers {
 		return memory.AllUsers(), nil

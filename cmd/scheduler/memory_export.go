@@ -44,10 +44,10 @@ provider may want to be paid for.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			users, err := scope.usersOrAll()
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case (jsonl == "") == (len(args) == 0):
+			}
+			if (jsonl == "") == (len(args) == 0) {
 				return usageError(errors.New("where to? give a directory, or --jsonl FILE"))
 			}
 			if _, err := os.Stat(filepath.Join(a.settings.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
@@ -76,10 +76,10 @@ func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Us
 	bar := terminal.NewBar(a.Terminal, "exporting")
 	report, err := archive.Export(ctx, from, users, dir, bar.Show)
 	bar.Close()
-	switch {
-	case err != nil && calls.KindOf(err) == calls.Invalid:
+	if err != nil && calls.KindOf(err) == calls.Invalid {
 		return usageError(err)
-	case err != nil:
+	}
+	if err != nil {
 		return exitFor(ctx, err, false)
 	}
 	return a.tellExported(&report, asJSON)

@@ -90,10 +90,10 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	switch {
-	case err == nil && info.IsDir():
+	if err == nil && info.IsDir() {
 		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
-	case err == nil && !info.Mode().IsRegular():
+	}
+	if err == nil && !info.Mode().IsRegular() {
 		defer f.Close()
 		return archive.Spool(a.Interruptible(f))
 	}
@@ -117,7 +117,7 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 	})
 }
 
-// tellImported says what was stored and what was not.
+// tellImported returns what was stored and what was not.
 func (a *app) tellImported(ctx context.Context, report archive.Report, err error, asJSON bool) error {
 	for _, p := range report.Problems {
 		fmt.Fprintf(a.Stderr, "warning: %s\n", terminal.Visible(p))
@@ -137,7 +137,7 @@ func (a *app) tellImported(ctx context.Context, report archive.Report, err error
 	return nil
 }
 
-// amounts are the numbers of a report in words.
+// amounts returns the numbers of a report in words.
 func amounts(r *archive.Report) string {
 	text := terminal.CountOf(r.Memories, "memory", "memories")
 	if r.New != r.Memories {

@@ -127,10 +127,10 @@ func newMemoryGet(a *app) *cobra.Command {
 			}
 			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
 				found, err := a.find(cmd.Context(), p.Store, args[0], users)
-				switch {
-				case err != nil && calls.KindOf(err) == calls.Invalid:
+				if err != nil && calls.KindOf(err) == calls.Invalid {
 					return usageError(err)
-				case err != nil:
+				}
+				if err != nil {
 					return exitFor(cmd.Context(), err, false)
 				}
 				list := []value.Value{found}
@@ -188,17 +188,17 @@ func (a *app) find(ctx context.Context, store memory.Store, id string, users mem
 	default:
 		_, err = memory.CheckID(memory.MemoryID, id)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return found, calls.Errorf(calls.KindOf(err), "%w", err).WithHint("scheduler memory search and scheduler memory snapshot list show ids")
-	case got == nil:
+	}
+	if got == nil {
 		return found, calls.Errorf(calls.NotFound, "there is no %s", id).
 			WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.settings.StateDir)
 	}
 	return value.Of(got)
 }
 
-// first is the first snapshot of a list; nil: there is none.
+// first returns the first snapshot of a list; nil: there is none.
 func first[T any](list iter.Seq2[memory.Owned[T], error]) (any, error) {
 	for x, err := range list {
 		if err != nil {
@@ -335,7 +335,7 @@ func (a *app) forget(ctx context.Context, which memory.Selection, asJSON bool, r
 	return exitFor(ctx, err, false)
 }
 
-// tellDeleted says what was deleted.
+// tellDeleted returns what was deleted.
 func (a *app) tellDeleted(d memory.Deleted, dryRun, asJSON bool) error {
 	if asJSON {
 		out := value.Must(d).Map().Clone()

@@ -150,7 +150,7 @@ func (s *memorySearch) print(found *memory.Found) error {
 	return s.PrintText(b.String())
 }
 
-// memoryLine is a memory in one line: when, who, what.
+// memoryLine returns a memory in one line: when, who, what.
 func memoryLine(m *memory.BaseMemory) string {
 	who := m.Speaker()
 	if who == "" {

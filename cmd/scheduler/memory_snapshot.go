@@ -261,10 +261,9 @@ the vectors that are missing are made, too.`,
 			return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 				report, err := a.service.MakeSnapshots(ctx, p, users, all)
 				text := report.String()
-				switch {
-				case text == "" && (report.Postponed > 0 || err != nil):
+				if text == "" && (report.Postponed > 0 || err != nil) {
 					text = "nothing"
-				case text == "":
+				} else if text == "" {
 					text = "nothing: none is due"
 					if !all {
 						text += " (--all takes every session with anything new)"

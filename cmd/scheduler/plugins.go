@@ -78,12 +78,12 @@ func newPluginsList(a *app) *cobra.Command {
 	return cmd
 }
 
-// pluginFolders are the folders that plugins are looked for in, for messages.
+// pluginFolders returns the folders that plugins are looked for in, for messages.
 func (a *app) pluginFolders() []string {
 	return slices.Concat(a.settings.Plugins.Folders, []string{filepath.Join(a.settings.StateDir, "plugins")}, a.settings.Plugins.Paths)
 }
 
-// stateWords is a state as people read it.
+// stateWords returns a state as people read it.
 func stateWords(s manifest.State) string {
 	switch s {
 	case manifest.Untrusted:
@@ -95,7 +95,7 @@ func stateWords(s manifest.State) string {
 	return string(s)
 }
 
-// pluginList is the list for people: a line for each plugin, and one for each thing
+// pluginList returns the list for people: a line for each plugin, and one for each thing
 // that flows can name.
 func (a *app) pluginList(list []manifest.Status) string {
 	var b strings.Builder
@@ -125,7 +125,7 @@ func offers(b *strings.Builder, e *manifest.Entry, language string) {
 	}
 }
 
-// usage is how a flow names a function.
+// usage returns how a flow names a function.
 func usage(plugin string, f *manifest.Function) string {
 	switch f.Kind {
 	case manifest.Importance:
@@ -137,7 +137,7 @@ func usage(plugin string, f *manifest.Function) string {
 	return "call: " + f.Title(plugin)
 }
 
-// shortPath is a path below the working directory without that, for people.
+// shortPath returns a path below the working directory without that, for people.
 func shortPath(path string) string {
 	cwd, err := filepath.Abs(".")
 	if err != nil {

@@ -68,10 +68,9 @@ func (a *app) initPlugin(path, language, source string) error {
 		return usageError(err)
 	}
 	fmt.Fprintf(a.Stderr, "created %s\n", dir)
-	switch {
-	case o.Replace != "":
+	if o.Replace != "" {
 		fmt.Fprintf(a.Stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
-	case language == "go" && o.Version == "":
+	} else if language == "go" && o.Version == "" {
 		fmt.Fprintf(a.Stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
 	}
 	next = append(append([]string{"cd " + terminal.ShellQuote(dir)}, next...), "cd -", "scheduler plugins verify "+terminal.ShellQuote(dir), "scheduler plugins trust "+o.Name)
@@ -83,7 +82,7 @@ func (a *app) initPlugin(path, language, source string) error {
 	return nil
 }
 
-// sameFolder says whether two paths are the same, where they are readable.
+// sameFolder reports whether two paths are the same, where they are readable.
 func sameFolder(a, b string) bool {
 	full, err := filepath.Abs(a)
 	return err == nil && full == filepath.Clean(b)
@@ -91,7 +90,7 @@ func sameFolder(a, b string) bool {
 
 var released = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
 
-// moduleSource is the folder with the source of this module: the one that is named,
+// moduleSource returns the folder with the source of this module: the one that is named,
 // else one that the program or the working directory lies in; "" where there is none.
 func moduleSource(named string) (string, error) {
 	if named != "" {
@@ -125,7 +124,7 @@ func moduleSource(named string) (string, error) {
 	return "", nil
 }
 
-// isModule says whether a folder is the root of this module.
+// isModule reports whether a folder is the root of this module.
 func isModule(dir string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	first, _, _ := strings.Cut(string(text), "\n")

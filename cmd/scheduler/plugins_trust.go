@@ -138,7 +138,8 @@ func (a *app) confirm(ctx context.Context, name string) error {
 		fmt.Fprintln(a.Stderr)
 		return exitError{exitInterrupted, errors.New("interrupted")}
 	case line := <-a.Lines():
-		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
+		line = strings.ToLower(strings.TrimSpace(line))
+		if line != "y" && line != "yes" {
 			return exitError{exitFailed, fmt.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
 		}
 		return nil
@@ -156,7 +157,7 @@ var serviceWords = map[string]string{
 // maxLinksShown bounds the links that a review shows.
 const maxLinksShown = 20
 
-// wantsText is what a user should know before trusting a plugin.
+// wantsText returns what a user should know before trusting a plugin.
 func wantsText(w *manifest.Review) string {
 	m := w.Manifest
 	var b strings.Builder
@@ -204,7 +205,7 @@ func wantsText(w *manifest.Review) string {
 	return terminal.Visible(b.String())
 }
 
-// realPath is a path without links, where that is known.
+// realPath returns a path without links, where that is known.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -215,11 +216,11 @@ func realPath(path string) string {
 // changes says what is different from what was trusted.
 func changes(b *strings.Builder, w *manifest.Review) {
 	old, m := w.Trusted, w.Manifest
-	switch {
-	case old == nil:
+	if old == nil {
 		b.WriteString("It was never trusted before.\n")
 		return
-	case old.SHA256 == w.SHA256:
+	}
+	if old.SHA256 == w.SHA256 {
 		b.WriteString("It was trusted before, and its folder did not change since.\n")
 		return
 	}
@@ -247,7 +248,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// commandLine is a program and its arguments as a shell reads them.
+// commandLine returns a program and its arguments as a shell reads them.
 func commandLine(words []string) string {
 	words = slices.Clone(words)
 	for i, word := range words {
@@ -256,7 +257,7 @@ func commandLine(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// limitsOf is the limits for people.
+// limitsOf returns the limits for people.
 func limitsOf(l manifest.Limits) []string {
 	memory := "no memory limit"
 	if l.Memory > 0 {

@@ -41,12 +41,12 @@ func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.N
 		mode = "replay"
 	}
 	var err error
-	switch {
-	case mode == "replay":
+	if mode == "replay" {
 		c.all = true
 		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: rt.secretTexts()})
 		return c, notes, err
-	case c.name == "":
+	}
+	if c.name == "" {
 		if step := asking(f); step != nil {
 			return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
 				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
@@ -74,13 +74,13 @@ func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.N
 	return c, notes, err
 }
 
-// providerName is the provider of a flow: by name, the flow's word, the setting; "" is
+// providerName returns the provider of a flow: by name, the flow's word, the setting; "" is
 // none.
 func (rt *runtime) providerName(f *flow.Flow, name string) string {
 	return cmp.Or(name, f.LLM, rt.settings.LLM.Default)
 }
 
-// modelOf is the model by which the tokens of a flow are counted, as [runtime.choose] has
+// modelOf returns the model by which the tokens of a flow are counted, as [runtime.choose] has
 // it, whether or not it can be asked now.
 func (rt *runtime) modelOf(f *flow.Flow, name string) string {
 	if rt.settings.LLM.Mode == "replay" {
@@ -89,7 +89,7 @@ func (rt *runtime) modelOf(f *flow.Flow, name string) string {
 	return rt.settings.LLM.ModelOf(rt.providerName(f, name))
 }
 
-// asking is the first step that is sure to ask a model of the flow's own provider;
+// asking returns the first step that is sure to ask a model of the flow's own provider;
 // nil where there is none.
 func asking(f *flow.Flow) *flow.Step {
 	for _, s := range f.Steps {
@@ -104,7 +104,7 @@ func asking(f *flow.Flow) *flow.Step {
 	return nil
 }
 
-// secretTexts are the values of the secrets that the settings allow.
+// secretTexts returns the values of the secrets that the settings allow.
 func (rt *runtime) secretTexts() (texts []string) {
 	for _, name := range rt.settings.Secrets {
 		if text := os.Getenv(name); text != "" {
@@ -114,7 +114,7 @@ func (rt *runtime) secretTexts() (texts []string) {
 	return texts
 }
 
-// other gives the provider that a flow or a sub-flow names under llm.
+// other returns the provider that a flow or a sub-flow names under llm.
 func (rt *runtime) other(c *choice, name string) (llm.Provider, error) {
 	if c.all || name == c.name {
 		return c.llm, nil

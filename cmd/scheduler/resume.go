@@ -130,7 +130,7 @@ func (s *session) resume(ctx context.Context, edited *flow.Flow, f *resumeFlags)
 	return err
 }
 
-// refuse says that the answers were not taken.
+// refuse reports whether the answers were not taken.
 func (s *session) refuse(edited bool, err error) error {
 	s.app.PrintError(err)
 	if edited {

@@ -99,7 +99,7 @@ to go on), 130 interrupted.`,
 	return cmd
 }
 
-// mode is what becomes of cassettes; "" is the setting.
+// mode returns what becomes of cassettes; "" is the setting.
 func (f *runFlags) mode() string {
 	if f.record {
 		return "record"

@@ -40,7 +40,7 @@ the beginning or the end of one that fits no other, or last.`,
 	return cmd
 }
 
-// noJournal is the error of a state directory without a journal.
+// noJournal returns the error of a state directory without a journal.
 func (a *app) noJournal() error {
 	dir, err := filepath.Abs(a.settings.StateDir)
 	if err != nil {
@@ -62,14 +62,14 @@ func runStates(names []string) (states []journal.RunStatus, err error) {
 	return states, nil
 }
 
-// runJSON is a run as --json shows it.
+// runJSON returns a run as --json shows it.
 func runJSON(info *journal.RunInfo) value.Value {
 	m := value.Must(info).Map().Clone()
 	m.Set("interrupted", value.OfBool(info.Interrupted()))
 	return value.OfMap(m)
 }
 
-// costText is what a run cost; "-" where that is not known.
+// costText returns what a run cost; "-" where that is not known.
 func costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return "-"
@@ -77,12 +77,12 @@ func costText(u llm.Usage) string {
 	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
 }
 
-// standing is the state of a run for people.
+// standing returns the state of a run for people.
 func standing(info *journal.RunInfo) string {
-	switch {
-	case info.Interrupted():
+	if info.Interrupted() {
 		return "running (interrupted)"
-	case info.Queued():
+	}
+	if info.Queued() {
 		return "queued"
 	}
 	return string(info.State)

@@ -65,7 +65,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 	return cmd
 }
 
-// prune is what the flags mean.
+// prune returns what the flags mean.
 func (f *pruneFlags) prune() (prune journal.Prune, err error) {
 	prune = journal.Prune{Keep: f.keep, Force: f.force}
 	if f.keep < 0 {
@@ -100,12 +100,12 @@ func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *jour
 	return nil
 }
 
-// whyKept says why a run was not deleted that was named.
+// whyKept returns why a run was not deleted that was named.
 func whyKept(info *journal.RunInfo, prune journal.Prune) string {
-	switch {
-	case info.Holder != nil:
+	if info.Holder != nil {
 		return fmt.Sprintf("the process %d on %s is at it", info.Holder.PID, info.Holder.Host)
-	case !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting):
+	}
+	if !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting) {
 		return fmt.Sprintf("it is %s; --force deletes it all the same", standing(info))
 	}
 	return "it does not fit the flags"

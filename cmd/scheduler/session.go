@@ -218,7 +218,7 @@ func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []sch
 	fmt.Fprintf(a.Stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
 }
 
-// program is what a shell finds this program by: its name where that is on the
+// program returns what a shell finds this program by: its name where that is on the
 // path, else its file.
 func program() string {
 	if _, err := exec.LookPath("scheduler"); err == nil {
@@ -230,7 +230,7 @@ func program() string {
 	return "scheduler"
 }
 
-// command is one that finds the same journal from any directory.
+// command returns one that finds the same journal from any directory.
 func (a *app) command(words ...string) string {
 	parts := append([]string{program()}, words...)
 	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.configToName()}} {
@@ -256,7 +256,7 @@ func (a *app) configToName() string {
 	return a.settings.File()
 }
 
-// resumeCommand is the exact command that goes on with a run, from any directory.
+// resumeCommand returns the exact command that goes on with a run, from any directory.
 func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
 	parts := []string{a.command("resume", run)}
 	set := func(step, pointer, text string) {
@@ -284,7 +284,7 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 	return strings.Join(parts, " ")
 }
 
-// exitFor gives the error of a run its exit code. told is true
+// exitFor returns the error of a run its exit code. told is true
 // where stdout has the error already.
 func exitFor(ctx context.Context, err error, told bool) error {
 	var code exitError

@@ -23,12 +23,12 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
-// versionLine is what version and --version print.
+// versionLine returns what version and --version print.
 func versionLine() string {
 	return fmt.Sprintf("scheduler %s %s %s/%s\n", buildVersion(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
 }
 
-// buildVersion is the linker's version, else the module's, else "dev".
+// buildVersion returns the linker's version, else the module's, else "dev".
 func buildVersion() string {
 	if version != "" {
 		return version

@@ -161,7 +161,7 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	return rt.catalogs[dir], nil
 }
 
-// pluginLog is where plugins write to: standard error, without the secrets that a flow
+// pluginLog returns where plugins write to: standard error, without the secrets that a flow
 // may have given them.
 func (rt *runtime) pluginLog(level slog.Level) *slog.Logger {
 	var masks []string
@@ -177,7 +177,7 @@ func (rt *runtime) pluginLog(level slog.Level) *slog.Logger {
 	}}))
 }
 
-// variableNames are those of the built-in variables: no plugin can have them.
+// variableNames returns those of the built-in variables: no plugin can have them.
 func variableNames() (names []string) {
 	for _, v := range builtin.Variables() {
 		names = append(names, v.Name)

@@ -39,7 +39,7 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 	return p, nil
 }
 
-// processor is what uses a store, as the settings say.
+// processor returns what uses a store, as the settings say.
 func (rt *runtime) processor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
 	c := &rt.settings.Memory.Snapshot
 	return &memory.SnapshotProcessor{
@@ -93,8 +93,8 @@ type unusable struct {
 	err   error
 }
 
-// Model is the model of the settings.
+// Model returns the model of the settings.
 func (u unusable) Model() string { return u.model }
 
-// Embed says what is wrong.
+// Embed returns what is wrong.
 func (u unusable) Embed(context.Context, []string) ([][]float32, error) { return nil, u.err }

@@ -215,7 +215,7 @@ func (a *answer) stopBlock(index int64) error {
 	return a.passOn(extraItem(blocksMember, b.wholeBlock()))
 }
 
-// startInput is the input of a tool that came with the start of its block.
+// startInput returns the input of a tool that came with the start of its block.
 func (b *block) startInput() json.RawMessage {
 	var start struct {
 		Input json.RawMessage `json:"input"`
@@ -226,7 +226,7 @@ func (b *block) startInput() json.RawMessage {
 	return start.Input
 }
 
-// wholeBlock is a whole block as the API sends and takes it.
+// wholeBlock returns a whole block as the API sends and takes it.
 func (b *block) wholeBlock() json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(b.start, &members) != nil {
@@ -328,7 +328,7 @@ func (a *answer) passOn(d llm.Delta) error {
 	return nil
 }
 
-// invalidAnswer is the error of an answer that is not one of this API.
+// invalidAnswer returns the error of an answer that is not one of this API.
 func (p *Provider) invalidAnswer(what string) *llm.Error {
 	return &llm.Error{
 		Message: "the server's answer is not one of the Messages API: " + p.client.Readable(what[:min(len(what), endpoint.MaxErrorBody)]),

@@ -127,10 +127,10 @@ func New(config Config) (*Provider, error) {
 
 // hint returns what to do about a refusal that only this API knows.
 func hint(status int, _, message string) string {
-	switch {
-	case strings.Contains(message, "prompt is too long"):
+	if strings.Contains(message, "prompt is too long") {
 		return "the prompt is too long for the model: give it less history, or a max_tokens budget"
-	case status == http.StatusBadRequest && strings.Contains(message, "max_tokens"):
+	}
+	if status == http.StatusBadRequest && strings.Contains(message, "max_tokens") {
 		return "set the provider's max_tokens, or that of the step, to what the model allows"
 	}
 	return ""

@@ -123,7 +123,7 @@ func (c *Client) Exchange(ctx context.Context, talk func(ctx context.Context, do
 	return c.failure(ctx, inner, err)
 }
 
-// Post is an [Client.Exchange] of one request with a JSON body, whose answer read reads.
+// Post returns an [Client.Exchange] of one request with a JSON body, whose answer read reads.
 func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte, read func(io.Reader) error) *llm.Error {
 	return c.Exchange(ctx, func(ctx context.Context, do Do) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))

@@ -46,7 +46,7 @@ func (c *Client) Unsendable(err error) *llm.Error {
 // ended returns the error of a request whose context ended.
 func (c *Client) ended(err error) *llm.Error { return &llm.Error{Provider: c.options.Name, Err: err} }
 
-// Incomplete is the error of an answer that is not whole: another try may be.
+// Incomplete returns the error of an answer that is not whole: another try may be.
 func Incomplete(message string) *llm.Error { return &llm.Error{Message: message, Temporary: true} }
 
 // failure returns the error of an exchange in the context inner, which outer contains.

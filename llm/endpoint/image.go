@@ -81,7 +81,7 @@ func ImageURL(raw json.RawMessage) string {
 // imageError is what is wrong with an image.
 type imageError string
 
-// Error is what is wrong.
+// Error returns what is wrong.
 func (e imageError) Error() string { return string(e) }
 
 const imageHint = "send PNG, JPEG, GIF or WebP; other data goes as text or as a file"

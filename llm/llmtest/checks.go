@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// requestOfAll is a request that uses every field.
+// requestOfAll returns a request that uses every field.
 func requestOfAll() *llm.Request {
 	warm := 0.5
 	return &llm.Request{
@@ -90,7 +90,8 @@ func (s *suite) checkEnds(t *testing.T, stop func(context.CancelFunc, llm.Delta)
 	defer cancel()
 	var last error
 	for d, err := range s.open(base).Chat(ctx, Request()) {
-		if last = err; err != nil {
+		last = err
+		if err != nil {
 			_ = checkError(t, err)
 			continue
 		}

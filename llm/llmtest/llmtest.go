@@ -30,7 +30,7 @@ const (
 	Model = "llmtest-model"
 )
 
-// Request is a plain request: one user message.
+// Request returns a plain request: one user message.
 func Request() *llm.Request {
 	return &llm.Request{Messages: []llm.Message{llm.TextMessage("user", "Say hello.")}}
 }
@@ -56,7 +56,7 @@ type Dialect struct {
 	key       string
 }
 
-// wholeAnswer is a whole stream with these pieces of text.
+// wholeAnswer returns a whole stream with these pieces of text.
 func (d *Dialect) wholeAnswer(pieces ...string) []string {
 	events := slices.Clone(d.begin)
 	for _, piece := range pieces {
@@ -65,7 +65,7 @@ func (d *Dialect) wholeAnswer(pieces ...string) []string {
 	return append(events, d.end...)
 }
 
-// cutAnswer is a stream that ends after a piece of text.
+// cutAnswer returns a stream that ends after a piece of text.
 func (d *Dialect) cutAnswer(piece string) []string {
 	return append(slices.Clone(d.begin), d.text(piece))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// OpenAI is the dialect of the chat-completions API, as the many servers speak it that
+// OpenAI returns the dialect of the chat-completions API, as the many servers speak it that
 // call themselves compatible.
 func OpenAI() Dialect {
 	counted := llm.Usage{InputTokens: 7, OutputTokens: 2, CachedTokens: 4}
@@ -38,7 +38,7 @@ const (
 	done  = "data: [DONE]\n\n"
 )
 
-// deltaEvent is an event whose choice has that delta.
+// deltaEvent returns an event whose choice has that delta.
 func deltaEvent(members string) string {
 	return `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{` + members + "},\"finish_reason\":null}]}\n\n"
 }

@@ -73,12 +73,12 @@ func (s *suite) checkQuirk(t *testing.T, q quirk) {
 	}
 }
 
-// streamHandler is a handler that streams pieces.
+// streamHandler returns a handler that streams pieces.
 func streamHandler(pieces ...string) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) { writeStream(w, pieces...) }
 }
 
-// bodyHandler is a handler that answers with a status and a body.
+// bodyHandler returns a handler that answers with a status and a body.
 func bodyHandler(status int, contentType, body string) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) {
 		w.Header().Set("Content-Type", contentType)
@@ -87,7 +87,7 @@ func bodyHandler(status int, contentType, body string) func(http.ResponseWriter,
 	}
 }
 
-// firstThen is a handler whose first requests go to one handler, the others to another.
+// firstThen returns a handler whose first requests go to one handler, the others to another.
 func firstThen(n int, early, late func(http.ResponseWriter, *http.Request, int)) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, i int) {
 		if i <= n {
@@ -98,7 +98,7 @@ func firstThen(n int, early, late func(http.ResponseWriter, *http.Request, int))
 	}
 }
 
-// refusalHandler is a handler that answers with a status, a header and an error of the vendor's.
+// refusalHandler returns a handler that answers with a status, a header and an error of the vendor's.
 func refusalHandler(status int, header, headerValue, message string) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, n int) {
 		if header != "" {
@@ -111,7 +111,7 @@ func refusalHandler(status int, header, headerValue, message string) func(http.R
 // hangUp breaks the connection off.
 func hangUp(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandler) }
 
-// commonQuirks are those of servers of any protocol.
+// commonQuirks returns those of servers of any protocol.
 func (s *suite) commonQuirks() []quirk {
 	plain := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: s.usage}
 	hello := s.wholeAnswer("Hel", "lo")

@@ -90,7 +90,7 @@ func (p *Provider) endOfStream(events *eventReader, a *answer, err error) error 
 	return errCut()
 }
 
-// errCut is the error of a stream that ends in the middle of the answer.
+// errCut returns the error of a stream that ends in the middle of the answer.
 func errCut() error {
 	return endpoint.Incomplete("the stream was cut before the answer was complete")
 }
@@ -123,7 +123,7 @@ func (p *Provider) readEvent(event event, a *answer) (done bool, err error) {
 	return false, nil
 }
 
-// invalidAnswer is the error of a body that is not an answer.
+// invalidAnswer returns the error of a body that is not an answer.
 func (p *Provider) invalidAnswer(body []byte) *llm.Error {
 	return &llm.Error{
 		Message: "the server's answer is not a chat completion: " + p.client.Readable(string(body[:min(len(body), endpoint.MaxErrorBody)])),

@@ -52,7 +52,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 			return err
 		}
 		var problem *llm.Error
-		if vectors, problem = p.readVectors(data, len(texts)); problem != nil {
+		vectors, problem = p.readVectors(data, len(texts))
+		if problem != nil {
 			return problem
 		}
 		return nil

@@ -130,10 +130,10 @@ func header(config Config) http.Header {
 
 // hint returns what to do about a refusal that only this API knows.
 func hint(_ int, code, message string) string {
-	switch {
-	case strings.Contains(code, "context_length"):
+	if strings.Contains(code, "context_length") {
 		return "the prompt is too long for the model: give it less history, or a max_tokens budget"
-	case strings.Contains(message, "max_completion_tokens"):
+	}
+	if strings.Contains(message, "max_completion_tokens") {
 		return "give extra: {max_tokens: null, max_completion_tokens: ...} instead of max_tokens"
 	}
 	return ""

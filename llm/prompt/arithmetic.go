@@ -97,7 +97,7 @@ func (n num) exact() (f *big.Float, ok bool) {
 	return big.NewFloat(n.f), true
 }
 
-// intResult is an integer that arithmetic made.
+// intResult returns an integer that arithmetic made.
 func intResult(i *big.Int) (val, error) {
 	if !i.IsInt64() {
 		e := errorf(Limit, "an integer of more than 64 bits")
@@ -145,7 +145,7 @@ func computeNumbers(op string, a, b num) (val, error) {
 	return intResult(r)
 }
 
-// smallArith is the common case without large integers; ok is false where it is
+// smallArith returns the common case without large integers; ok is false where it is
 // not one.
 func smallArith(op string, a, b num) (v val, ok bool) {
 	const half = 1 << 31

@@ -34,7 +34,7 @@ func isInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
-// getAttribute is a Python attribute: a method, or a member of one of the objects
+// getAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
 func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
 	if isInternal(name) {
@@ -127,10 +127,10 @@ func sliceBound(v val) (int, error) {
 		return 0, err
 	}
 	n, ok := toNum(v)
-	switch {
-	case !ok || n.kind == 'f':
+	if !ok || n.kind == 'f' {
 		return 0, errorf(Type, "slice indices must be integers or None, not '%s'", v.pyType())
-	case n.kind == 'b':
+	}
+	if n.kind == 'b' {
 		return math.MaxInt32 * n.b.Sign(), nil
 	}
 	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil

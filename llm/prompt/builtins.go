@@ -59,7 +59,7 @@ var unsupported = map[string]map[string]string{
 	},
 }
 
-// unknownName is the error of a filter, test or tag that does not exist.
+// unknownName returns the error of a filter, test or tag that does not exist.
 func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)

@@ -305,7 +305,7 @@ func (c *call) widthArg(i int) (int, error) {
 	return n, err
 }
 
-// boolArg is the truth of argument i.
+// boolArg returns the truth of argument i.
 func (c *call) boolArg(i int, fallback bool) (bool, error) {
 	if !c.hasArg(i) {
 		return fallback, nil

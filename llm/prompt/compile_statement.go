@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// statementParsers are the tags of Jinja2 that templates may use, with what reads
+// statementParsers returns the tags of Jinja2 that templates may use, with what reads
 // them.
 func (c *compiler) statementParsers() map[string]func(p *parser, at int) error {
 	parsers := map[string]func(p *parser, at int) error{
@@ -183,7 +183,7 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
 	return n, nil
 }
 
-// callerTaken is the error of a variable that would hide the body of {% call %}.
+// callerTaken returns the error of a variable that would hide the body of {% call %}.
 func callerTaken(off int) error {
 	e := syntaxAt(off, "in a macro, caller is the body of {%% call %%} and cannot be another variable")
 	e.Hint = "choose another name"

@@ -112,7 +112,7 @@ func (s *Source) lineCol(offset int) (line, col int) {
 // maxListed bounds how many keys a hint lists.
 const maxListed = 8
 
-// keysHint is the hint for a key that an object does not have: the nearest of its
+// keysHint returns the hint for a key that an object does not have: the nearest of its
 // keys, or else what it has.
 func keysHint(key string, keys []string) string {
 	hint := value.DidYouMean(key, keys)

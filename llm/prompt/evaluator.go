@@ -90,7 +90,7 @@ func (m *evaluator) release() {
 	evaluators.Put(m)
 }
 
-// lookupOuter is the value of a name that the template does not define itself.
+// lookupOuter returns the value of a name that the template does not define itself.
 func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	s := &m.slots[n.slot]
 	if s.seen {
@@ -178,7 +178,7 @@ func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 	return value.Value{}, wrongTypeError(v, "a '%s' cannot leave a template", v.pyType())
 }
 
-// keyText is the JSON form of a dict's key, as Python's json module writes it.
+// keyText returns the JSON form of a dict's key, as Python's json module writes it.
 func keyText(k val) (string, error) {
 	if s, ok := k.asString(); ok {
 		return s, nil
@@ -194,10 +194,10 @@ func keyText(k val) (string, error) {
 		return strconv.FormatBool(n.i != 0), nil
 	}
 	if n.kind == 'f' {
-		switch {
-		case math.IsNaN(n.f):
+		if math.IsNaN(n.f) {
 			return "NaN", nil
-		case math.IsInf(n.f, 0):
+		}
+		if math.IsInf(n.f, 0) {
 			return map[bool]string{true: "Infinity", false: "-Infinity"}[n.f > 0], nil
 		}
 		return floatText(n.f), nil

@@ -40,7 +40,7 @@ func (*groupTuple) pyType() string { return "tuple" }
 
 func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
 
-// newGenerator is the result of a filter that Python computes when it is walked.
+// newGenerator returns the result of a filter that Python computes when it is walked.
 func newGenerator(name string, run func() ([]val, error)) (val, error) {
 	return val{x: &generator{name: name, run: run}}, nil
 }

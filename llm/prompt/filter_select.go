@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// itemsIfAny is the items of a true value: to map and select, None is as empty
+// itemsIfAny returns the items of a true value: to map and select, None is as empty
 // as an empty list.
 func (m *evaluator) itemsIfAny(v val) ([]val, error) {
 	if any, err := isTruthy(v); err != nil || !any {

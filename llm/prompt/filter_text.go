@@ -54,7 +54,7 @@ func filterEscape(m *evaluator, c *call) (val, error) {
 	return val{x: markup(escapeHTML(s))}, err
 }
 
-// titleWords is the title filter: unlike str.title, an apostrophe does not
+// titleWords returns the title filter: unlike str.title, an apostrophe does not
 // end a word.
 func titleWords(s string) string {
 	var b strings.Builder

@@ -64,7 +64,8 @@ func (w *jsonWriter) addJSONValue(v val) {
 	if w.err != nil {
 		return
 	}
-	if w.depth++; w.depth > maxValue {
+	w.depth++
+	if w.depth > maxValue {
 		w.setError(valueTooDeep())
 	}
 	defer func() { w.depth-- }()
@@ -115,7 +116,8 @@ func (w *jsonWriter) addString(s string) {
 		}
 		inner := value.AppendQuoted(nil, s[:n])
 		w.b = append(w.b, inner[1:len(inner)-1]...)
-		if s = s[n:]; s != "" {
+		s = s[n:]
+		if s != "" {
 			w.b = append(w.b, '\\', map[byte]byte{'\b': 'b', '\f': 'f'}[s[0]])
 			s = s[1:]
 		}

@@ -156,7 +156,7 @@ func (l layout) writeNumber(n num) (string, error) {
 	return l.padText(sign, digits+tail, '>'), nil
 }
 
-// zeroWidth is how many columns of digits a layout with leading zeros wants.
+// zeroWidth returns how many columns of digits a layout with leading zeros wants.
 func (l layout) zeroWidth(taken int) int {
 	if l.align != '=' {
 		return 0
@@ -234,7 +234,8 @@ type percentFormat struct {
 func (m *evaluator) formatPercent(s string, args val) (string, error) {
 	p := &percentFormat{m: m, args: args}
 	list, isTuple := args.x.(tuple)
-	if p.list = list; !isTuple {
+	p.list = list
+	if !isTuple {
 		p.list = tuple{args}
 	}
 	var b strings.Builder
@@ -265,7 +266,8 @@ func (m *evaluator) formatPercent(s string, args val) (string, error) {
 func (p *percentFormat) writeConversion(s string) (text, rest string, err error) {
 	key, named := "", strings.HasPrefix(s, "(")
 	if named {
-		if key, s, named = strings.Cut(s[1:], ")"); !named {
+		key, s, named = strings.Cut(s[1:], ")")
+		if !named {
 			return "", "", errorf(Other, "incomplete format key")
 		}
 	}
@@ -307,7 +309,8 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 	if err != nil {
 		return "", "", err
 	}
-	if l.kind = kind; kind == 'i' {
+	l.kind = kind
+	if kind == 'i' {
 		l.kind = 'd'
 	}
 	if zeros && l.align == 0 && kind != 's' {

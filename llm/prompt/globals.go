@@ -1,6 +1,6 @@
 package prompt
 
-// findGlobal is a built-in function of templates.
+// findGlobal returns a built-in function of templates.
 func findGlobal(name string) (val, bool) {
 	v, ok := globalTable()[name]
 	return v, ok

@@ -160,7 +160,8 @@ func (m *evaluator) runGenerator(g *generator) ([]val, error) {
 	}
 	run := g.run
 	g.run = nil
-	if m.walking++; m.walking > maxNesting {
+	m.walking++
+	if m.walking > maxNesting {
 		return nil, errorf(Limit, "generators inside each other deeper than %d", maxNesting)
 	}
 	items, err := run()

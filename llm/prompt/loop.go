@@ -34,7 +34,8 @@ func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 
 // runLoop runs the body for every element of v.
 func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
-	if l.items = m.listElements(v); l.items.len() == 0 {
+	l.items = m.listElements(v)
+	if l.items.len() == 0 {
 		items, err := m.itemsOf(v)
 		if err != nil {
 			return withPosition(err, s.iter.pos())
@@ -128,7 +129,7 @@ func (l *loopState) itemCount(m *evaluator) (int, error) {
 	return len(l.kept), err
 }
 
-// loopMember is a member of loop.
+// loopMember returns a member of loop.
 func (l *loopState) loopMember(m *evaluator, name string) (val, bool, error) {
 	switch name {
 	case "index":
@@ -200,7 +201,8 @@ func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
 
 // captureNested runs the body of a macro or a recursive loop and returns its text.
 func (m *evaluator) captureNested(f func() error) (val, error) {
-	if m.calls++; m.calls > maxCalls {
+	m.calls++
+	if m.calls > maxCalls {
 		return none, errorf(Limit, "macros inside each other deeper than %d", maxCalls)
 	}
 	text, err := m.captureOutput(f)

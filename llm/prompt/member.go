@@ -54,7 +54,7 @@ func (m *evaluator) memberOf(o, member val) val {
 	return member
 }
 
-// missingMember is the undefined value of a member that o has not.
+// missingMember returns the undefined value of a member that o has not.
 func missingMember(o val, path, name string, offset int) *undefinedValue {
 	u := &undefinedValue{class: Undefined, name: path, off: offset}
 	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoteText(name)
@@ -78,7 +78,7 @@ func missingMember(o val, path, name string, offset int) *undefinedValue {
 	return u
 }
 
-// keyHint is the way to the key that a method hides, where v is the method of a dict.
+// keyHint returns the way to the key that a method hides, where v is the method of a dict.
 func keyHint(v val) string {
 	if v.isMarkup() {
 		return escapeLast
@@ -89,7 +89,7 @@ func keyHint(v val) string {
 	return ""
 }
 
-// wrongTypeError is the error of v where something else is wanted.
+// wrongTypeError returns the error of v where something else is wanted.
 func wrongTypeError(v val, format string, args ...any) *Error {
 	e := errorf(Type, format, args...)
 	e.Hint = keyHint(v)

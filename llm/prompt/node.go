@@ -10,7 +10,7 @@ import (
 // is in the machine.
 type node interface {
 	eval(m *evaluator) (val, error)
-	// pos is the offset of the node in the source.
+	// pos returns the offset of the node in the source.
 	pos() int
 }
 

@@ -103,8 +103,7 @@ func operandsError(op string, a, b val) *Error {
 func (m *evaluator) addValues(a, b val) (val, error) {
 	x, xok := a.asString()
 	y, yok := b.asString()
-	switch {
-	case xok && yok:
+	if xok && yok {
 		if err := m.checkTextSize(len(x) + len(y)); err != nil {
 			return none, err
 		}
@@ -113,7 +112,8 @@ func (m *evaluator) addValues(a, b val) (val, error) {
 		}
 		parts := appendParts(appendParts(nil, a.from, len(x)), b.from, len(y))
 		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
-	case a.isList() && b.isList():
+	}
+	if a.isList() && b.isList() {
 		return m.concatLists(a, b, ofList)
 	}
 	_, at := a.x.(tuple)
@@ -254,7 +254,7 @@ func isSequence(v val) bool {
 	return false
 }
 
-// compareValues is the order of two values as <, <=, > and >= see it; ordered is false
+// compareValues returns the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.
 func (m *evaluator) compareValues(op string, a, b val) (c int, ordered bool, err error) {
 	return m.compareNested(op, a, b, 0)

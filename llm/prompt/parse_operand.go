@@ -67,7 +67,8 @@ func (p *parser) parseSubscript(obj node) (node, error) {
 		for !p.current().matches(tokOp, "]") && !p.current().matches(tokOp, ",") {
 			if p.acceptOp(":") {
 				colons = true
-				if part++; part > 2 {
+				part++
+				if part > 2 {
 					return nil, p.unexpectedError("expected ']'")
 				}
 				continue
@@ -139,7 +140,8 @@ func (p *parser) parseArguments() ([]argument, error) {
 			return nil, err
 		}
 		a.x = x
-		if args = append(args, a); len(args) > maxArguments {
+		args = append(args, a)
+		if len(args) > maxArguments {
 			return nil, limitAt(t.off, "more than %d arguments", maxArguments)
 		}
 	}
@@ -187,12 +189,11 @@ func (p *parser) parseFilter(in node) (node, error) {
 		def = lazyUnknown("filter", *t, known)
 	}
 	n.def = def
-	switch {
-	case p.current().matches(tokOp, "("):
+	if p.current().matches(tokOp, "(") {
 		if n.args, err = p.parseArguments(); err != nil {
 			return nil, err
 		}
-	case p.noColon == 0 && p.current().matches(tokOp, ":") && p.peekNext().kind != tokEnd: // as pongo2 and Django write it
+	} else if p.noColon == 0 && p.current().matches(tokOp, ":") && p.peekNext().kind != tokEnd { // as pongo2 and Django write it
 		p.i++
 		x, err := p.parsePrimary()
 		if err != nil {

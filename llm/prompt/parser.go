@@ -95,7 +95,8 @@ func (p *parser) unexpectedError(want string) error {
 func (p *parser) isAtEnd() bool { return p.current().kind == tokEnd }
 
 func (p *parser) enterLevel() error {
-	if p.depth++; p.depth > maxNesting {
+	p.depth++
+	if p.depth > maxNesting {
 		return limitAt(p.current().off, "an expression nested deeper than %d", maxNesting)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Text is what a template prints for a value: strings as they are, the rest as
+// Text returns what a template prints for a value: strings as they are, the rest as
 // Python does (True, None, 3.0, ['a']).
 func Text(v value.Value) string {
 	if s, ok := v.Str(); ok {
@@ -36,7 +36,7 @@ func (m *evaluator) textOf(v val) (string, error) {
 	return m.printedText(v)
 }
 
-// printedText is the text that {{ }} prints for a value.
+// printedText returns the text that {{ }} prints for a value.
 func (m *evaluator) printedText(v val) (string, error) {
 	if s, ok := v.asString(); ok {
 		return s, nil
@@ -85,7 +85,8 @@ func (p *printer) addRepr(v val) {
 	if p.err != nil {
 		return
 	}
-	if p.depth++; p.depth > maxValue {
+	p.depth++
+	if p.depth > maxValue {
 		p.setError(valueTooDeep())
 	}
 	defer func() { p.depth-- }()
@@ -199,7 +200,7 @@ func (p *printer) addDict(v val) {
 	p.addText("}")
 }
 
-// memberOrder is the positions of a dict's members as they are to be written.
+// memberOrder returns the positions of a dict's members as they are to be written.
 func (p *printer) memberOrder(v val) []int {
 	at := make([]int, dictLen(v))
 	for i := range at {
@@ -252,10 +253,10 @@ func (p *printer) addQuoted(s string) {
 
 func appendEscaped(b []byte, r rune) []byte {
 	hex := strconv.FormatInt(int64(r), 16)
-	switch {
-	case r < 0x100:
+	if r < 0x100 {
 		return append(append(b, `\x`...), ("00" + hex)[len(hex):]...)
-	case r < 0x10000:
+	}
+	if r < 0x10000 {
 		return append(append(b, `\u`...), ("0000" + hex)[len(hex):]...)
 	}
 	return append(append(b, `\U`...), ("00000000" + hex)[len(hex):]...)

@@ -2,7 +2,7 @@ package prompt
 
 import "strings"
 
-// constPath is the name and constant members that a reference consists of.
+// constPath returns the name and constant members that a reference consists of.
 func constPath(n node) ([]string, bool) {
 	switch n := n.(type) {
 	case *nameNode:
@@ -133,7 +133,7 @@ func (r *refCollector) isGuarded(path []string) bool {
 	return false
 }
 
-// longestPath is the constant path at the bottom of a chain of members, with
+// longestPath returns the constant path at the bottom of a chain of members, with
 // [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
 // are called are not members.
 func longestPath(n node) (path []string, method int, rest []node, ok bool) {
@@ -164,13 +164,14 @@ func longestPath(n node) (path []string, method int, rest []node, ok bool) {
 	}
 }
 
-// methodIn is where in the path of n, which has that many parts, the first method of
+// methodIn returns where in the path of n, which has that many parts, the first method of
 // a dict is; 0 without one.
 func methodIn(n node, parts int) (first int) {
 	for {
 		switch x := n.(type) {
 		case *attrNode:
-			if parts--; dictMethods[x.name] {
+			parts--
+			if dictMethods[x.name] {
 				first = parts
 			}
 			n = x.obj
@@ -183,7 +184,7 @@ func methodIn(n node, parts int) (first int) {
 	}
 }
 
-// childNodes are the expressions right below a node, in the order of the source.
+// childNodes returns the expressions right below a node, in the order of the source.
 func childNodes(n node) []node {
 	var out []node
 	add := func(nodes ...node) {

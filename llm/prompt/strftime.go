@@ -42,7 +42,8 @@ func Strftime(t time.Time, format string) string {
 		case 's':
 			text = strconv.FormatInt(t.Unix(), 10)
 		default:
-			if text = "%" + rest[:len(rest)-len(format)]; layouts[c] != "" {
+			text = "%" + rest[:len(rest)-len(format)]
+			if layouts[c] != "" {
 				text = t.Format(layouts[c])
 			}
 		}

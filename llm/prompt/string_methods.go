@@ -75,7 +75,8 @@ func (m *evaluator) findEqual(c *call) (first, count int, err error) {
 		if !same {
 			continue
 		}
-		if count++; first < 0 {
+		count++
+		if first < 0 {
 			first = i
 		}
 	}
@@ -136,7 +137,7 @@ func textTestMethod(f func(string) bool) *builtin {
 	}}
 }
 
-// inputText is the text of the input.
+// inputText returns the text of the input.
 func (c *call) inputText() string {
 	s, _ := c.in.asString()
 	return s
@@ -160,7 +161,8 @@ func stripMethod(left, right bool) *builtin {
 		if left {
 			offset = len(s) - len(strings.TrimLeftFunc(s, cut))
 		}
-		if s = s[offset:]; right {
+		s = s[offset:]
+		if right {
 			s = strings.TrimRightFunc(s, cut)
 		}
 		return c.in.subText(offset, s), nil
@@ -289,7 +291,8 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 			}
 		}
 		texts[i] = s
-		if size += len(s) + len(between); size > maxBytes {
+		size += len(s) + len(between)
+		if size > maxBytes {
 			return none, m.checkTextSize(size)
 		}
 		if m.trace {

@@ -116,7 +116,7 @@ func (c *compiler) compileGeneration(_ *parser, at int) error {
 	return nil
 }
 
-// lazyUnknown is a filter or test that does not exist: an error when it is reached.
+// lazyUnknown returns a filter or test that does not exist: an error when it is reached.
 func lazyUnknown(kind string, name token, known []string) *builtin {
 	return &builtin{rest: true, lax: true, fn: func(*evaluator, *call) (val, error) {
 		return none, unknownName(kind, &name, known)

@@ -18,7 +18,7 @@ type val struct {
 
 // pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
 type pythonOnly interface {
-	// pyType is the name of the Python type, for messages.
+	// pyType returns the name of the Python type, for messages.
 	pyType() string
 }
 
@@ -117,7 +117,7 @@ func (v val) asUndefined() *undefinedValue {
 	return u
 }
 
-// asString is the text of a string.
+// asString returns the text of a string.
 func (v val) asString() (string, bool) {
 	if v.x == nil {
 		return v.v.Str()
@@ -127,7 +127,7 @@ func (v val) asString() (string, bool) {
 
 func (v val) isMarkup() bool { _, ok := v.x.(markup); return ok }
 
-// readingSteps is the steps that reading a text counts for.
+// readingSteps returns the steps that reading a text counts for.
 func (v val) readingSteps() int {
 	s, _ := v.asString()
 	return len(s) >> 8
@@ -149,7 +149,7 @@ func (v val) isList() bool {
 	return ok
 }
 
-// pyType is the name of the value's type in Python, for messages.
+// pyType returns the name of the value's type in Python, for messages.
 func (v val) pyType() string {
 	if v.x != nil {
 		return v.x.pyType()
@@ -157,7 +157,7 @@ func (v val) pyType() string {
 	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.v.Kind()]
 }
 
-// checkDefined is the error of an undefined value that is used, or nil.
+// checkDefined returns the error of an undefined value that is used, or nil.
 func (v val) checkDefined() error {
 	if v.x == nil {
 		return nil
@@ -168,7 +168,7 @@ func (v val) checkDefined() error {
 	return nil
 }
 
-// checkRead is the error of an undefined value that is not even empty, or nil: soft
+// checkRead returns the error of an undefined value that is not even empty, or nil: soft
 // ones may be filtered, joined and compared, but not computed with.
 func (v val) checkRead() error {
 	if u := v.asUndefined(); u != nil && !u.soft {
@@ -211,7 +211,7 @@ func (d *pyDict) setItem(key val, v val) error {
 	return nil
 }
 
-// toJSON is the dict as JSON where it is JSON.
+// toJSON returns the dict as JSON where it is JSON.
 func (d *pyDict) toJSON() val {
 	m := value.NewMap(len(d.keys))
 	for i, k := range d.keys {
@@ -267,7 +267,7 @@ func dictGet(v, key val) (val, bool, error) {
 	return none, false, nil
 }
 
-// hashKey is a text that two values share exactly when Python would take them
+// hashKey returns a text that two values share exactly when Python would take them
 // for the same dict key: 1, 1.0 and True are one.
 func hashKey(v val) (string, error) { return hashNested(v, 0) }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// missError is the error of a request that is not recorded: it shows the recorded
+// missError returns the error of a request that is not recorded: it shows the recorded
 // request that is nearest to it, and what differs.
 func (p *Provider) missError(r recording) *llm.Error {
 	p.mu.Lock()
@@ -29,12 +29,12 @@ func (p *Provider) missError(r recording) *llm.Error {
 	return &llm.Error{Provider: p.config.Name, Message: strings.TrimRight(text, "\n"), Hint: hint, Unsent: true}
 }
 
-// requestLines is a request as the cassette shows it, cut into lines.
+// requestLines returns a request as the cassette shows it, cut into lines.
 func requestLines(request value.Value) []string {
 	return strings.Split(strings.TrimSuffix(string(yaml.Append(nil, request)), "\n"), "\n")
 }
 
-// nearestRecording is the index of the recording whose request has the most lines in common
+// nearestRecording returns the index of the recording whose request has the most lines in common
 // with those asked, counted against all lines; -1 for an empty cassette.
 func (c *cassette) nearestRecording(asked []string) int {
 	best, bestScore := -1, -1.0

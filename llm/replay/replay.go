@@ -78,12 +78,11 @@ func New(config Config) (*Provider, error) {
 		cassette: &cassette{}, played: map[string]int{}, renewed: map[string]bool{},
 	}
 	src, err := readFile(config.Path)
-	switch {
-	case err == nil:
+	if err == nil {
 		if p.cassette, err = parseCassette(src); err != nil {
 			return nil, fmt.Errorf("%s:%w", config.Path, err)
 		}
-	case !errors.Is(err, fs.ErrNotExist) || config.Mode == Replay:
+	} else if !errors.Is(err, fs.ErrNotExist) || config.Mode == Replay {
 		return nil, fmt.Errorf("reading the cassette: %w", err)
 	}
 	return p, nil

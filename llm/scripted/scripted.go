@@ -194,7 +194,7 @@ func (Echo) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, err
 	}
 }
 
-// nextWordLen is the length of the next word with the space before it.
+// nextWordLen returns the length of the next word with the space before it.
 func nextWordLen(text string) int {
 	for i := 1; i < len(text); i++ {
 		isBlank := text[i] == ' ' || text[i] == '\n'

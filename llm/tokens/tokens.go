@@ -28,7 +28,7 @@ var factors = []struct {
 	{"llama", 1.2}, {"meta-llama", 1.2}, {"mistral", 1.2}, {"mixtral", 1.2}, {"codestral", 1.2}, {"ministral", 1.2},
 }
 
-// For gives the counter of a model by its name, with or without the vendor in
+// For returns the counter of a model by its name, with or without the vendor in
 // front (anthropic/claude-sonnet-4): exact for OpenAI's models since gpt-4o. "" is a
 // model of which nothing is known but that it most likely counts as those do. Text
 // that spells a special token counts as the text it is. The vocabulary is loaded at
@@ -46,7 +46,7 @@ func For(model string) llm.Counter {
 	return scaled{factors[best].factor, model}
 }
 
-// baseName is a model's name in lower case without vendor or folder.
+// baseName returns a model's name in lower case without vendor or folder.
 func baseName(model string) string { return strings.ToLower(path.Base(model)) }
 
 // vocabulary takes some 20 ms and 7 MB to load: it is done when somebody counts.

@@ -215,7 +215,7 @@ func isEmpty(rv reflect.Value) bool {
 	return rv.IsZero()
 }
 
-// Any is the value as the types that other libraries know: nil, bool, string,
+// Any returns the value as the types that other libraries know: nil, bool, string,
 // json.Number, []any and map[string]any. The order of keys is lost.
 func (v Value) Any() any {
 	switch x := v.v.(type) {

@@ -159,7 +159,7 @@ func decodeNumber(v Value, rv reflect.Value) error {
 	return nil
 }
 
-// wholeDigits is the digits of a number without a fraction, as JSON Schema counts
+// wholeDigits returns the digits of a number without a fraction, as JSON Schema counts
 // integers: 3, 3.0 and 3e0 are all 3.
 func wholeDigits(v Value) (string, bool) {
 	if i, ok := v.Int(); ok {

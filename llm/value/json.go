@@ -20,10 +20,10 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 // non-ASCII text and <, > and & as they are.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
-// JSON is the compact JSON text of the value.
+// JSON returns the compact JSON text of the value.
 func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
 
-// String is the JSON text, for messages and %v.
+// String returns the JSON text, for messages and %v.
 func (v Value) String() string { return v.JSON() }
 
 // AppendJSON appends the compact JSON text to b.

@@ -32,7 +32,7 @@ func Pairs(kv ...any) *Map {
 	return m
 }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (m *Map) Len() int {
 	if m == nil {
 		return 0
@@ -58,7 +58,7 @@ func (m *Map) findKey(key string) int {
 	return -1
 }
 
-// Get is the member of that key, or null and false.
+// Get returns the member of that key, or null and false.
 func (m *Map) Get(key string) (Value, bool) {
 	if i := m.findKey(key); i >= 0 {
 		return m.vals[i], true
@@ -101,7 +101,7 @@ func (m *Map) Delete(key string) {
 	}
 }
 
-// Clone is a copy whose members can be set without changing m; the values are
+// Clone returns a copy whose members can be set without changing m; the values are
 // shared.
 func (m *Map) Clone() *Map {
 	c := NewMap(m.Len() + 1)
@@ -111,10 +111,10 @@ func (m *Map) Clone() *Map {
 	return c
 }
 
-// Entry is the key and value at position i, 0 <= i < Len.
+// Entry returns the key and value at position i, 0 <= i < Len.
 func (m *Map) Entry(i int) (string, Value) { return m.keys[i], m.vals[i] }
 
-// Keys is the keys in order; the slice must not be changed.
+// Keys returns the keys in order; the slice must not be changed.
 func (m *Map) Keys() []string {
 	if m == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// numberLen is the length of the number that s begins with, by the grammar of
+// numberLen returns the length of the number that s begins with, by the grammar of
 // RFC 8259; 0 for any other text.
 func numberLen(s string) int {
 	i := 0
@@ -61,7 +61,7 @@ type decimal struct {
 // means anything, and sums with it must not overflow.
 const maxExponent = 1 << 40
 
-// decimalOf is the number v as a decimal. A float64 counts as the shortest
+// decimalOf returns the number v as a decimal. A float64 counts as the shortest
 // decimal that names it, the one that it is written as: 0.1 is 0.1.
 func decimalOf(v Value) (d decimal, ok bool) {
 	var s string
@@ -118,7 +118,7 @@ func (d decimal) compare(o decimal) int {
 	return sign * c
 }
 
-// wholeDigits is the number in digits, where it has no fraction and not too many of
+// wholeDigits returns the number in digits, where it has no fraction and not too many of
 // them to be any Go integer.
 func (d decimal) wholeDigits() (string, bool) {
 	zeros := d.exponent - len(d.digits)

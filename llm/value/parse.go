@@ -227,7 +227,8 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 		}
 		r, n := unescapeJSON(p.text[i:])
 		if n == 0 {
-			if p.pos = i; len(p.text)-i < 6 {
+			p.pos = i
+			if len(p.text)-i < 6 {
 				p.pos = len(p.text)
 				return "", errEnds
 			}

@@ -53,7 +53,7 @@ func absInt(i int) int {
 	return i
 }
 
-// editDistance is the optimal string alignment distance.
+// editDistance returns the optimal string alignment distance.
 func editDistance(a, b []rune) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64 // too long to be a mistyped name

@@ -31,7 +31,7 @@ const (
 	Object
 )
 
-// String is the JSON Schema name of the kind: null, boolean, integer, number,
+// String returns the JSON Schema name of the kind: null, boolean, integer, number,
 // string, array or object.
 func (k Kind) String() string {
 	return [...]string{"null", "boolean", "integer", "number", "string", "array", "object"}[k]
@@ -139,13 +139,13 @@ func (v Value) Kind() Kind {
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.v == nil }
 
-// Str is the text of a string; ok is false for any other kind.
+// Str returns the text of a string; ok is false for any other kind.
 func (v Value) Str() (s string, ok bool) { s, ok = v.v.(string); return s, ok }
 
 // Bool is the truth value of a boolean; ok is false for any other kind.
 func (v Value) Bool() (b, ok bool) { b, ok = v.v.(bool); return b, ok }
 
-// Int is an integer that fits int64; a Float, even 3.0, is not one.
+// Int returns an integer that fits int64; a Float, even 3.0, is not one.
 func (v Value) Int() (i int64, ok bool) {
 	i, ok = v.v.(int64)
 	if !ok && v.v == raw("-0") {
@@ -169,7 +169,7 @@ func (v Value) Float() (f float64, ok bool) {
 	return 0, false
 }
 
-// Big is an integer of any size; ok is false for Floats and other kinds.
+// Big returns an integer of any size; ok is false for Floats and other kinds.
 func (v Value) Big() (i *big.Int, ok bool) {
 	switch x := v.v.(type) {
 	case int64:
@@ -180,19 +180,19 @@ func (v Value) Big() (i *big.Int, ok bool) {
 	return nil, false
 }
 
-// List is the elements of a list, which must not be changed; nil for any other
+// List returns the elements of a list, which must not be changed; nil for any other
 // kind.
 func (v Value) List() []Value { l, _ := v.v.([]Value); return l }
 
-// Map is the members of an object; nil, which reads as empty, for any other
+// Map returns the members of an object; nil, which reads as empty, for any other
 // kind.
 func (v Value) Map() *Map { m, _ := v.v.(*Map); return m }
 
-// Get is the member of an object by key. It is null and false where the value
+// Get returns the member of an object by key. It is null and false where the value
 // is not an object or lacks the key.
 func (v Value) Get(key string) (Value, bool) { return v.Map().Get(key) }
 
-// At is the element or member that the RFC 6901 pointer names: "" is v itself,
+// At returns the element or member that the RFC 6901 pointer names: "" is v itself,
 // "/a/0" the first element of member a.
 func (v Value) At(pointer string) (Value, bool) {
 	if pointer == "" {
@@ -203,10 +203,9 @@ func (v Value) At(pointer string) (Value, bool) {
 	}
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		var ok bool
-		switch {
-		case v.Map() != nil:
+		if v.Map() != nil {
 			v, ok = v.Get(unescapeToken(token))
-		case v.List() != nil:
+		} else if v.List() != nil {
 			var i int
 			if i, ok = parseIndex(token); ok && i < len(v.List()) {
 				v = v.List()[i]

@@ -66,7 +66,7 @@ type Limits struct {
 	Memory       Size     `json:"memory,omitempty" doc:"Private memory of each process, like 512MiB; without it there is no limit. Linux only"`
 }
 
-// MessageBytes is the size of the largest message, in bytes.
+// MessageBytes returns the size of the largest message, in bytes.
 func (l Limits) MessageBytes() int { return l.MaxMessage << 20 }
 
 // DefaultLimits returns the limits of a manifest that sets none.
@@ -242,7 +242,7 @@ func canPassOn(name string) bool {
 // Grants reports whether the plugin lists a service of the host.
 func (m *Manifest) Grants(service string) bool { return slices.Contains(m.Services, service) }
 
-// CommandLine is the program and its arguments, as people would write them.
+// CommandLine returns the program and its arguments, as people would write them.
 func (m *Manifest) CommandLine() string {
 	return strings.Join(append([]string{m.Command}, m.Args...), " ")
 }

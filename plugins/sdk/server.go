@@ -77,7 +77,8 @@ const replyOverhead = 16
 // that is too large as well. size is that of the reply.
 func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
 	reply = s.dispatch(ctx, req)
-	if size = pb.Size(reply); size+replyOverhead > s.messageBytes { // one that cannot be sent would end the session
+	size = pb.Size(reply)
+	if size+replyOverhead > s.messageBytes { // one that cannot be sent would end the session
 		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.messageBytes))}}
 		size = pb.Size(reply)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// sampleTime is the time of the clock in checks.
+// sampleTime returns the time of the clock in checks.
 func sampleTime() time.Time { return time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC) }
 
 // sampleState returns what functions get to know in checks.

@@ -166,13 +166,12 @@ func (s *RunState) Add(ev *Event) {
 	st.add(ev, data)
 	s.charge(st, data.Usage)
 	s.prompted(st, data.Prompts)
-	switch {
-	case ev.Type == StepWaiting:
+	if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor(st.ID, st.Found, st.Remaining)
 		w.Whole = s.WantedSchema(st)
 		s.Waiting = append(s.Waiting, w)
-	case st.State != StepStatusWaiting:
+	} else if st.State != StepStatusWaiting {
 		s.stopWaiting(st.ID)
 	}
 }

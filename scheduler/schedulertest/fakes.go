@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Fakes are the calls that every flow under test can use:
+// Fakes returns the calls that every flow under test can use:
 //
 //	echo    puts out its parameters
 //	say     streams text, or the texts of the list text, piece by piece

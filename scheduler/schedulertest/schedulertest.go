@@ -80,17 +80,17 @@ func With(defs ...calls.Definition) Option {
 	return func(s *setup) { s.calls = append(s.calls, defs...) }
 }
 
-// Inputs gives the flow its inputs as JSON.
+// Inputs returns the flow its inputs as JSON.
 func Inputs(json string) Option {
 	return func(s *setup) { s.inputs, s.err = value.ParseJSON([]byte(json)) }
 }
 
-// Resolver gives the flow variables.
+// Resolver returns the flow variables.
 func Resolver(r plugins.Resolver, names ...string) Option {
 	return func(s *setup) { s.vars = append(s.vars, variables{r, names}) }
 }
 
-// LLM gives the calls a model.
+// LLM returns the calls a model.
 func LLM(provider llm.Provider) Option {
 	return func(s *setup) { s.exec.Env.LLM = provider }
 }
@@ -180,7 +180,7 @@ func Load(t testing.TB, flow string, options ...Option) *flow.Flow {
 	return s.load(t, []byte(flow))
 }
 
-// Loader is what [Load] loads with.
+// Loader returns what [Load] loads with.
 func Loader(t testing.TB, options ...Option) *flow.Loader {
 	t.Helper()
 	s := newSetup(t)
@@ -265,7 +265,7 @@ func unpack(t testing.TB, archive *txtar.Archive) {
 	}
 }
 
-// Log is the events of the run as text, one line each: type, step and what
+// Log returns the events of the run as text, one line each: type, step and what
 // matters of the data.
 func (r *Result) Log() string {
 	var b strings.Builder
@@ -275,7 +275,7 @@ func (r *Result) Log() string {
 	return b.String()
 }
 
-// Line is an event as a line of text.
+// Line returns an event as a line of text.
 func Line(ev *journal.Event) string {
 	parts := []string{string(ev.Type)}
 	if ev.Step != "" {

@@ -93,7 +93,7 @@ func MissingInputs(f *flow.Flow, inputs *value.Map) *journal.WaitingFor {
 	return &journal.WaitingFor{RemainingSchema: value.OfMap(schema)}
 }
 
-// inputFlags are the flags of the command line that give inputs.
+// inputFlags returns the flags of the command line that give inputs.
 func inputFlags(missing *journal.WaitingFor) string {
 	var flags []string
 	for _, pointer := range missing.Pointers() {

@@ -120,10 +120,9 @@ func (s *Service) drain(ctx context.Context, p *memory.SnapshotProcessor, limit 
 	if text := report.String(); text != "" {
 		notes = append(notes, Note{Text: "made " + text})
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		notes = append(notes, Note{Level: LevelNote, Text: "some snapshots are still to be made: a later run does it, or scheduler memory snapshot run"})
-	case err != nil:
+	} else if err != nil {
 		notes = append(notes, warning("no snapshots were made: %v", err))
 	}
 	return notes

@@ -172,10 +172,10 @@ func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, er
 		return s.recorder, nil
 	}
 	j, err := s.parts.Journal(ctx, create)
-	switch {
-	case errors.Is(err, ErrNoJournal):
+	if errors.Is(err, ErrNoJournal) {
 		return nil, err
-	case err != nil:
+	}
+	if err != nil {
 		return nil, unavailable(err)
 	}
 	s.recorder = j

@@ -131,7 +131,8 @@ var ErrNoPrompt = errors.New("no step of the run built a prompt")
 
 func promptsOf(ctx context.Context, f *flow.Flow, state *journal.RunState, step string, counter llm.Counter) (*Prompts, error) {
 	if step == "" {
-		if step = explain.LastPrompt(f, state); step == "" {
+		step = explain.LastPrompt(f, state)
+		if step == "" {
 			return nil, ErrNoPrompt
 		}
 	}

@@ -65,12 +65,11 @@ func (s *Service) Start(ctx context.Context, r StartRequest) (*Session, []Note, 
 		}
 	}
 	e.Options = value.Must(runOptions{LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: dir})
-	switch {
-	case !r.Ephemeral:
+	if !r.Ephemeral {
 		if e.Journal, err = s.journal(ctx, true); err != nil {
 			return nil, notes, err
 		}
-	case r.Interactive:
+	} else if r.Interactive {
 		e.Journal = s.parts.EphemeralJournal()
 	}
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)

@@ -31,7 +31,7 @@ func (noop) Exec(context.Context, *calls.Env, struct{}) iter.Seq2[calls.Chunk, e
 // edges are the successors of each of n nodes.
 type edges [][]int
 
-// chain is a line of n nodes.
+// chain returns a line of n nodes.
 func chain(n int) edges {
 	e := make(edges, n)
 	for i := range n - 1 {
@@ -40,7 +40,7 @@ func chain(n int) edges {
 	return e
 }
 
-// fan is one node, then n-2 side by side, then one that waits for them all.
+// fan returns one node, then n-2 side by side, then one that waits for them all.
 func fan(n int) edges {
 	e := make(edges, n)
 	for i := 1; i < n-1; i++ {
@@ -50,7 +50,7 @@ func fan(n int) edges {
 	return e
 }
 
-// ours is the graph as a flow. A run reads every event.
+// ours returns the graph as a flow. A run reads every event.
 func ours(e edges) runner {
 	def := calls.Define[noop, struct{}, struct{}](calls.Info{Name: "noop"})
 	f := &flow.Flow{File: "bench.yaml", Name: "bench", Steps: make([]*flow.Step, len(e))}
@@ -79,7 +79,7 @@ func ours(e edges) runner {
 	}
 }
 
-// einos is the graph as one of Eino, whose nodes pass a map on: the type that it
+// einos returns the graph as one of Eino, whose nodes pass a map on: the type that it
 // merges where edges join.
 func einos(ctx context.Context, e edges) (runner, error) {
 	g := compose.NewGraph[map[string]any, map[string]any]()

@@ -43,7 +43,7 @@ type Image struct {
 	Doubt string
 }
 
-// URL is the image as a data URL.
+// URL returns the image as a data URL.
 func (m *Image) URL() string {
 	return "data:" + m.MIME + ";base64," + base64.StdEncoding.EncodeToString(m.Data)
 }

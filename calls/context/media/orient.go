@@ -6,7 +6,7 @@ import (
 	"image"
 )
 
-// readOrientation is the EXIF orientation of a JPEG, 1 to 8; 1, as it lies, for
+// readOrientation returns the EXIF orientation of a JPEG, 1 to 8; 1, as it lies, for
 // everything else. Cameras store photos as the sensor lies and note how to turn
 // them; re-encoding drops the note, so the pixels must be turned.
 func readOrientation(mime string, data []byte) int {

@@ -86,7 +86,7 @@ func (e *Expr) addWarning(format string, args ...any) {
 	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
 }
 
-// Words are the words that the condition asks for, in its order.
+// Words returns the words that the condition asks for, in its order.
 func (e *Expr) Words() []string { return e.words }
 
 // Warnings are about parts of the condition that were ignored or are probably not

@@ -90,7 +90,7 @@ func newTrie(words []string) *trie {
 	return t
 }
 
-// nextNode is the node after n when b follows. It asks only for children of n and of
+// nextNode returns the node after n when b follows. It asks only for children of n and of
 // its suffixes, which are shorter: they exist already while the trie grows.
 func (t *trie) nextNode(n int32, b byte) int32 {
 	for n != 0 {

@@ -123,7 +123,7 @@ func (p *parser) skipBlanks() string {
 	return left
 }
 
-// peek is the next character after blanks, without taking it; "" at the end.
+// peek returns the next character after blanks, without taking it; "" at the end.
 func (p *parser) peek() string {
 	left := p.skipBlanks()
 	_, size := utf8.DecodeRuneInString(left)

@@ -102,7 +102,7 @@ func (t *Text) addWarning(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Words are the words that the keywords macros of the text ask for, as far as
+// Words returns the words that the keywords macros of the text ask for, as far as
 // they are known before it is expanded.
 func (t *Text) Words() []string { return t.words }
 
@@ -113,7 +113,7 @@ func (t *Text) Errors() []string { return t.errors }
 // Warnings lists what in the text is probably not meant as it is written.
 func (t *Text) Warnings() []string { return t.warnings }
 
-// Functions are the importance functions that the text asks, as far as they are known
+// Functions returns the importance functions that the text asks, as far as they are known
 // before it is expanded; all is true where there are no others.
 func (t *Text) Functions() (names []string, all bool) { return t.functions, !t.unnamed }
 
@@ -187,7 +187,8 @@ func (r *run) expandNodes(nodes []node) string {
 		if n.call != nil {
 			s = r.expandCall(n.call)
 		}
-		if r.size += len(s); r.size > maxOutput {
+		r.size += len(s)
+		if r.size > maxOutput {
 			if r.size-len(s) <= maxOutput {
 				r.addError("the text grows beyond %d bytes; the rest is dropped", maxOutput)
 			}
@@ -221,7 +222,7 @@ func (r *run) expandKeywords(c *call, param string) string {
 	return "false"
 }
 
-// expandImportance is the verdict of an importance function on the entry, as true
+// expandImportance returns the verdict of an importance function on the entry, as true
 // or false.
 func (r *run) expandImportance(_ *call, param string) string {
 	name := functionName(param)
@@ -240,7 +241,7 @@ func (r *run) expandImportance(_ *call, param string) string {
 	return strconv.FormatBool(include)
 }
 
-// functionName is the parameter of an importance macro, after one colon or two.
+// functionName returns the parameter of an importance macro, after one colon or two.
 func functionName(param string) string { return strings.TrimSpace(strings.TrimPrefix(param, ":")) }
 
 // historyContains searches the history. Its usual text has been searched before.
@@ -265,10 +266,10 @@ func (r *run) historyContains(word string) bool {
 	return hit
 }
 
-// getText is a variable as text, or a text that there is none.
+// getText returns a variable as text, or a text that there is none.
 func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 
-// lookupVar is a variable. An undefined one is a text that cards compare with.
+// lookupVar returns a variable. An undefined one is a text that cards compare with.
 func (r *run) lookupVar(path string) value.Value {
 	if v, ok := r.vars.Get(path); ok {
 		return v

@@ -160,7 +160,8 @@ func (r *run) addToVar(name string, by value.Value) {
 		return
 	}
 	joined := varText(old) + varText(by)
-	if r.size += len(joined); r.size > maxOutput {
+	r.size += len(joined)
+	if r.size > maxOutput {
 		r.addError("the variable %q grows beyond %d bytes", value.Truncate(name, 60), maxOutput)
 		return
 	}
@@ -186,7 +187,8 @@ func (r *run) pickOne(_ *call, param string) string {
 // rollDice throws NdM: 1 to 50 dice with 2 to 1000 sides. Other text is 1.
 func (r *run) rollDice(dice string) int {
 	count, sides, ok := strings.Cut(strings.ToLower(strings.TrimSpace(dice)), "d")
-	if count = strings.TrimSpace(count); count == "" {
+	count = strings.TrimSpace(count)
+	if count == "" {
 		count = "1"
 	}
 	n, err := strconv.Atoi(count)

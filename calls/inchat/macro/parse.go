@@ -139,7 +139,8 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 		c.name, c.expand, c.hasParam = "//", expandNothing, true
 	} else {
 		colon := strings.IndexByte(head[:min(len(head), maxName)], ':')
-		if c.hasParam = colon >= 0; c.hasParam {
+		c.hasParam = colon >= 0
+		if c.hasParam {
 			c.name, rest = head[:colon], head[colon+1:]
 		} else if c.name, rest = head, ""; len(head) >= maxName {
 			return nil

@@ -30,7 +30,7 @@ type stmt struct {
 
 type runKey struct{}
 
-// runOf is the run that a function is called in.
+// runOf returns the run that a function is called in.
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
 // execProgram runs a program and returns its result as text; "" after an error.
@@ -119,7 +119,7 @@ func (s *pythonScope) execStatements(ctx context.Context, stmts []stmt) (out str
 	return out, nil
 }
 
-// bigOf is an integer of a value that Python counts as one: true is 1.
+// bigOf returns an integer of a value that Python counts as one: true is 1.
 func bigOf(v value.Value) (*big.Int, bool) {
 	if b, ok := v.Bool(); ok {
 		if b {

@@ -104,7 +104,7 @@ func beginsNumber(code string) bool {
 	return code != "" && code[0] >= '0' && code[0] <= '9'
 }
 
-// holeValue is what the text of a macro means where code expects an operand.
+// holeValue returns what the text of a macro means where code expects an operand.
 func holeValue(s string) value.Value {
 	switch t := strings.TrimSpace(s); t {
 	case "True", "False":

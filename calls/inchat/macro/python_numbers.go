@@ -92,7 +92,7 @@ func parseInt(s string) (*big.Int, bool) {
 	return new(big.Int).SetString(digits.String(), 10)
 }
 
-// digitValue is the value of a decimal digit. The digits of a script are in blocks
+// digitValue returns the value of a decimal digit. The digits of a script are in blocks
 // of ten that begin with zero.
 func digitValue(r rune) (byte, bool) {
 	if r >= '0' && r <= '9' {

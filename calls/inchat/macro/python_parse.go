@@ -121,7 +121,8 @@ func (t *translator) compileExpr() *prompt.Expr {
 // tightest. Each returns the text of an expression.
 
 func (t *translator) parseTernary() string {
-	if t.depth++; t.depth > maxPyNested {
+	t.depth++
+	if t.depth > maxPyNested {
 		return t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()
@@ -221,7 +222,8 @@ func (t *translator) parseSum() string  { return t.parseChain(t.parseTerm, "+", 
 func (t *translator) parseTerm() string { return t.parseChain(t.parseFactor, "*", "//", "/", "%") }
 
 func (t *translator) parseFactor() string {
-	if t.depth++; t.depth > maxPyNested {
+	t.depth++
+	if t.depth > maxPyNested {
 		return t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()

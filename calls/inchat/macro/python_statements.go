@@ -2,7 +2,8 @@ package macro
 
 // parseBlock reads the statements of lines that are moved in by indent.
 func (t *translator) parseBlock(indent int) []stmt {
-	if t.depth++; t.depth > maxPyNested {
+	t.depth++
+	if t.depth > maxPyNested {
 		t.fail("the code is nested deeper than %d", maxPyNested)
 	}
 	defer func() { t.depth-- }()

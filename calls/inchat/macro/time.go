@@ -12,7 +12,7 @@ func chineseWeekday(t time.Time) string {
 	return [...]string{"星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"}[t.Weekday()]
 }
 
-// timeUTC is the local time moved by some hours, as presets mean
+// timeUTC returns the local time moved by some hours, as presets mean
 // time_utc+8; anything else than a number of hours moves nothing.
 func (r *run) timeUTC(hours string) string {
 	h, err := strconv.Atoi(strings.TrimSpace(hours))

@@ -23,7 +23,7 @@ type Vars struct {
 // NewVars makes variables that start with the members of base.
 func NewVars(base *value.Map) *Vars { return &Vars{base: base} }
 
-// All is the variables as they are now.
+// All returns the variables as they are now.
 func (v *Vars) All() *value.Map {
 	all := v.base.Clone()
 	for name, x := range v.set.All() {
@@ -39,7 +39,7 @@ func (v *Vars) rootVar(name string) (value.Value, bool) {
 	return v.base.Get(name)
 }
 
-// Get is the value at a path like stat.mood[0] or stat['a key']; ok is false
+// Get returns the value at a path like stat.mood[0] or stat['a key']; ok is false
 // where there is none. A negative index is never there.
 func (v *Vars) Get(path string) (x value.Value, ok bool) {
 	steps := splitPath(path)

@@ -202,7 +202,8 @@ func (in *importer) importMemories() error {
 		m.ID = normal.ID
 		in.owners[m.ID] = m.Context.UserID
 		batch, from = append(batch, m), append(from, file)
-		if size += len(m.Content); len(batch) < batchSize && size < batchBytes {
+		size += len(m.Content)
+		if len(batch) < batchSize && size < batchBytes {
 			return nil
 		}
 		return flush()

@@ -70,7 +70,8 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 			}
 		}
 		batch = append(batch, m)
-		if size += len(m.Content); len(batch) < 5*batchSize && size < batchBytes {
+		size += len(m.Content)
+		if len(batch) < 5*batchSize && size < batchBytes {
 			return nil
 		}
 		return flush()

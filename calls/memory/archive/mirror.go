@@ -296,10 +296,9 @@ func (m *Mirror) existingFiles(f folder, ids []string) *value.Map {
 func (m *Mirror) flushLocked(ctx context.Context) (err error) {
 	started := time.Now()
 	m.timer = nil
-	switch {
-	case m.mustRewrite:
+	if m.mustRewrite {
 		err = m.exportAll(ctx, nil)
-	case m.indexIsOld:
+	} else if m.indexIsOld {
 		err = m.writeIndex(ctx)
 	}
 	m.pause = max(indexPause, indexShare*time.Since(started))

@@ -38,7 +38,7 @@ const directions = 13
 // Dimensions is how many numbers the vectors of an [Embedder] have.
 var Dimensions = len(concepts) + directions
 
-// Meaning is the vector of a text.
+// Meaning returns the vector of a text.
 func Meaning(text string) []float32 {
 	v := make([]float32, Dimensions)
 	for i, words := range concepts {
@@ -52,10 +52,10 @@ func Meaning(text string) []float32 {
 	return v
 }
 
-// Model is the name.
+// Model returns the name.
 func (e *Embedder) Model() string { return e.Name }
 
-// Embed gives the vectors of texts.
+// Embed returns the vectors of texts.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, texts...)
@@ -70,7 +70,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, ctx.Err()
 }
 
-// Asked are the texts that were embedded so far, the same ones again where they were
+// Asked returns the texts that were embedded so far, the same ones again where they were
 // tried again.
 func (e *Embedder) Asked() []string {
 	e.mu.Lock()

@@ -270,7 +270,7 @@ func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 	}
 }
 
-// place is where the first evidence stands; 100 where it was not found.
+// place returns where the first evidence stands; 100 where it was not found.
 func place(q Question, found []memory.Scored) int {
 	for i, s := range found {
 		for _, id := range q.Evidence {

@@ -174,11 +174,13 @@ func testJobs(t *testing.T, f *fixture) {
 		t.Error("a job came back too early")
 	}
 	f.wait(2 * time.Minute)
-	if job = f.claim(memory.Claim{}); job == nil || job.Attempts != 1 {
+	job = f.claim(memory.Claim{})
+	if job == nil || job.Attempts != 1 {
 		t.Fatalf("%+v", job)
 	}
 	f.wait(2 * time.Minute) // the lease is over
-	if job = f.claim(memory.Claim{}); job == nil {
+	job = f.claim(memory.Claim{})
+	if job == nil {
 		t.Fatal("a job of a dead process is lost")
 	}
 	if err := f.Complete(t.Context(), job); err == nil {
@@ -228,7 +230,8 @@ func testMetaJobs(t *testing.T, f *fixture) {
 	if err := f.Postpone(t.Context(), job, f.now); err != nil {
 		t.Fatal(err)
 	}
-	if job = f.claim(memory.Claim{}); job == nil || job.Attempts != 1 {
+	job = f.claim(memory.Claim{})
+	if job == nil || job.Attempts != 1 {
 		t.Fatalf("%+v", job)
 	}
 	m := memory.ExtractMeta(memory.NewID(memory.MetaID, f.now), job.Category, job.Snapshots, f.now)
@@ -257,7 +260,7 @@ func (f *fixture) delete(which memory.Selection) memory.Deleted {
 	return d
 }
 
-// word is a word that stands for a number.
+// word returns a word that stands for a number.
 func word(i int) string { return fmt.Sprintf("zz%c%c", 'a'+i/20, 'a'+i%20) }
 
 func testDeleting(t *testing.T, f *fixture) {

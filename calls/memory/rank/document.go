@@ -58,10 +58,9 @@ type Document struct {
 func Analyze(content, speaker string) Document {
 	text := norm.NFKC.String(content)
 	name, rest := speakerPrefix(text)
-	switch {
-	case speaker == "":
+	if speaker == "" {
 		speaker = name
-	case strings.EqualFold(name, speaker):
+	} else if strings.EqualFold(name, speaker) {
 		text = rest
 	}
 	doc := Document{Speaker: speaker}
@@ -130,7 +129,8 @@ func isName(s string) bool {
 			if !unicode.IsLetter(r) && r != 'ー' {
 				return false
 			}
-			if n++; isSpaceless(r) {
+			n++
+			if isSpaceless(r) {
 				characters++
 			}
 		}

@@ -35,7 +35,7 @@ type Turn struct {
 	Timestamp string `json:"timestamp"`
 }
 
-// Definition is the call memory-recent as a registry knows it: schemas, texts, examples.
+// Definition returns the call memory-recent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	return calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-recent",

@@ -36,7 +36,7 @@ type Input struct {
 	Session string         `json:"session"`
 }
 
-// Definition is the call memory-retrieve as a registry knows it: schemas, texts, examples.
+// Definition returns the call memory-retrieve as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, memory.Response](calls.Info{
 		Name: "memory-retrieve",

@@ -31,7 +31,7 @@ type Output struct {
 	MemoryID string `json:"memory_id" doc:"The id of the memory."`
 }
 
-// Definition is the call memory-save as a registry knows it: schemas, texts, examples.
+// Definition returns the call memory-save as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-save",

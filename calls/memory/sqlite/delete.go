@@ -41,7 +41,8 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 			return d, err
 		}
 		d.Add(some)
-		if done += n; which.Progress != nil {
+		done += n
+		if which.Progress != nil {
 			which.Progress.Show(done, len(names))
 		}
 	}
@@ -96,7 +97,7 @@ func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, r
 	return x.Deleted, nil
 }
 
-// writeDeletion is a write that deletes. A dry run is undone.
+// writeDeletion returns a write that deletes. A dry run is undone.
 func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile.Conn) error) error {
 	err := s.write(ctx, func(c *sqlitefile.Conn) error {
 		if err := do(c); err != nil || !dry {

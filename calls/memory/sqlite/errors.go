@@ -20,10 +20,10 @@ var errIndex = fmt.Errorf("%w: its index is wrong", sqlitefile.ErrDamaged)
 // checkAnalysis refuses an index that another version of the analysis has made: memories
 // would not be found, and deleted ones would stay in the index.
 func checkAnalysis(version int) error {
-	switch {
-	case version == rank.AnalysisVersion:
+	if version == rank.AnalysisVersion {
 		return nil
-	case version > rank.AnalysisVersion:
+	}
+	if version > rank.AnalysisVersion {
 		return calls.Errorf(calls.Invalid, "the memories were indexed by a newer version of the program (analysis %d; this one has %d)", version, rank.AnalysisVersion).
 			WithHint("use that version")
 	}

@@ -120,7 +120,8 @@ func readDocuments(c *sqlitefile.Conn, first, n int64, speaker func(name string)
 		i := rid - first
 		docs[i], speakers[i] = documentOf(&m)
 		docs[i].entry.Session = session
-		if words += len(docs[i].terms); words >= wordsAtOnce {
+		words += len(docs[i].terms)
+		if words >= wordsAtOnce {
 			docs = docs[:i+1]
 			return errStop
 		}

@@ -95,7 +95,7 @@ func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) 
 	}
 }
 
-// freshMemories are the oldest memories of a session that no snapshot has.
+// freshMemories returns the oldest memories of a session that no snapshot has.
 func freshMemories(c *sqlitefile.Conn, t token, after int64) (list []memory.BaseMemory, err error) {
 	u := user{id: t.user}
 	err = c.QueryRows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)

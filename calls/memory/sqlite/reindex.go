@@ -51,7 +51,8 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 				return err // another process was faster
 			}
 			r := &reindexing{indexer: indexer{c, u}, tell: func(n int) {
-				if done += n; done/tellEvery != (done-n)/tellEvery {
+				done += n
+				if done/tellEvery != (done-n)/tellEvery {
 					log.Warn("memories of an older version are indexed anew", "done", done)
 				}
 			}}

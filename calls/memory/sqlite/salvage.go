@@ -47,7 +47,7 @@ func OpenDamaged(ctx context.Context, dir string) (*Damaged, error) {
 	return d, nil
 }
 
-// explainUnreadable is the error of a file of which nothing can be salvaged.
+// explainUnreadable returns the error of a file of which nothing can be salvaged.
 func explainUnreadable(file string, err error) error {
 	return sqlitefile.Explain(storeName, file, "opening",
 		"the beginning of the file is destroyed, so nothing of it can be read: move it away, and import an export or the mirror", err)

@@ -199,10 +199,10 @@ func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState
 		return "", memory.NewForeignIDError(p.ID)
 	}
 	old, err := loadMemory(b.conn, rid)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case p.IsRepetitionOf(old, p.dated):
+	}
+	if p.IsRepetitionOf(old, p.dated) {
 		return memory.Unchanged, nil
 	}
 	in, err := b.findOrCreateSession(u, p.Context.SessionID)
@@ -288,7 +288,7 @@ func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 const selectMemory = `SELECT m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
 	JOIN user u ON u.id = m.rid >> 32 JOIN session s ON s.user = m.rid >> 32 AND s.number = m.session`
 
-// memoryColumns are the targets for the columns of selectMemory.
+// memoryColumns returns the targets for the columns of selectMemory.
 func memoryColumns(m *memory.BaseMemory) []any {
 	return []any{scanID{memory.MemoryID, &m.ID}, &m.Context.UserID, &m.Context.SessionID, scanTime{&m.Timestamp}, &m.Content,
 		scanJSON{func(v value.Value) { m.Context.Other = v }},

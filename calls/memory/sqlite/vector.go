@@ -28,7 +28,7 @@ func (s *Store) UseModel(ctx context.Context, m memory.Model) error {
 	})
 }
 
-// Model is the one in use.
+// Model returns the one in use.
 func (s *Store) Model(ctx context.Context) (m memory.Model, err error) {
 	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		_, err := c.QueryRow("SELECT name, dimensions, unrelated, related FROM model WHERE used", nil, &m.Name, &m.Dimensions, &m.Unrelated, &m.Related)
@@ -161,7 +161,8 @@ func (v *view) Vectors(ctx context.Context, model string, each func(seq uint32, 
 	n := 0
 	return v.conn.QueryRows("SELECT rid, data FROM vector WHERE rid BETWEEN ? AND ? AND model = (SELECT number FROM model WHERE name = ?)",
 		[]any{u.rid(0), u.rid(0) | math.MaxUint32, model}, func(scan func(...any) error) error {
-			if n++; n&0x3ff == 0 && ctx.Err() != nil {
+			n++
+			if n&0x3ff == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			var rid int64

@@ -126,7 +126,7 @@ func (n *Nearest) Add(x Near) {
 	}
 }
 
-// Sorted is the nearest, the nearest first; of equal ones the later saved.
+// Sorted returns the nearest, the nearest first; of equal ones the later saved.
 func (n *Nearest) Sorted() []Near {
 	slices.SortFunc(n.list, compareNear)
 	if len(n.list) >= n.limit {

@@ -59,7 +59,7 @@ func trimText(text string) string {
 
 var thought = regexp.MustCompile(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
 
-// withoutThoughts is a text without what the model thought aloud. A thought whose
+// withoutThoughts returns a text without what the model thought aloud. A thought whose
 // beginning is not there reaches from the start; one without an end to the end.
 func withoutThoughts(text string) string {
 	text = thought.ReplaceAllString(text, " ")
@@ -85,7 +85,7 @@ var (
 	fenceEnd = regexp.MustCompile("(?m)(?:^|[}\\]])[ \\t]*(```)")
 )
 
-// codeBlocks are the contents of the code blocks of a text. A block ends on the line on
+// codeBlocks returns the contents of the code blocks of a text. A block ends on the line on
 // which it begins, or else at the first fence after a bracket or the beginning of a line.
 func codeBlocks(text string) (blocks []string) {
 	for {
@@ -106,7 +106,7 @@ func codeBlocks(text string) (blocks []string) {
 	}
 }
 
-// lastDocument is the last document in a text.
+// lastDocument returns the last document in a text.
 func lastDocument(text string) (v value.Value, repaired, ok bool) {
 	for range maxStarts {
 		i := strings.IndexAny(text, "{[")
@@ -187,7 +187,8 @@ func findEnd(text string) (end int, sound bool) {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return i + 1, sound
 			}
 		case ',':
@@ -214,7 +215,7 @@ func findEnd(text string) (end int, sound bool) {
 	return -1, false
 }
 
-// commentLength is the length of the comment that text begins with, 0 where none does.
+// commentLength returns the length of the comment that text begins with, 0 where none does.
 func commentLength(text string) int {
 	end := ""
 	switch {
@@ -231,7 +232,7 @@ func commentLength(text string) int {
 	return len(text)
 }
 
-// closingQuote is the index of the quote that ends a string; -1 where it does not end.
+// closingQuote returns the index of the quote that ends a string; -1 where it does not end.
 func closingQuote(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

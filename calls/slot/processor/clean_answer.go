@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// cleanAnswer is an answer for a place without what the schema does not know and with
+// cleanAnswer returns an answer for a place without what the schema does not know and with
 // its scalars as the schema has them. ok is false where nothing is left.
 func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
 	return t.cleanPart(tokens, v, false)
@@ -19,7 +19,8 @@ func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value
 // cleanPart is cleanAnswer for a part; item means that v is an item of an array, which
 // has no name to be known.
 func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
-	if t.pieces++; t.pieces > maxPieces || len(tokens) > maxTokens {
+	t.pieces++
+	if t.pieces > maxPieces || len(tokens) > maxTokens {
 		t.reject(formatPointer(tokens), value.Value{}, t.p.say("the answer has too many pieces"))
 		return value.Value{}, false
 	}
@@ -167,7 +168,7 @@ func (p *Processor) convertFormats(v value.Value, tokens []string, now time.Time
 	return v
 }
 
-// convertFormat is a scalar as the format of its place has it; ok is false where the
+// convertFormat returns a scalar as the format of its place has it; ok is false where the
 // format does not understand it.
 func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Time) (converted value.Value, ok bool) {
 	var types []string
@@ -195,7 +196,7 @@ func isInUnion(place schema.Place) bool {
 	})
 }
 
-// formatOf is the format of a place, for messages.
+// formatOf returns the format of a place, for messages.
 func formatOf(place schema.Place) string {
 	for _, sub := range place.All {
 		if name, ok := sub.Get("format"); ok {

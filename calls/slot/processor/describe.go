@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// AddNullToBasicTypes is a schema in which booleans, numbers, integers and strings
+// AddNullToBasicTypes returns a schema in which booleans, numbers, integers and strings
 // may be null as well, so that an answer can say that a value is not known. It is
 // laid over properties, items and the branches of unions, not over definitions,
 // additionalProperties and tuples; an enum or a const still refuses null.
@@ -47,7 +47,7 @@ func isBasicType(typeName string) bool {
 	return slices.Contains([]string{"boolean", "number", "string", "integer"}, typeName)
 }
 
-// EmptySlot is an example of the data that a schema describes: defaults, the first
+// EmptySlot returns an example of the data that a schema describes: defaults, the first
 // branches of unions that have an example, the objects of allOf as one, "" and 0
 // and false, one item in every array. It is null where the schema names no type, or
 // the branches of allOf are more than one value.
@@ -109,7 +109,7 @@ func emptySlotOfAll(branches []value.Value) value.Value {
 	return all
 }
 
-// TypeDescription is the types of a schema and what they are for, without its
+// TypeDescription returns the types of a schema and what they are for, without its
 // other keywords: {type, description, items}. items names the properties of an
 // object, the one item of an array, those of a tuple (item_0 ...), or the branches of
 // a union likewise, for which type is anyOf, oneOf, allOf, or union where the schema
@@ -171,7 +171,7 @@ func TypeDescription(schema value.Value) value.Value {
 	return describe(name, nil)
 }
 
-// ParamsNode is the tree of parameters below a root of that name: {paramName,
+// ParamsNode returns the tree of parameters below a root of that name: {paramName,
 // paramPath, paramType, subParams}. The path is the names from the root on,
 // separated by slashes; the type is string, number, bool, list or dict; subParams
 // are the properties of a dict, else null. Properties without a single type are

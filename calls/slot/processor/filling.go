@@ -93,7 +93,7 @@ func isTooDeep(v value.Value, left int) bool {
 	return false
 }
 
-// uncheckedReason is why a value could not be checked; nil where it was.
+// uncheckedReason returns why a value could not be checked; nil where it was.
 func uncheckedReason(faults []schema.Fault) error {
 	for _, f := range faults {
 		if f.Keyword == "" {
@@ -114,10 +114,10 @@ func (f *Filling) From(sources *value.Map) {
 	}
 }
 
-// Data is what is there by now.
+// Data returns what is there by now.
 func (f *Filling) Data() value.Value { return deepCopy(f.data) }
 
-// Remaining is the flat schema of what is still missing or wrong.
+// Remaining returns the flat schema of what is still missing or wrong.
 func (f *Filling) Remaining() value.Value { return f.p.flatSchema(f.faults) }
 
 // TakesObjects is that of the processor.
@@ -126,7 +126,7 @@ func (f *Filling) TakesObjects() bool { return f.p.TakesObjects() }
 // Done reports whether nothing remains.
 func (f *Filling) Done() bool { return len(f.faults) == 0 }
 
-// Rejected is what was not taken, in order.
+// Rejected returns what was not taken, in order.
 func (f *Filling) Rejected() []Rejection { return f.rejected }
 
 // Sources returns where the values come from: a source holds for its pointer and
@@ -225,7 +225,8 @@ func (f *Filling) ApplyDefaults() {
 		}
 		taken := t.finish()
 		said := slices.DeleteFunc(f.rejected[before:], func(r Rejection) bool { return borrowed[r.Pointer] })
-		if f.rejected = f.rejected[:before+len(said)]; taken == 0 {
+		f.rejected = f.rejected[:before+len(said)]
+		if taken == 0 {
 			return
 		}
 	}
@@ -260,7 +261,7 @@ const (
 	maxRecorded   = 200
 )
 
-// recordedValue is a value as a rejection records it: the beginning of its JSON as text
+// recordedValue returns a value as a rejection records it: the beginning of its JSON as text
 // where it is long, or cannot be checked by any schema.
 func recordedValue(v value.Value) value.Value {
 	text := v.JSON()
@@ -274,7 +275,7 @@ func recordedValue(v value.Value) value.Value {
 // maxOptional bounds how many optional places are described.
 const maxOptional = 50
 
-// Optional is the flat schema of what the data does not have and need not have:
+// Optional returns the flat schema of what the data does not have and need not have:
 // like Remaining, without required. An empty object where there is nothing.
 func (f *Filling) Optional() value.Value {
 	taken := map[string]bool{}

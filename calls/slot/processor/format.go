@@ -31,7 +31,7 @@ const (
 	timestampLayout = "2006-01-02 15:04:05"
 )
 
-// Formats are the custom formats that there are:
+// Formats returns the custom formats that there are:
 //
 //	date       2024-05-01
 //	timestamp  2024-05-01 15:04:05 in the zone of the clock; where the schema takes

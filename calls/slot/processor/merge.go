@@ -58,7 +58,8 @@ func (f *Filling) newMerge(source Source) *answerMerge {
 // the answer names the place itself.
 func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	pointer := formatPointer(tokens)
-	if t.pieces++; t.pieces > maxPieces {
+	t.pieces++
+	if t.pieces > maxPieces {
 		t.reject(pointer, v, t.p.say("the answer has too many pieces"))
 		return
 	}

@@ -55,7 +55,8 @@ func (t *answerMerge) tryReplacingMembers() {
 	for _, p := range t.instead {
 		t.assignCleaned(p.tokens, p.v, true)
 	}
-	if t.faults = t.p.schema.Faults(t.data); !t.isRootWrong() {
+	t.faults = t.p.schema.Faults(t.data)
+	if !t.isRootWrong() {
 		t.instead = nil
 		return
 	}
@@ -233,7 +234,7 @@ func (t *answerMerge) recordSources() int {
 	return taken
 }
 
-// sourceOf is the source that holds for a place.
+// sourceOf returns the source that holds for a place.
 func (f *Filling) sourceOf(pointer string) Source {
 	for {
 		if source, ok := f.sources[pointer]; ok {

@@ -166,7 +166,7 @@ func (p *Processor) TakesObjects() bool {
 	return !listed
 }
 
-// Nothing is the data where nothing is known: an object without members, or null
+// Nothing returns the data where nothing is known: an object without members, or null
 // where the schema takes no objects.
 func (p *Processor) Nothing() value.Value {
 	if p.TakesObjects() {
@@ -222,7 +222,7 @@ func parsePointer(pointer string) ([]string, error) {
 // maxTokens bounds the depth of what a pointer may make.
 const maxTokens = 200
 
-// formatPointer is the pointer of tokens.
+// formatPointer returns the pointer of tokens.
 func formatPointer(tokens []string) string {
 	var b strings.Builder
 	for _, token := range tokens {

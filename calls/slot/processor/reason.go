@@ -18,10 +18,10 @@ type reason struct {
 // because makes a reason; its format is a key of [chineseReasons].
 func because(format string, args ...any) error { return &reason{format, args} }
 
-// Error is the reason in English.
+// Error returns the reason in English.
 func (r *reason) Error() string { return fmt.Sprintf(r.format, r.args...) }
 
-// in is the reason in a language, with the reasons among its arguments.
+// in returns the reason in a language, with the reasons among its arguments.
 func (r *reason) in(language string) string {
 	format := r.format
 	if zh, ok := chineseReasons[format]; ok && strings.HasPrefix(strings.ToLower(language), "zh") {
@@ -37,12 +37,12 @@ func (r *reason) in(language string) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// say is a reason in the processor's language.
+// say returns a reason in the processor's language.
 func (p *Processor) say(format string, args ...any) string {
 	return (&reason{format, args}).in(p.language)
 }
 
-// explain is an error in the processor's language.
+// explain returns an error in the processor's language.
 func (p *Processor) explain(err error) string {
 	var why *reason
 	if errors.As(err, &why) {

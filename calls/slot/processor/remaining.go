@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// placeOfFault is where an answer can mend a fault: an unknown property is the fault of
+// placeOfFault returns where an answer can mend a fault: an unknown property is the fault of
 // the object that has it.
 func placeOfFault(f schema.Fault) string {
 	if f.Keyword == "additionalProperties" {
@@ -25,7 +25,7 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// flatSchema is the flat schema of the faults.
+// flatSchema returns the flat schema of the faults.
 func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	if len(faults) == 0 {
 		return value.OfMap(nil)
@@ -77,7 +77,7 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	return value.OfMap(flat)
 }
 
-// wantedSchema is what the value at the place of a fault has to be. The schema of names is
+// wantedSchema returns what the value at the place of a fault has to be. The schema of names is
 // not one of the object that has them; a pattern or a length, which objects ignore, may be used as it is.
 func wantedSchema(f schema.Fault) value.Value {
 	if f.Keyword != "propertyNames" {
@@ -93,7 +93,7 @@ func wantedSchema(f schema.Fault) value.Value {
 	return value.OfMap(value.Pairs("propertyNames", f.Schema))
 }
 
-// asObject is a schema as an object: true and false are written out.
+// asObject returns a schema as an object: true and false are written out.
 func asObject(sub value.Value) value.Value {
 	if yes, isBool := sub.Bool(); isBool {
 		if yes {
@@ -118,7 +118,7 @@ func (p *Processor) sortPointers(pointers []string) {
 	})
 }
 
-// pointerRank is the position of every token among the properties of its object.
+// pointerRank returns the position of every token among the properties of its object.
 func (p *Processor) pointerRank(pointer string) (rank []int) {
 	at := ""
 	for i := 1; i <= len(pointer); {
@@ -189,7 +189,7 @@ func (c *carrier) carryTarget(ref string) string {
 	return "#/" + keyword + "/" + url.PathEscape(value.Escape(name))
 }
 
-// rootOnly is the root schema without what is carried beside it.
+// rootOnly returns the root schema without what is carried beside it.
 func rootOnly(root value.Value) value.Value {
 	m := root.Map().Clone()
 	for _, key := range []string{"definitions", "$defs", "$schema", "$id"} {

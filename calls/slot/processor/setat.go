@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// deepCopy is a deep copy, which may be changed in place.
+// deepCopy returns a deep copy, which may be changed in place.
 func deepCopy(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.List:
@@ -75,7 +75,7 @@ func (p *Processor) setBelow(v value.Value, has bool, path, tokens []string, x v
 	return p.setAt(v, path, tokens, x, yield)
 }
 
-// newContainer is the empty array or object that the schema wants at a place. Where it
+// newContainer returns the empty array or object that the schema wants at a place. Where it
 // takes both, or does not say, the next token decides.
 func (p *Processor) newContainer(path []string, next string) value.Value {
 	list, object, named := false, false, false
@@ -152,7 +152,7 @@ func removeAt(v value.Value, tokens []string) value.Value {
 	return v
 }
 
-// typesOf is the types that a schema names.
+// typesOf returns the types that a schema names.
 func typesOf(schema value.Value) (names []string) {
 	types, _ := schema.Get("type")
 	if name, ok := types.Str(); ok {

@@ -114,7 +114,8 @@ func memberSettings(v, doc value.Value) value.Value {
 			section.Set(key, member)
 			continue
 		}
-		if member = asSettings(member, property); !member.IsNull() {
+		member = asSettings(member, property)
+		if !member.IsNull() {
 			section.Set(name, member)
 		}
 	}
@@ -204,7 +205,7 @@ func wrongSetting(setting, format string, args ...any) error {
 	return settingErrors{{pointer: pointer, message: err.Error(), hint: calls.HintOf(err)}}
 }
 
-// Error is a line for each.
+// Error returns a line for each.
 func (e settingErrors) Error() string {
 	lines := make([]string, len(e))
 	for i := range e {
@@ -237,12 +238,12 @@ func (e settingError) setting() string {
 	return name.String()
 }
 
-// String is the setting and what is wrong with it.
+// String returns the setting and what is wrong with it.
 func (e settingError) String() string {
-	switch {
-	case e.pointer == "":
+	if e.pointer == "" {
 		return e.message
-	case e.unknown:
+	}
+	if e.unknown {
 		return fmt.Sprintf("unknown setting %q", e.setting())
 	}
 	return e.setting() + ": " + e.message

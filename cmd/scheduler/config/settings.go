@@ -229,7 +229,7 @@ func (c *Settings) check(types []ProviderType) error {
 	return c.Memory.check(&c.LLM)
 }
 
-// DefaultLanguage is the setting, else what LANG says, else en.
+// DefaultLanguage returns the setting, else what LANG says, else en.
 func (c *Settings) DefaultLanguage() string {
 	if c.Language != "" {
 		return c.Language
@@ -244,14 +244,14 @@ func (c *Settings) DefaultLanguage() string {
 	return "en"
 }
 
-// KnownLanguages are those that there are texts for.
+// KnownLanguages returns those that there are texts for.
 func (c *Settings) KnownLanguages() *flow.Languages {
 	l := c.FurtherLanguages()
 	l.Default = c.DefaultLanguage()
 	return l
 }
 
-// FurtherLanguages are those that the setting languages adds to the built-in ones.
+// FurtherLanguages returns those that the setting languages adds to the built-in ones.
 func (c *Settings) FurtherLanguages() *flow.Languages {
 	l := &flow.Languages{Dir: c.Languages}
 	if c.Languages != "" {

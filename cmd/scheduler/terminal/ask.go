@@ -17,13 +17,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// CanAsk says whether a person sits there: stdin and stderr are terminals.
+// CanAsk reports whether a person sits there: stdin and stderr are terminals.
 func (t *Terminal) CanAsk() bool {
 	in, ok := t.Stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && IsTerminal(t.Stderr)
 }
 
-// Lines gives the lines that a person types, until the input ends. They are
+// Lines returns the lines that a person types, until the input ends. They are
 // read beside, so that nobody has to wait for one, and by one reader, so that none
 // is lost between two questions.
 func (t *Terminal) Lines() <-chan string {

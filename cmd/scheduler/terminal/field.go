@@ -21,7 +21,7 @@ type field struct {
 	optional      bool
 }
 
-// names says whether a schema requires a property.
+// names reports whether a schema requires a property.
 func names(schema value.Value, property string) bool {
 	required, _ := schema.Get("required")
 	return slices.ContainsFunc(required.List(), func(r value.Value) bool {
@@ -80,7 +80,7 @@ func choose(line string, choices []value.Value) (value.Value, error) {
 	return value.Value{}, err.WithHint("one of %s", strings.Join(words, ", "))
 }
 
-// numbered says whether choices can be named by their place: none looks like a
+// numbered reports whether choices can be named by their place: none looks like a
 // number itself.
 func numbered(choices []value.Value) bool {
 	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
@@ -135,7 +135,7 @@ func resolved(schema, document value.Value) value.Value {
 	return schema
 }
 
-// plainType is the one type that a schema names, null aside; "" where there are
+// plainType returns the one type that a schema names, null aside; "" where there are
 // several or none.
 func plainType(schema value.Value) string {
 	kind, _ := schema.Get("type")
@@ -155,7 +155,7 @@ func plainType(schema value.Value) string {
 	return found
 }
 
-// name is the field as people say it: address/city.
+// name returns the field as people say it: address/city.
 func (f field) name() string {
 	if f.pointer == "" {
 		return "the whole value"
@@ -163,7 +163,7 @@ func (f field) name() string {
 	return strings.TrimPrefix(f.pointer, "/")
 }
 
-// question is the text that asks for a field: its name, type, limits, description
+// question returns the text that asks for a field: its name, type, limits, description
 // and default, and the choices there are.
 func (f field) question() string {
 	var b strings.Builder
@@ -212,7 +212,7 @@ func description(schema value.Value) string {
 	return ""
 }
 
-// wanted is the type of a value and its limits, in a few words. References are
+// wanted returns the type of a value and its limits, in a few words. References are
 // resolved in document.
 func wanted(schema, document value.Value) string {
 	return strings.Join(append([]string{kindOf(schema, document)}, limits(schema)...), ", ")
@@ -221,7 +221,7 @@ func wanted(schema, document value.Value) string {
 // maxBranches bounds how many branches of a union are named.
 const maxBranches = 5
 
-// kindOf is the type of a value; of a union, those of its branches, objects with the
+// kindOf returns the type of a value; of a union, those of its branches, objects with the
 // members that they need.
 func kindOf(schema, document value.Value) string {
 	_, isTyped := schema.Get("type")
@@ -250,7 +250,7 @@ func kindOf(schema, document value.Value) string {
 	return strings.Join(kinds, "|")
 }
 
-// needed are the members that an object must have: kind: circle, where there is but one
+// needed returns the members that an object must have: kind: circle, where there is but one
 // value for it.
 func needed(object value.Value, required []value.Value, document value.Value) (members []string) {
 	properties, _ := object.Get("properties")
@@ -270,7 +270,7 @@ func needed(object value.Value, required []value.Value, document value.Value) (m
 	return members
 }
 
-// limits are what a schema says of a value beyond its type and its description.
+// limits returns what a schema says of a value beyond its type and its description.
 func limits(schema value.Value) (words []string) {
 	if text, ok := textOf(schema, "format"); ok {
 		words = append(words, text)
@@ -307,10 +307,10 @@ func between(schema value.Value, least, most, noun string) []string {
 	low, hasLow := schema.Get(least)
 	high, hasHigh := schema.Get(most)
 	bound := func(v value.Value) string {
-		switch {
-		case noun == "":
+		if noun == "" {
 			return v.JSON()
-		case v.JSON() == "1":
+		}
+		if v.JSON() == "1" {
 			return "1 " + noun
 		}
 		return v.JSON() + " " + noun + "s"
@@ -328,7 +328,7 @@ func between(schema value.Value, least, most, noun string) []string {
 	return nil
 }
 
-// TypeOf is the type of a property in a word.
+// TypeOf returns the type of a property in a word.
 func TypeOf(p value.Value) string {
 	if enum, ok := p.Get("enum"); ok {
 		var words []string

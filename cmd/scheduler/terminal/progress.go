@@ -176,7 +176,7 @@ func (p *Progress) removeRow(k string) string {
 	return ""
 }
 
-// figures is the time and the tokens of a finished step.
+// figures returns the time and the tokens of a finished step.
 func figures(d *journal.Data) string {
 	s := ""
 	if d.DurationMS != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// FirstLine is the head of a message that is told whole at the end.
+// FirstLine returns the head of a message that is told whole at the end.
 func FirstLine(text string) string {
 	head, _, more := strings.Cut(text, "\n")
 	if more {
@@ -16,7 +16,7 @@ func FirstLine(text string) string {
 	return head
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -32,7 +32,7 @@ func CountOf(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// Milliseconds is a duration for people.
+// Milliseconds returns a duration for people.
 func Milliseconds(ms float64) string {
 	if ms < 1000 {
 		return fmt.Sprintf("%.1f ms", ms)
@@ -40,7 +40,7 @@ func Milliseconds(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-// JSONText is a value as indented JSON, for people and programs: control characters
+// JSONText returns a value as indented JSON, for people and programs: control characters
 // of its strings are escaped, those too that JSON allows as they are.
 func JSONText(v value.Value) string {
 	return escapeBare(string(v.AppendIndented(nil, "  ")))
@@ -71,7 +71,7 @@ func Indent(b *strings.Builder, text string) {
 	}
 }
 
-// ShellQuote is a word as a shell reads it.
+// ShellQuote returns a word as a shell reads it.
 func ShellQuote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
 	if word != "" && strings.Trim(word, plain) == "" {
@@ -80,7 +80,7 @@ func ShellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Display is a value as people write it: text without quotes.
+// Display returns a value as people write it: text without quotes.
 func Display(v value.Value) string {
 	if text, ok := v.Str(); ok {
 		return text

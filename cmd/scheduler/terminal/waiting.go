@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// WaitingText says what one step waits for, a line for each place.
+// WaitingText returns what one step waits for, a line for each place.
 func WaitingText(w journal.WaitingFor) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "step %s waits for:\n", w.Step)

@@ -66,7 +66,7 @@ func Parse(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// At is the line and column where the element or member that an RFC 6901 pointer
+// At returns the line and column where the element or member that an RFC 6901 pointer
 // names begins; for one that does not exist, those of the nearest container.
 func (d *Document) At(pointer string) (line, col int) {
 	for {
@@ -150,14 +150,15 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// tooDeep is the offset where nesting passes maxDepth, or -1. Brackets in strings
+// tooDeep returns the offset where nesting passes maxDepth, or -1. Brackets in strings
 // and comments do not count.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '[', '{':
-			if depth++; depth > maxDepth {
+			depth++
+			if depth > maxDepth {
 				return i
 			}
 		case ']', '}':
@@ -175,7 +176,7 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-// commentLen is the length of the comment that text begins with, less one; 0 where
+// commentLen returns the length of the comment that text begins with, less one; 0 where
 // it begins with none.
 func commentLen(text []byte) int {
 	var end string

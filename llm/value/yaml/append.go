@@ -124,10 +124,9 @@ func (w *writer) writeBlock(s string, indent int) {
 		w.b = strconv.AppendInt(w.b, step, 10)
 	}
 	body := strings.TrimSuffix(s, "\n")
-	switch {
-	case body == s:
+	if body == s {
 		w.writeText("-")
-	case strings.HasSuffix(body, "\n"):
+	} else if strings.HasSuffix(body, "\n") {
 		w.writeText("+")
 	}
 	for line := range strings.SplitSeq(body, "\n") {

@@ -12,7 +12,8 @@ func Walk(n *Node, pointer string) (node, key *Node, found bool) {
 	node = n
 	for pointer != "" {
 		token, rest, more := strings.Cut(pointer[1:], "/")
-		if pointer = ""; more {
+		pointer = ""
+		if more {
 			pointer = "/" + rest
 		}
 		name := pointerToken.Replace(token)

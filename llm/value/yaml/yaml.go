@@ -104,7 +104,8 @@ func wrap(err error) *Error {
 }
 
 func checkSize(n *Node, depth int, budget *int) error {
-	if *budget--; *budget < 0 {
+	*budget--
+	if *budget < 0 {
 		return &Error{n.Line, n.Column, fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", maxNodes)}
 	}
 	if depth > maxDepth {

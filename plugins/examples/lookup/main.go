@@ -78,7 +78,8 @@ func query(ctx context.Context, dir string, q Query) (result Result, err error) 
 		if !matches(header, row, q.Where) {
 			continue
 		}
-		if result.Total++; result.Total > q.Limit {
+		result.Total++
+		if result.Total > q.Limit {
 			continue
 		}
 		out := value.NewMap(len(wanted))

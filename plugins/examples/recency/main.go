@@ -48,7 +48,7 @@ func isFresh(_ context.Context, state plugins.State, item plugins.Item) (plugins
 
 var date = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))?`)
 
-// newestDate is the member timestamp of the item's data, else the newest date that
+// newestDate returns the member timestamp of the item's data, else the newest date that
 // its text or data mentions.
 func newestDate(item plugins.Item) (newest time.Time, ok bool) {
 	var data struct {
@@ -93,7 +93,7 @@ func isTopical(ctx context.Context, state plugins.State, item plugins.Item) (plu
 	return plugins.Verdict{Include: shared > 0, Score: &score, Reason: fmt.Sprintf("%d shared words", shared)}, nil
 }
 
-// words are the words of a text that are long enough to mean something: letters of
+// words returns the words of a text that are long enough to mean something: letters of
 // alphabets from three on, pairs of ideographs.
 func words(text string) map[string]bool {
 	set := map[string]bool{}

@@ -122,7 +122,7 @@ func (r *reaper) close() {
 	}
 }
 
-// Reap is the whole of a process that is started as the reaper of a plugin: the first
+// Reap returns the whole of a process that is started as the reaper of a plugin: the first
 // argument of the program is [ReaperCommand], args are those after it. It returns the
 // exit code when the plugin and all that it started are gone.
 func Reap(args []string) int {
@@ -282,10 +282,10 @@ func listChildren() (pids []int) {
 
 // describeStatus returns how a process ended, in the words of [os.ProcessState].
 func describeStatus(status syscall.WaitStatus) string {
-	switch {
-	case status.Signaled() && status.CoreDump():
+	if status.Signaled() && status.CoreDump() {
 		return fmt.Sprintf("signal: %s (core dumped)", status.Signal())
-	case status.Signaled():
+	}
+	if status.Signaled() {
 		return fmt.Sprintf("signal: %s", status.Signal())
 	}
 	return fmt.Sprintf("exit status %d", status.ExitStatus())

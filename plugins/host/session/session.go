@@ -126,7 +126,7 @@ func (s *Session) Ask(ctx context.Context, req *proto.Request, size int, timeout
 	}
 }
 
-// register gives the request its id, under which w will get the reply, and queues it.
+// register returns the request its id, under which w will get the reply, and queues it.
 func (s *Session) register(w *waiter, req *proto.Request, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

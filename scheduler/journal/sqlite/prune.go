@@ -25,7 +25,8 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 		if !p.Matches(&r.RunInfo) {
 			continue
 		}
-		if fit++; fit <= p.Keep {
+		fit++
+		if fit <= p.Keep {
 			continue
 		}
 		deleted, err := j.delete(ctx, &p, r.ID)
