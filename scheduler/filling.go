@@ -141,7 +141,7 @@ func (t *task) withAnswers(params value.Value) (value.Value, error) {
 // waits returns the outcome of a task that waits for values.
 func (t *task) waits(s *suspension) outcome {
 	n := t.notes.end.of(journal.StepWaiting)
-	output, masked := t.run.secrets.masking(s.output)
+	output, masked := t.run.secrets.maskWithPointers(s.output)
 	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.mask(s.remaining)
 	n.data.RemainingSchema = &n.input

@@ -48,7 +48,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		return t.finished(value.OfList())
 	}
 	n := &t.notes.input
-	n.input, n.data.Masked = t.run.secrets.masking(list)
+	n.input, n.data.Masked = t.run.secrets.maskWithPointers(list)
 	n.data.Input = &n.input
 	t.emit(n.of(journal.StepInput))
 	e := &fanOut{
@@ -120,7 +120,7 @@ func (e *fanOut) settle(r *run, t *task, o outcome, now time.Time) {
 func (e *fanOut) finish(r *run, t *task, now time.Time) {
 	n := newPendingEvent(journal.StepFinished)
 	output := value.OfList(e.outputs...)
-	masked, hidden := r.secrets.masking(output)
+	masked, hidden := r.secrets.maskWithPointers(output)
 	n.gave(masked, append(hidden, e.masked...))
 	r.noteMaskedLocked(t.step.Index, e.masked)
 	n.cost(&e.meter)

@@ -119,7 +119,7 @@ func (t *task) addCosts(n *pendingEvent) {
 			if err != nil {
 				v = value.OfString(string(m))
 			}
-			clear, changed := t.run.secrets.masking(v)
+			clear, changed := t.run.secrets.maskWithPointers(v)
 			if len(changed) > 0 {
 				p.Parts = nil // the pieces are elsewhere now
 			}

@@ -116,7 +116,7 @@ func (r *run) tellResumedLocked(now time.Time) {
 
 // showAnswers returns the event its answers, masked.
 func (r *run) showAnswers(n *pendingEvent) {
-	n.input, n.data.Masked = r.secrets.masking(n.params)
+	n.input, n.data.Masked = r.secrets.maskWithPointers(n.params)
 	n.data.Answers = &n.input
 }
 

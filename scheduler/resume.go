@@ -52,7 +52,7 @@ func (e *StepExecutor) Enqueue(ctx context.Context, flow *flow.Flow, inputs valu
 	if err != nil {
 		return "", err
 	}
-	if _, masked := r.secrets.masking(inputs); len(masked) > 0 {
+	if _, masked := r.secrets.maskWithPointers(inputs); len(masked) > 0 {
 		return "", calls.Errorf(calls.Invalid, "the input %s holds a secret, and the journal does not keep secrets", masked[0]).
 			WithHint("let the flow take it from secrets.NAME")
 	}
@@ -75,13 +75,13 @@ func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (
 	}
 	r, err := e.takeOver(ctx, log, with)
 	if err != nil {
-		return nil, letGo(log, err)
+		return nil, closeLogAfter(log, err)
 	}
 	return r, nil
 }
 
-// letGo closes the log after err.
-func letGo(log journal.RunLog, err error) error {
+// closeLogAfter closes the log after err.
+func closeLogAfter(log journal.RunLog, err error) error {
 	closeErr := log.Close()
 	if err == nil || closeErr == nil {
 		return cmp.Or(err, closeErr)
@@ -149,7 +149,7 @@ func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, 
 	if err != nil {
 		return nil, err
 	}
-	answers, err := take(with.Answers, state, waited)
+	answers, err := assignAnswers(with.Answers, state, waited)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer
 	if err != nil {
 		return Answer{}, journalError(run, "reopening the run", err)
 	}
-	err = letGo(log, e.answer(ctx, log, &a))
+	err = closeLogAfter(log, e.answer(ctx, log, &a))
 	return a, err
 }
 
@@ -229,9 +229,9 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
 }
 
-// take checks answers and says which step each is for. waited are the steps that
+// assignAnswers checks answers and says which step each is for. waited are the steps that
 // waited before the flow was edited.
-func take(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
+func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
 		w, _, err := a.place(state.Waiting)

@@ -14,9 +14,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// attempts tries the step until it succeeds, fails for good, or has used its
+// runWithRetries tries the step until it succeeds, fails for good, or has used its
 // attempts up. The intervals have no jitter: a run can be replayed.
-func (t *task) attempts(ctx context.Context) (value.Value, error) {
+func (t *task) runWithRetries(ctx context.Context) (value.Value, error) {
 	r := t.step.Retry
 	intervals := backoff.ExponentialBackOff{
 		InitialInterval: r.InitialInterval, Multiplier: r.Multiplier, MaxInterval: r.MaxInterval,

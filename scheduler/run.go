@@ -230,7 +230,7 @@ func (r *run) start() {
 		r.tellResumedLocked(now)
 	default:
 		n := newPendingEvent(journal.FlowStarted)
-		n.input, n.data.Masked = r.secrets.masking(r.vars.Inputs)
+		n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
 		r.tellLocked(n, "", -1, now)
 	}

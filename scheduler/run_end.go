@@ -72,10 +72,10 @@ func (r *run) renderReply() string {
 	s.failure = r.failure
 	v, err := r.renderSafely(p, s)
 	if err != nil {
-		r.env.Log.Warn("the reply of on_error cannot be rendered", "run", r.vars.Run.ID, "error", r.secrets.text(err.Error()))
+		r.env.Log.Warn("the reply of on_error cannot be rendered", "run", r.vars.Run.ID, "error", r.secrets.maskText(err.Error()))
 		return ""
 	}
-	return r.secrets.text(prompt.Text(v))
+	return r.secrets.maskText(prompt.Text(v))
 }
 
 // renderSafely makes an error of a panic in a resolver.

@@ -113,7 +113,7 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	if errors.As(err, &t) {
 		r.explainTemplateError(&info, t, err)
 	}
-	info.Message, info.Hint = r.secrets.text(info.Message), r.secrets.text(info.Hint)
+	info.Message, info.Hint = r.secrets.maskText(info.Message), r.secrets.maskText(info.Hint)
 	return &Failure{Info: info, Err: err}
 }
 
@@ -167,7 +167,7 @@ func (r *run) recoverPanic(err *error, where string) {
 		return
 	}
 	r.env.Log.Error("a panic", "run", r.vars.Run.ID, "where", where,
-		"panic", r.secrets.text(fmt.Sprint(p)), "stack", string(debug.Stack()))
+		"panic", r.secrets.maskText(fmt.Sprint(p)), "stack", string(debug.Stack()))
 	*err = calls.Errorf(calls.Internal, "panic: %v", p).
 		WithHint("this is a fault of the program, not of the flow; the log has the stack")
 }

@@ -57,8 +57,8 @@ func (s *secrets) add(text string) {
 	s.known.Store(&secretList{values, strings.NewReplacer(pairs...)})
 }
 
-// text returns the text with every secret in it masked.
-func (s *secrets) text(text string) string {
+// maskText returns the text with every secret in it masked.
+func (s *secrets) maskText(text string) string {
 	if l := s.known.Load(); l != nil {
 		return l.replacer.Replace(text)
 	}
@@ -73,7 +73,7 @@ func (s *secrets) mask(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.String:
 		text, _ := v.Str()
-		return value.OfString(s.text(text))
+		return value.OfString(s.maskText(text))
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
@@ -83,15 +83,15 @@ func (s *secrets) mask(v value.Value) value.Value {
 	case value.Object:
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			m.Set(s.text(k), s.mask(member))
+			m.Set(s.maskText(k), s.mask(member))
 		}
 		return value.OfMap(m)
 	}
 	return v
 }
 
-// masking is mask, and the JSON pointers of what it changed.
-func (s *secrets) masking(v value.Value) (clear value.Value, changed []string) {
+// maskWithPointers is mask, and the JSON pointers of what it changed.
+func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []string) {
 	if s.known.Load() == nil {
 		return v, nil
 	}
@@ -130,7 +130,7 @@ func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, er
 		return v, nil
 	}
 	full := s.unmask(v, from)
-	if _, found := s.masking(full); len(found) < len(hidden) {
+	if _, found := s.maskWithPointers(full); len(found) < len(hidden) {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).
 			WithHint("run the flow anew")
 	}
@@ -218,5 +218,5 @@ func (m *textMask) next(piece string) string {
 func (m *textMask) rest() string {
 	held := m.held
 	m.held = ""
-	return m.images.next(m.secrets.text(held)) + m.images.rest()
+	return m.images.next(m.secrets.maskText(held)) + m.images.rest()
 }

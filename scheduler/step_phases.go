@@ -169,7 +169,7 @@ func (t *task) runToEnd() (o outcome) {
 	if o, yes := t.stillWaits(); yes {
 		return o
 	}
-	output, err := t.attempts(t.run.ctx)
+	output, err := t.runWithRetries(t.run.ctx)
 	if err == nil && !t.suspended.Load() {
 		return t.finished(output)
 	}
@@ -239,7 +239,7 @@ func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
 func (t *task) showInput(input value.Value) {
 	n := &t.notes.input
 	if !t.shown {
-		n.params, n.data.Masked = t.run.secrets.masking(t.params)
+		n.params, n.data.Masked = t.run.secrets.maskWithPointers(t.params)
 		n.input = t.run.secrets.mask(input)
 	}
 	s := t.run.stream
@@ -335,7 +335,7 @@ func (t *task) isLeftBehindLocked() bool {
 // finished returns the outcome of a task that went well.
 func (t *task) finished(output value.Value) outcome {
 	n := t.notes.end.of(journal.StepFinished)
-	n.gave(t.run.secrets.masking(output))
+	n.gave(t.run.secrets.maskWithPointers(output))
 	t.addCosts(n)
 	return outcome{status: order.Finished, note: n, input: t.input, output: output}
 }

@@ -44,7 +44,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
 		n := in.notes.input.of(journal.StepInput)
-		n.params, n.data.Masked = in.run.secrets.masking(params)
+		n.params, n.data.Masked = in.run.secrets.maskWithPointers(params)
 		n.data.Params = &n.params
 		in.emit(n)
 		return work(ctx, &in.env)
@@ -118,7 +118,7 @@ func (t *task) tellSubstepEnd(began time.Time, output value.Value, err error) er
 	if err != nil {
 		n.of(journal.StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
 	} else {
-		n.gave(t.run.secrets.masking(output))
+		n.gave(t.run.secrets.maskWithPointers(output))
 	}
 	s := t.run.stream
 	s.acquire()

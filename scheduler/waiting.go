@@ -184,7 +184,7 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 			if problems := misfits(s, a.Value); problems != nil {
 				err = a.refused(problems)
 			} else {
-				err = a.against(taken)
+				err = a.conflictWith(taken)
 			}
 			taken = append(taken, a)
 		}
@@ -205,8 +205,8 @@ func (a Answer) refused(why error) error {
 	return calls.Errorf(calls.Invalid, "%s:%s: %w", a.Step, a.Pointer, why)
 }
 
-// against returns an error where another answer is for the same place, or for one in it.
-func (a Answer) against(others []Answer) error {
+// conflictWith returns an error where another answer is for the same place, or for one in it.
+func (a Answer) conflictWith(others []Answer) error {
 	for _, other := range others {
 		switch {
 		case a.Step != other.Step:

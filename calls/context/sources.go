@@ -266,7 +266,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 			load(x, true, "asked for by skill_names")
 			continue
 		}
-		b.warn("skill_names: there is no skill %q%s", name, didYouMean(name, found))
+		b.warn("skill_names: there is no skill %q%s", name, value.DidYouMeanSuffix(name, skillNames(found)))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
 		if !b.runtimeInMessage() {
@@ -287,15 +287,12 @@ func skillOrigins(x *skill.Skill) []calls.Origin {
 	return []calls.Origin{{Start: end - len(x.Body), End: end, File: x.Location}}
 }
 
-func didYouMean(name string, found []*skill.Skill) string {
+func skillNames(found []*skill.Skill) []string {
 	names := make([]string, len(found))
 	for i, x := range found {
 		names[i] = x.Name
 	}
-	if near := value.Nearest(name, names); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
+	return names
 }
 
 // skillListSection returns the section that lists all skills.

@@ -67,14 +67,14 @@ func TestTypos(t *testing.T) {
 		`/items/titel: JSON Schema has no keyword "titel", it has no effect (did you mean "title"?)`,
 	}
 	got := []string{}
-	for _, p := range schema.Typos(doc) {
+	for _, p := range schema.UnknownKeywords(doc) {
 		got = append(got, p.Error())
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, doc := range []value.Value{schema.MustFor[tool]().Doc(), parse(t, `true`), parse(t, `{"items":[true,{"$defs":{}}]}`)} {
-		if p := schema.Typos(doc); p != nil {
+		if p := schema.UnknownKeywords(doc); p != nil {
 			t.Errorf("%s: %v", doc, p)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -164,11 +164,7 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 // pluginLog returns where plugins write to: standard error, without the secrets that a flow
 // may have given them.
 func (rt *runtime) pluginLog(level slog.Level) *slog.Logger {
-	var masks []string
-	for _, secret := range rt.secretTexts() {
-		masks = append(masks, secret, "***")
-	}
-	mask := strings.NewReplacer(masks...)
+	mask, _ := secret.Replacer(rt.secretTexts(), "***")
 	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		if attr.Value.Kind() == slog.KindString {
 			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))

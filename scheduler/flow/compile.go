@@ -78,7 +78,7 @@ func (u *unit) inputSchema() *schema.Schema {
 
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
 func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
-	for _, p := range schema.Typos(doc) {
+	for _, p := range schema.UnknownKeywords(doc) {
 		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
 	}
 }

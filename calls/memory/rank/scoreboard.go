@@ -237,8 +237,8 @@ func (b *scoreboard) markAll(a *Analysis) {
 	}
 }
 
-// totalScore returns the score of an entry without boosts.
-func (b *scoreboard) totalScore(n uint32) float64 {
+// scoreBeforeBoosts returns the score of an entry without boosts.
+func (b *scoreboard) scoreBeforeBoosts(n uint32) float64 {
 	e := &b.ix.entries[n]
 	s := float64(b.cells[n].base) + float64(b.cells[n].windows) + b.extraScores[n]
 	if e.Session < 0 {
@@ -286,7 +286,7 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 			boost -= malusQuestion
 		}
 		boost += boostDate * h.Date
-		h.Score = b.totalScore(n) * boost
+		h.Score = b.scoreBeforeBoosts(n) * boost
 		if onlyBoosts {
 			wrongSpeaker := len(a.Speakers) > 0 && !h.BySpeaker
 			wrongTime := len(a.periods) > 0 && h.Date == 0

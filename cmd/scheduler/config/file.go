@@ -176,7 +176,7 @@ func UnknownVariables(environment []string) (names []string) {
 	for _, entry := range environment {
 		name, text, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "SCHEDULER_") && !known[name] && text != "" {
-			names = append(names, name+didYouMean(name, slices.Sorted(maps.Keys(known))))
+			names = append(names, name+value.DidYouMeanSuffix(name, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return names
@@ -280,12 +280,4 @@ func (f *settingsFile) position(e settingError) flow.Position {
 		n = key
 	}
 	return flow.Position{File: f.path, Line: n.Line, Col: max(n.Column, 1)}
-}
-
-// didYouMean returns what may have been meant, in brackets; "" where nothing is near.
-func didYouMean(word string, words []string) string {
-	if near := value.Nearest(word, words); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
 }

@@ -21,15 +21,15 @@ var keywords = []string{
 	"example", "nullable", "id", "name",
 }
 
-// UnknownKeyword is the Keyword of what [Typos] finds: the problem is the key, not
+// UnknownKeyword is the Keyword of what [UnknownKeywords] finds: the problem is the key, not
 // its value.
 const UnknownKeyword = "unknown keyword"
 
-// Typos finds what looks like a mistyped keyword in a schema that a user wrote:
+// UnknownKeywords finds what looks like a mistyped keyword in a schema that a user wrote:
 // requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
 // Parse takes them; the constraint that was meant is then not there. Pointers are
 // those of the schema. All are warnings.
-func Typos(doc value.Value) (problems Problems) {
+func UnknownKeywords(doc value.Value) (problems Problems) {
 	walkSchemas(doc, "", func(s value.Value, at string) {
 		for key := range s.Map().All() {
 			if slices.Contains(keywords, key) {
@@ -49,11 +49,11 @@ func Typos(doc value.Value) (problems Problems) {
 	return problems
 }
 
-// TyposIn is [Typos] of the schema that params have under a name, with the pointers of
+// TyposIn is [UnknownKeywords] of the schema that params have under a name, with the pointers of
 // params: what the Lint of a call wants.
 func TyposIn(params value.Value, name string) Problems {
 	doc, _ := params.Get(name)
-	problems := Typos(doc)
+	problems := UnknownKeywords(doc)
 	for i := range problems {
 		problems[i].Pointer = "/" + value.Escape(name) + problems[i].Pointer
 	}
