@@ -230,8 +230,7 @@ func (s *snapshotAdd) run(ctx context.Context) error {
 
 // refused returns the exit error for a snapshot that could not be added.
 func (s *snapshotAdd) refused(ctx context.Context, err error) error {
-	switch calls.KindOf(err) {
-	case calls.Invalid, calls.NotFound:
+	if kind := calls.KindOf(err); kind == calls.Invalid || kind == calls.NotFound {
 		return usageError(err)
 	}
 	return exitFor(ctx, err, false)

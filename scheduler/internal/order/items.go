@@ -41,7 +41,7 @@ func (m *Machine) NextItem(step int) {
 		return
 	}
 	for ; f.next < f.items; f.next++ {
-		if f.kept == nil || !f.kept[f.next] {
+		if len(f.kept) == 0 || !f.kept[f.next] {
 			m.queue.push(Job{step, f.next})
 			f.next++
 			return
