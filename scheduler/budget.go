@@ -22,7 +22,7 @@ type meter struct {
 	spent llm.Usage // guarded by mu
 }
 
-func (m *meter) add(u llm.Usage) {
+func (m *meter) addUsage(u llm.Usage) {
 	for ; m != nil; m = m.outer {
 		m.mu.Lock()
 		m.spent.Add(u)
@@ -30,16 +30,16 @@ func (m *meter) add(u llm.Usage) {
 	}
 }
 
-// preset counts what was spent before.
-func (m *meter) preset(u llm.Usage) {
+// presetUsage counts what was spent before.
+func (m *meter) presetUsage(u llm.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent = u
 }
 
-// room reports whether extra more tokens fit into every budget around; limit is that
+// remaining reports whether extra more tokens fit into every budget around; limit is that
 // of the first that they do not fit into.
-func (m *meter) room(extra int64) (limit int64, ok bool) {
+func (m *meter) remaining(extra int64) (limit int64, ok bool) {
 	for ; m != nil; m = m.outer {
 		if m.limit > 0 && int64(m.usage().Total())+extra > m.limit {
 			return m.limit, false
@@ -48,7 +48,7 @@ func (m *meter) room(extra int64) (limit int64, ok bool) {
 	return 0, true
 }
 
-func (m *meter) limited() bool {
+func (m *meter) hasLimit() bool {
 	for ; m != nil; m = m.outer {
 		if m.limit > 0 {
 			return true
@@ -81,9 +81,9 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 		budget, tokens := &m.task.meter, m.task.env.Tokens
 		asked, piece := -1, unwatchedPiece
-		if budget.limited() {
+		if budget.hasLimit() {
 			asked = llm.RequestTokens(tokens, req)
-			if limit, ok := budget.room(int64(asked) + 1); !ok {
+			if limit, ok := budget.remaining(int64(asked) + 1); !ok {
 				yield(llm.Delta{}, overBudget(limit))
 				return
 			}
@@ -93,7 +93,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		m.task.countRequest(req.Model)
 		sent := m.task.run.stream.watch()
 		answer := answerCount{tokens: tokens, every: piece, each: func(count int) error {
-			if limit, ok := budget.room(int64(max(asked, 0) + count)); !ok {
+			if limit, ok := budget.remaining(int64(max(asked, 0) + count)); !ok {
 				return overBudget(limit)
 			}
 			return ctx.Err()
@@ -102,7 +102,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		free, begun := false, false
 		defer func() {
 			if told != nil {
-				budget.add(*told)
+				budget.addUsage(*told)
 				return
 			}
 			if free {
@@ -114,7 +114,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if asked < 0 {
 				asked = llm.RequestTokens(tokens, req)
 			}
-			budget.add(llm.Usage{InputTokens: asked, OutputTokens: answer.total()})
+			budget.addUsage(llm.Usage{InputTokens: asked, OutputTokens: answer.totalTokens()})
 		}()
 		for delta, err := range m.provider.Chat(ctx, req) {
 			if delta.Usage != nil {
@@ -123,9 +123,9 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if !begun && err == nil {
 				m.task.setFirstToken(m.task.run.stream.watch().Sub(sent))
 			}
-			free, begun = !begun && unbilled(err), true
+			free, begun = !begun && isUnbilled(err), true
 			if err == nil && told == nil {
-				err = answer.add(delta)
+				err = answer.addDelta(delta)
 			}
 			if !yield(delta, err) || err != nil {
 				return
@@ -134,9 +134,9 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// unbilled reports whether the provider did not take the request, was not reached, or that
+// isUnbilled reports whether the provider did not take the request, was not reached, or that
 // there is none.
-func unbilled(err error) bool {
+func isUnbilled(err error) bool {
 	var refused *llm.Error
 	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && (refused.Unsent || refused.Status >= http.StatusBadRequest)
 }
@@ -165,20 +165,20 @@ const (
 	unwatchedPiece = 64 << 10
 )
 
-func (a *answerCount) add(d llm.Delta) error {
+func (a *answerCount) addDelta(d llm.Delta) error {
 	texts := []string{d.Text, d.Reasoning}
 	for _, call := range d.ToolCalls {
 		texts = append(texts, call.Name, call.Arguments)
 	}
 	for _, text := range texts {
-		if err := a.text(text); err != nil {
+		if err := a.addText(text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *answerCount) text(text string) error {
+func (a *answerCount) addText(text string) error {
 	for len(a.pending)+len(text) >= a.every {
 		n := a.every - len(a.pending)
 		for range utf8.UTFMax - 1 { // a character stays whole
@@ -187,7 +187,7 @@ func (a *answerCount) text(text string) error {
 			}
 		}
 		a.pending, text = append(a.pending, text[:n]...), text[n:]
-		if err := a.each(a.total()); err != nil {
+		if err := a.each(a.totalTokens()); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (a *answerCount) text(text string) error {
 	return nil
 }
 
-func (a *answerCount) total() int {
+func (a *answerCount) totalTokens() int {
 	if len(a.pending) > 0 {
 		a.count += a.tokens.Count(string(a.pending))
 		a.pending = a.pending[:0]

@@ -31,18 +31,18 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	f.ctx, f.call = ctx, def.Info.Name
 	call, err := def.New(params)
 	if err != nil {
-		return value.Value{}, f.placed(err)
+		return value.Value{}, f.locateError(err)
 	}
 	input, err := call.Init(ctx, env.Vars)
 	if err != nil {
-		return value.Value{}, f.placed(err)
+		return value.Value{}, f.locateError(err)
 	}
 	if f.task != nil {
 		f.task.showInput(input)
 		f.mask.secrets = f.task.run.secrets
 	}
 	if err := f.drain(call.Exec(ctx, env, input)); err != nil {
-		return value.Value{}, f.placed(err)
+		return value.Value{}, f.locateError(err)
 	}
 	output := f.output(def.Info.Output)
 	if problems := def.Info.Output.Check(output); problems != nil {
@@ -51,9 +51,9 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	return output, nil
 }
 
-// placed finds the place of an error in a parameter of the step. A call that runs
+// locateError finds the place of an error in a parameter of the step. A call that runs
 // inside it has parameters of its own.
-func (f *outputCollector) placed(err error) error {
+func (f *outputCollector) locateError(err error) error {
 	if f.task == nil || f.task.around != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (f *outputCollector) placed(err error) error {
 // has ended.
 func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	for chunk, err := range chunks {
-		if !f.take(chunk, err) {
+		if !f.addChunk(chunk, err) {
 			break
 		}
 	}
@@ -72,13 +72,13 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 		f.err = f.ctx.Err() // the call stopped without a word because it was told to
 	}
 	if f.err == nil && f.task != nil {
-		f.show(f.mask.rest())
+		f.emitDelta(f.mask.rest())
 	}
 	return f.err
 }
 
-// take adds a chunk; false says that no more are wanted.
-func (f *outputCollector) take(c calls.Chunk, err error) bool {
+// addChunk adds a chunk; false says that no more are wanted.
+func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 	if err == nil {
 		err = f.ctx.Err()
 	}
@@ -91,9 +91,9 @@ func (f *outputCollector) take(c calls.Chunk, err error) bool {
 		f.some = true
 		f.text.WriteString(c.Text)
 		if f.task != nil {
-			f.show(f.mask.next(c.Text))
+			f.emitDelta(f.mask.next(c.Text))
 			if c.Text == "" {
-				f.show(f.mask.images.pause())
+				f.emitDelta(f.mask.images.flushText())
 			}
 		}
 	case c.Data.Kind() != value.Object:
@@ -104,7 +104,7 @@ func (f *outputCollector) take(c calls.Chunk, err error) bool {
 	return f.err == nil
 }
 
-func (f *outputCollector) show(text string) {
+func (f *outputCollector) emitDelta(text string) {
 	if text != "" {
 		n := newPendingEvent(journal.StepDelta)
 		n.data.Text = text

@@ -106,7 +106,7 @@ func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Va
 			yield(nil, err)
 			return
 		}
-		r.play(yield)
+		r.yieldEvents(yield)
 	}
 }
 
@@ -118,14 +118,14 @@ func (e *StepExecutor) registry() *calls.Registry {
 	return e.Loader.Registry
 }
 
-func (e *StepExecutor) parallel() int {
+func (e *StepExecutor) maxParallel() int {
 	if e.MaxParallel > 0 {
 		return e.MaxParallel
 	}
 	return defaultParallel
 }
 
-func (e *StepExecutor) grace() time.Duration {
+func (e *StepExecutor) gracePeriod() time.Duration {
 	if e.CancelGrace > 0 {
 		return e.CancelGrace
 	}

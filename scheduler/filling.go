@@ -26,8 +26,8 @@ type suspension struct {
 
 func (*suspension) Error() string { return "the step waits for values" }
 
-// fill lets the call slot complete the parameters, in a pseudo-step of its own.
-func (t *task) fill(ctx context.Context) error {
+// fillParams lets the call slot complete the parameters, in a pseudo-step of its own.
+func (t *task) fillParams(ctx context.Context) error {
 	def, ok := t.run.exec.registry().Call(flow.CallSlot)
 	if !ok {
 		return calls.Errorf(calls.NotFound, "enable_filling needs the call %s, which does not exist here", flow.CallSlot).
@@ -41,7 +41,7 @@ func (t *task) fill(ctx context.Context) error {
 		}
 	}
 	params, err := t.withAnswers(value.OfMap(value.Pairs(
-		"data", t.params, "current_schema", described(overlaid(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
+		"data", t.params, "current_schema", describeSchema(overlaySchema(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
 	)))
 	if err != nil {
 		return err
@@ -54,8 +54,8 @@ func (t *task) fill(ctx context.Context) error {
 	return t.checkRemaining(output)
 }
 
-// overlaid returns the schema with some of its properties replaced.
-func overlaid(schema, override value.Value) value.Value {
+// overlaySchema returns the schema with some of its properties replaced.
+func overlaySchema(schema, override value.Value) value.Value {
 	if override.Map().Len() == 0 {
 		return schema
 	}
@@ -72,9 +72,9 @@ func overlaid(schema, override value.Value) value.Value {
 	return value.OfMap(s)
 }
 
-// described returns the schema with a description of what the values are for, unless it has
+// describeSchema returns the schema with a description of what the values are for, unless it has
 // one.
-func described(schema value.Value, purpose string) value.Value {
+func describeSchema(schema value.Value, purpose string) value.Value {
 	if _, has := schema.Get("description"); has || purpose == "" {
 		return schema
 	}
@@ -94,12 +94,12 @@ func (t *task) checkRemaining(output value.Value) error {
 	case missingReturn:
 		return nil
 	case missingFail:
-		return t.missing(strings.Join(w.Pointers(), ", "))
+		return t.missingError(strings.Join(w.Pointers(), ", "))
 	}
 	return &suspension{output, remaining}
 }
 
-func (t *task) missing(what string) error {
+func (t *task) missingError(what string) error {
 	return calls.Errorf(calls.Missing, "values of the call %s are not known: %s", t.step.Call, what).
 		WithHint("give them under with, say more in the question, or let the run wait for them with on_missing: ask")
 }
@@ -107,13 +107,13 @@ func (t *task) missing(what string) error {
 // withAnswers returns the parameters of slot for a step that has waited: what was known
 // then, with the answers since. No model is asked again.
 func (t *task) withAnswers(params value.Value) (value.Value, error) {
-	was := t.recorded()
+	was := t.recordedState()
 	if was == nil || was.Found.IsNull() {
 		return params, nil
 	}
 	data, _ := was.Found.Get("slot_data")
 	given, _ := params.Get("data")
-	data, err := t.run.secrets.restore(data, given, was.MaskedFound)
+	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -138,12 +138,12 @@ func (t *task) withAnswers(params value.Value) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-// waits returns the outcome of a task that waits for values.
-func (t *task) waits(s *suspension) outcome {
-	n := t.notes.end.of(journal.StepWaiting)
+// waitingOutcome returns the outcome of a task that waits for values.
+func (t *task) waitingOutcome(s *suspension) outcome {
+	n := t.notes.end.ofType(journal.StepWaiting)
 	output, masked := t.run.secrets.maskWithPointers(s.output)
-	n.gave(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
-	n.input = t.run.secrets.mask(s.remaining)
+	n.setOutput(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
+	n.input = t.run.secrets.maskValue(s.remaining)
 	n.data.RemainingSchema = &n.input
 	t.addCosts(n)
 	return outcome{status: order.Waiting, note: n}

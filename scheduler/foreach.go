@@ -37,20 +37,20 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		err = &flow.LocatedError{Pos: t.step.ForEach.Pos, Err: calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
 	}
 	if err == nil && len(t.step.Resolve) > 0 {
-		err = s.resolve(ctx)
+		err = s.resolveVariables(ctx)
 	}
 	if err != nil {
-		return t.failed(err)
+		return t.failedOutcome(err)
 	}
 	items := list.List()
 	if len(items) == 0 {
 		t.input = value.OfList()
-		return t.finished(value.OfList())
+		return t.finishedOutcome(value.OfList())
 	}
 	n := &t.notes.input
 	n.input, n.data.Masked = t.run.secrets.maskWithPointers(list)
 	n.data.Input = &n.input
-	t.emit(n.of(journal.StepInput))
+	t.emit(n.ofType(journal.StepInput))
 	e := &fanOut{
 		items: items, resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
@@ -61,17 +61,17 @@ func (t *task) fanOut(ctx context.Context) outcome {
 
 // recordedItems returns the list that an earlier process had begun with.
 func (t *task) recordedItems() (list value.Value, ok bool) {
-	was := t.recorded()
+	was := t.recordedState()
 	if was == nil || len(was.MaskedParams) > 0 {
 		return value.Value{}, false
 	}
 	return was.Input, was.Input.Kind() == value.List
 }
 
-// restore takes over what earlier processes finished, and returns which items that are;
+// restoreItems takes over what earlier processes finished, and returns which items that are;
 // nil: none.
-func (e *fanOut) restore(r *run, t *task) []bool {
-	if t.recorded() == nil {
+func (e *fanOut) restoreItems(r *run, t *task) []bool {
+	if t.recordedState() == nil {
 		return nil
 	}
 	kept := make([]bool, len(e.items))
@@ -87,11 +87,11 @@ func (e *fanOut) restore(r *run, t *task) []bool {
 	return kept
 }
 
-// begin queues the first items. Those that an earlier process finished stay as
+// beginItem queues the first items. Those that an earlier process finished stay as
 // they are.
-func (e *fanOut) begin(r *run, t *task, now time.Time) {
-	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restore(r, t)) {
-		e.finish(r, t, now)
+func (e *fanOut) beginItem(r *run, t *task, now time.Time) {
+	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restoreItems(r, t)) {
+		e.finishItems(r, t, now)
 	}
 }
 
@@ -107,24 +107,24 @@ func (r *run) followItemLocked(t *task) {
 	}
 }
 
-// settle records the end of an item, and of the step with its last item.
-func (e *fanOut) settle(r *run, t *task, o outcome, now time.Time) {
+// settleItem records the end of an item, and of the step with its last item.
+func (e *fanOut) settleItem(r *run, t *task, o outcome, now time.Time) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
 	r.followItemLocked(t)
 	if r.order.ItemOver(t.step.Index) {
-		e.finish(r, t, now)
+		e.finishItems(r, t, now)
 	}
 }
 
-// finish ends the step.
-func (e *fanOut) finish(r *run, t *task, now time.Time) {
+// finishItems ends the step.
+func (e *fanOut) finishItems(r *run, t *task, now time.Time) {
 	n := newPendingEvent(journal.StepFinished)
 	output := value.OfList(e.outputs...)
 	masked, hidden := r.secrets.maskWithPointers(output)
-	n.gave(masked, append(hidden, e.masked...))
+	n.setOutput(masked, append(hidden, e.masked...))
 	r.noteMaskedLocked(t.step.Index, e.masked)
-	n.cost(&e.meter)
-	n.took(r.stream, e.began)
+	n.setUsage(&e.meter)
+	n.setDuration(r.stream, e.began)
 	r.tellLocked(n, t.id, -1, now)
 	r.states[t.step.Index].each = nil
 	r.completeStepLocked(t.step.Index, outcome{

@@ -91,7 +91,7 @@ func (t *task) inputMessages() (messages []llm.Message) {
 
 // addCosts puts into the event of a task's end what it cost, and what models were asked.
 func (t *task) addCosts(n *pendingEvent) {
-	n.cost(&t.meter)
+	n.setUsage(&t.meter)
 	t.asked.mu.Lock()
 	if t.asked.use.Requests > 0 {
 		use := t.asked.use
@@ -103,7 +103,7 @@ func (t *task) addCosts(n *pendingEvent) {
 	if len(conversations) == 0 {
 		return
 	}
-	outer := t.outermost()
+	outer := t.outermostTask()
 	outer.asked.mu.Lock()
 	defer outer.asked.mu.Unlock()
 	if outer.asked.told == nil {

@@ -74,22 +74,22 @@ const (
 	maxLingering = 512
 )
 
-func (rec *recorder) backlog() int { return len(rec.unsaved) + rec.writing }
+func (rec *recorder) unsavedCount() int { return len(rec.unsaved) + rec.writing }
 
 // addLocked takes an event. The stream is locked.
 func (rec *recorder) addLocked(ev *journal.Event) {
 	rec.unsaved = append(rec.unsaved, ev)
 	switch {
-	case rec.async, !lingers(ev.Type), len(rec.unsaved) == maxLingering:
+	case rec.async, !canLinger(ev.Type), len(rec.unsaved) == maxLingering:
 		rec.writeSoonLocked()
 	case len(rec.unsaved) == 1:
 		rec.linger.Reset(lingering)
 	}
 }
 
-// lingers reports whether no step waits for an event of this type to be safe: lost with the
+// canLinger reports whether no step waits for an event of this type to be safe: lost with the
 // process, it happens again.
-func lingers(t journal.EventType) bool {
+func canLinger(t journal.EventType) bool {
 	switch t { //nolint:exhaustive // the others are the end of something
 	case journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepDelta, journal.StepRetrying, journal.StepSkipped:
 		return true
@@ -108,7 +108,7 @@ func (rec *recorder) writeSoonLocked() {
 // releaseLaterLocked lets the successors of a step, or its next item, begin once all events so far
 // are safe. false says that they are already. The stream is locked.
 func (rec *recorder) releaseLaterLocked(r *run, step int, item bool) (later bool) {
-	if rec.backlog() == 0 {
+	if rec.unsavedCount() == 0 {
 		return false
 	}
 	r.unsafe++
@@ -127,8 +127,8 @@ func (rec *recorder) waitLocked() error {
 	return nil
 }
 
-// work writes until the last event of the run.
-func (rec *recorder) work(ctx context.Context) {
+// runWriter writes until the last event of the run.
+func (rec *recorder) runWriter(ctx context.Context) {
 	defer close(rec.done)
 	ctx = context.WithoutCancel(ctx) // the end of a cancelled run is recorded too
 	s := rec.stream
@@ -148,7 +148,7 @@ func (rec *recorder) work(ctx context.Context) {
 		if rec.err == nil || last {
 			before := rec.err
 			s.Unlock()
-			err := rec.write(ctx, batch, before, last)
+			err := rec.writeBatch(ctx, batch, before, last)
 			s.Lock()
 			if err != nil && before == nil {
 				rec.err = err
@@ -166,9 +166,9 @@ func (rec *recorder) work(ctx context.Context) {
 	}
 }
 
-// write hands a batch to the journal, unless a write has failed before. With the
+// writeBatch hands a batch to the journal, unless a write has failed before. With the
 // last one the journal lets go of the run: whoever sees its end can go on with it.
-func (rec *recorder) write(ctx context.Context, batch []*journal.Event, failed error, last bool) error {
+func (rec *recorder) writeBatch(ctx context.Context, batch []*journal.Event, failed error, last bool) error {
 	if failed == nil {
 		failed = rec.log.Append(ctx, batch...)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// recorded returns what earlier processes left of the task; nil where they did nothing.
-func (t *task) recorded() *journal.StepState {
+// recordedState returns what earlier processes left of the task; nil where they did nothing.
+func (t *task) recordedState() *journal.StepState {
 	if t.run.recorded == nil {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (t *task) recorded() *journal.StepState {
 
 // hasStartedBefore reports whether an earlier process has started the step: its condition was true.
 func (t *task) hasStartedBefore() bool {
-	was := t.recorded()
+	was := t.recordedState()
 	return was != nil && was.Attempts > 0
 }
 
@@ -32,14 +32,14 @@ func (t *task) hasStartedBefore() bool {
 // which was cut short is done again with the same idempotency key and the same
 // parameters. Those of a step that failed are found anew: they may be why.
 func (t *task) takeOverParams() (taken bool, err error) {
-	was := t.recorded()
+	was := t.recordedState()
 	if was == nil || was.State == journal.StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
 	}
 	t.params = was.Params
 	if t.step.EnableFilling {
 		t.filled = true
-		t.pieces.next(flow.CallSlot)
+		t.pieces.nextNumber(flow.CallSlot)
 	}
 	if t.step.Call == flow.CallSlot {
 		t.params, err = t.withAnswers(t.params)
@@ -50,12 +50,12 @@ func (t *task) takeOverParams() (taken bool, err error) {
 // stillWaits returns the outcome of a task that an earlier process left waiting, and that
 // nobody has answered since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
-	was := t.recorded()
+	was := t.recordedState()
 	if was == nil || was.State != journal.StepStatusWaiting || was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
-	n := t.notes.end.of(journal.StepWaiting)
-	n.gave(was.Found, was.MaskedFound)
+	n := t.notes.end.ofType(journal.StepWaiting)
+	n.setOutput(was.Found, was.MaskedFound)
 	n.input = was.Remaining
 	n.data.RemainingSchema = &n.input
 	return outcome{status: order.Waiting, note: n}, true
@@ -64,7 +64,7 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 // restoreLocked takes over the steps that earlier processes finished or skipped, and
 // makes ready what comes next. The stream is locked.
 func (r *run) restoreLocked(now time.Time) {
-	r.meter.preset(r.recorded.UsageOf(strings.TrimSuffix(r.prefix, "/")))
+	r.meter.presetUsage(r.recorded.UsageOf(strings.TrimSuffix(r.prefix, "/")))
 	for i, step := range r.flow.Steps {
 		was := r.recorded.Step(r.prefix + step.ID)
 		if was == nil {
@@ -159,7 +159,7 @@ func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pend
 		if err != nil {
 			return err
 		}
-		if err := rejected(st.ID, n.params, output); err != nil {
+		if err := rejectedError(st.ID, n.params, output); err != nil {
 			return err
 		}
 		data, _ := output.Get("slot_data")
@@ -172,8 +172,8 @@ func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pend
 	return nil
 }
 
-// rejected returns an error where slot did not take an answer.
-func rejected(step string, answers, output value.Value) error {
+// rejectedError returns an error where slot did not take an answer.
+func rejectedError(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {
 		pointer, reason := journal.Rejection(one)

@@ -37,7 +37,7 @@ func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) 
 			yield(nil, err)
 			return
 		}
-		r.play(yield)
+		r.yieldEvents(yield)
 	}
 }
 
@@ -56,9 +56,9 @@ func (e *StepExecutor) Enqueue(ctx context.Context, flow *flow.Flow, inputs valu
 		return "", calls.Errorf(calls.Invalid, "the input %s holds a secret, and the journal does not keep secrets", masked[0]).
 			WithHint("let the flow take it from secrets.NAME")
 	}
-	log, err := e.Journal.Begin(ctx, r.header(inputs))
+	log, err := e.Journal.Begin(ctx, r.newHeader(inputs))
 	if err != nil {
-		return "", r.refusal(err)
+		return "", r.refusedError(err)
 	}
 	id := r.vars.Run.ID
 	return id, journalError(id, "recording the run", log.Close())
@@ -98,7 +98,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.prepared(ctx, header, state, with)
+	r, err := e.prepareResumed(ctx, header, state, with)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if state.LastSeq > 0 { // else it died before its first event
 		r.recorded, r.stream.seq = state, state.LastSeq
 	}
-	r.record(log, header, text)
+	r.attachRecorder(log, header, text)
 	return r, nil
 }
 
@@ -141,11 +141,11 @@ func readRun(ctx context.Context, log journal.RunLog) (*journal.RunHeader, *jour
 	return header, state, nil
 }
 
-// prepared returns the run as it would go on; nothing is changed yet but what state
+// prepareResumed returns the run as it would go on; nothing is changed yet but what state
 // knows of steps that an edited flow changes.
-func (e *StepExecutor) prepared(ctx context.Context, header *journal.RunHeader, state *journal.RunState, with Resumption) (*run, error) {
+func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHeader, state *journal.RunState, with Resumption) (*run, error) {
 	waited := slices.Clone(state.Waiting)
-	flow, err := e.reload(header, state, with.Flow)
+	flow, err := e.reloadFlow(header, state, with.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +172,11 @@ func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer
 	if err != nil {
 		return Answer{}, journalError(run, "reopening the run", err)
 	}
-	err = closeLogAfter(log, e.answer(ctx, log, &a))
+	err = closeLogAfter(log, e.recordAnswer(ctx, log, &a))
 	return a, err
 }
 
-func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer) error {
+func (e *StepExecutor) recordAnswer(ctx context.Context, log journal.RunLog, a *Answer) error {
 	header, state, err := readRun(ctx, log)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer
 	if state.State != journal.RunWaiting {
 		return calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
 	}
-	r, err := e.prepared(ctx, header, state, Resumption{Answers: []Answer{*a}})
+	r, err := e.prepareResumed(ctx, header, state, Resumption{Answers: []Answer{*a}})
 	if err != nil {
 		return err
 	}
@@ -198,8 +198,8 @@ func (e *StepExecutor) answer(ctx context.Context, log journal.RunLog, a *Answer
 	return journalError(header.ID, "recording the answer", log.Append(ctx, events...))
 }
 
-// reload returns the flow that the run goes on with.
-func (e *StepExecutor) reload(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
+// reloadFlow returns the flow that the run goes on with.
+func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
 	if e.Loader == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor has no Loader to read the flow of the journal with")
 	}
@@ -234,8 +234,8 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
-		w, _, err := a.place(state.Waiting)
-		if before, waitedFor := a.waiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
+		w, _, err := a.findPlace(state.Waiting)
+		if before, waitedFor := a.findWaiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
 			return nil, calls.Errorf(calls.Invalid, "the edited flow changes the step %s, which waited: what it waits for now is not known yet", before.Step).
 				WithHint("resume with the edited flow and no answers first, then answer")
 		}
@@ -247,17 +247,17 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 	return taken, CheckAnswers(taken, state.Waiting)
 }
 
-// header returns what the journal keeps of a run that begins.
-func (r *run) header(inputs value.Value) *journal.RunHeader {
+// newHeader returns what the journal keeps of a run that begins.
+func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
 		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
-		Inputs: r.secrets.mask(inputs), Labels: e.labels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+		Inputs: r.secrets.maskValue(inputs), Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
 
-// labels returns those of a new run.
-func (e *StepExecutor) labels() map[string]string {
+// runLabels returns those of a new run.
+func (e *StepExecutor) runLabels() map[string]string {
 	if e.Owner.User == "" {
 		return e.Labels
 	}
@@ -266,9 +266,9 @@ func (e *StepExecutor) labels() map[string]string {
 	return labels
 }
 
-// record lets the events of the run go through the journal.
-func (r *run) record(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
+// attachRecorder lets the events of the run go through the journal.
+func (r *run) attachRecorder(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
 	r.parent, r.unwatch = log.Watch(r.parent)
 	r.stream.record = newRecorder(r, log, header, text)
-	go r.stream.record.work(r.parent)
+	go r.stream.record.runWriter(r.parent)
 }

@@ -29,7 +29,7 @@ func (t *task) runWithRetries(ctx context.Context) (value.Value, error) {
 		delay := max(intervals.NextBackOff(), retryAfter(err))
 		again := newPendingEvent(journal.StepRetrying)
 		again.data.Attempt, again.data.DelayMS = n, delay.Milliseconds()
-		again.fault(&t.run.failureOf(err, t.step.Pos).Info)
+		again.setError(&t.run.failureOf(err, t.step.Pos).Info)
 		t.emit(again)
 		if err := t.run.exec.sleep(ctx, delay); err != nil {
 			return value.Value{}, err
@@ -72,7 +72,7 @@ func (l *leftBehind) Unwrap() error { return l.err }
 // its own, so that a call that does not stop can be left behind.
 func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	if t.step.Timeout <= 0 {
-		return t.attempt(ctx)
+		return t.runAttempt(ctx)
 	}
 	limited, cancel := context.WithTimeout(ctx, t.step.Timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 		res := result{err: calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)}
 		defer func() { done <- res }()
 		defer t.run.recoverPanic(&res.err, t.id)
-		res.output, res.err = t.attempt(limited)
+		res.output, res.err = t.runAttempt(limited)
 	}()
 	var res result
 	select {

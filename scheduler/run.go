@@ -87,12 +87,12 @@ func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Va
 	if err != nil || e.Journal == nil {
 		return r, err
 	}
-	header := r.header(inputs)
+	header := r.newHeader(inputs)
 	log, err := e.Journal.Begin(ctx, header)
 	if err != nil {
-		return nil, r.refusal(err)
+		return nil, r.refusedError(err)
 	}
-	r.record(log, header, header.Text)
+	r.attachRecorder(log, header, header.Text)
 	return r, nil
 }
 
@@ -103,8 +103,8 @@ func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs v
 	return r, r.prepare(inputs)
 }
 
-// refusal returns why the journal did not begin the run.
-func (r *run) refusal(err error) error {
+// refusedError returns why the journal did not begin the run.
+func (r *run) refusedError(err error) error {
 	err = journalError(r.vars.Run.ID, "recording the run", err)
 	var broken *JournalError
 	if errors.As(err, &broken) {
@@ -120,7 +120,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, gracePeriod: e.grace(),
+		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, gracePeriod: e.gracePeriod(),
 	}
 	r.env.Registry = e.registry()
 	r.vars.Language = e.Language
@@ -138,7 +138,7 @@ func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Valu
 	}
 	r.meter.outer = &t.meter
 	r.vars.Run.Flow = flow.Name
-	if was := t.recorded(); was != nil && value.Equal(was.Input, r.secrets.mask(t.input)) {
+	if was := t.recordedState(); was != nil && value.Equal(was.Input, r.secrets.maskValue(t.input)) {
 		r.recorded = o.recorded
 	}
 	return r, r.prepare(inputs)
@@ -182,7 +182,7 @@ func (r *run) scopeOfMemory() error {
 		if target.param == nil {
 			continue
 		}
-		v, err := target.param.Render(r.parent, r.scope(r.parent, target.param))
+		v, err := target.param.Render(r.parent, r.newScope(r.parent, target.param))
 		if err != nil {
 			return r.failureOf(err, target.param.Pos)
 		}
@@ -215,7 +215,7 @@ func (r *run) checkOwner() error {
 // start begins the run in goroutines of its own.
 func (r *run) start() {
 	r.ctx, r.cancel = context.WithCancelCause(r.parent)
-	r.stream.acquire()
+	r.stream.lockWithRoom()
 	defer r.stream.Unlock()
 	r.ignore = context.AfterFunc(r.parent, func() {
 		r.stream.Lock()
@@ -291,7 +291,7 @@ func (r *run) leaveStepsBehind() {
 		}
 		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.gracePeriod)
 		n := newPendingEvent(journal.StepFailed)
-		n.fault(&r.failureOf(err, t.step.Pos).Info)
+		n.setError(&r.failureOf(err, t.step.Pos).Info)
 		r.tellLocked(n, t.id, t.item, now)
 	}
 	r.stream.Unlock()
@@ -310,21 +310,21 @@ func (r *run) end() {
 	switch {
 	case r.cancelled:
 		n = newPendingEvent(journal.FlowCancelled)
-		r.failure = r.failureOf(cancellation(r.parent), flow.Position{})
+		r.failure = r.failureOf(cancellationError(r.parent), flow.Position{})
 		handedOver = errors.Is(r.failure, ErrHandOver)
 	case r.failure != nil:
 		n = newPendingEvent(journal.FlowFailed)
-		n.fault(&r.failure.Info)
+		n.setError(&r.failure.Info)
 		n.data.Text = r.renderReply()
 	case waits:
 		n = newPendingEvent(journal.FlowWaiting)
 	default:
-		n.params = r.secrets.mask(r.outputs)
+		n.params = r.secrets.maskValue(r.outputs)
 		n.data.Outputs = &n.params
 	}
 	r.ignore()
 	r.cancel(nil)
-	r.stream.acquire()
+	r.stream.lockWithRoom()
 	defer r.stream.Unlock()
 	if r.grace != nil {
 		r.grace.Stop()
@@ -337,7 +337,7 @@ func (r *run) end() {
 		}
 		n.usage = r.meter.usage()
 		n.data.Usage = &n.usage
-		n.took(r.stream, r.began)
+		n.setDuration(r.stream, r.began)
 		if !handedOver {
 			r.tellLocked(n, "", -1, now)
 		}
@@ -361,8 +361,8 @@ func (r *run) shutdown() {
 	}
 }
 
-// play runs the prepared run and yields its events.
-func (r *run) play(yield func(*journal.Event, error) bool) {
+// yieldEvents runs the prepared run and yields its events.
+func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
 	defer r.shutdown()
 	r.start()
 	if !r.stream.drain(yield) {

@@ -52,7 +52,7 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 		}
 		return value.OfMap(m), nil
 	}
-	outputs, err := r.renderSafely(p, r.scope(r.ctx, p))
+	outputs, err := r.renderSafely(p, r.newScope(r.ctx, p))
 	if err != nil {
 		return value.Value{}, r.failureOf(err, p.Pos)
 	}
@@ -68,7 +68,7 @@ func (r *run) renderReply() string {
 	}
 	ctx, cancel := context.WithTimeout(r.parent, r.gracePeriod)
 	defer cancel()
-	s := r.scope(ctx, p)
+	s := r.newScope(ctx, p)
 	s.failure = r.failure
 	v, err := r.renderSafely(p, s)
 	if err != nil {

@@ -172,8 +172,8 @@ func (r *run) recoverPanic(err *error, where string) {
 		WithHint("this is a fault of the program, not of the flow; the log has the stack")
 }
 
-// cancellation returns why ctx ended, as an error of kind Canceled.
-func cancellation(ctx context.Context) error {
+// cancellationError returns why ctx ended, as an error of kind Canceled.
+func cancellationError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var own *calls.Error
 	if cause == nil || errors.Is(cause, context.Canceled) {

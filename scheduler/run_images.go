@@ -32,9 +32,9 @@ func (w *wholeImages) next(piece string) string {
 	return text[:at]
 }
 
-// pause returns what was held back of a text that is over, where more may come. The bytes of
+// flushText returns what was held back of a text that is over, where more may come. The bytes of
 // an image stay: they are not over.
-func (w *wholeImages) pause() string {
+func (w *wholeImages) flushText() string {
 	head := w.head
 	w.head = ""
 	return head

@@ -52,7 +52,7 @@ func TestTextIsOver(t *testing.T) {
 	for _, piece := range []string{"the end", "", " of the data", "", ": " + image, "", "AAAA", "."} {
 		text := mask.next(piece)
 		if piece == "" {
-			text = mask.images.pause()
+			text = mask.images.flushText()
 		}
 		shown = append(shown, text)
 	}

@@ -30,8 +30,8 @@ type secretList struct {
 	replacer *strings.Replacer
 }
 
-// add makes a value a secret from now on.
-func (s *secrets) add(text string) {
+// addSecret makes a value a secret from now on.
+func (s *secrets) addSecret(text string) {
 	if text == "" {
 		return
 	}
@@ -65,8 +65,8 @@ func (s *secrets) maskText(text string) string {
 	return text
 }
 
-// mask returns the value with every secret in its strings and keys masked.
-func (s *secrets) mask(v value.Value) value.Value {
+// maskValue returns the value with every secret in its strings and keys masked.
+func (s *secrets) maskValue(v value.Value) value.Value {
 	if s.known.Load() == nil {
 		return v
 	}
@@ -77,13 +77,13 @@ func (s *secrets) mask(v value.Value) value.Value {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
-			items[i] = s.mask(item)
+			items[i] = s.maskValue(item)
 		}
 		return value.OfList(items...)
 	case value.Object:
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			m.Set(s.maskText(k), s.mask(member))
+			m.Set(s.maskText(k), s.maskValue(member))
 		}
 		return value.OfMap(m)
 	}
@@ -95,17 +95,17 @@ func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []
 	if s.known.Load() == nil {
 		return v, nil
 	}
-	clear = s.mask(v)
-	return clear, changes(nil, v, clear, "")
+	clear = s.maskValue(v)
+	return clear, changedPointers(nil, v, clear, "")
 }
 
-// changes appends the places where clear, the masked v, differs from it. A key
+// changedPointers appends the places where clear, the masked v, differs from it. A key
 // that was masked is a change of its object.
-func changes(found []string, v, clear value.Value, pointer string) []string {
+func changedPointers(found []string, v, clear value.Value, pointer string) []string {
 	switch v.Kind() {
 	case value.List:
 		for i, item := range v.List() {
-			found = changes(found, item, clear.List()[i], pointer+"/"+strconv.Itoa(i))
+			found = changedPointers(found, item, clear.List()[i], pointer+"/"+strconv.Itoa(i))
 		}
 	case value.Object:
 		if !slices.Equal(v.Map().Keys(), clear.Map().Keys()) {
@@ -113,7 +113,7 @@ func changes(found []string, v, clear value.Value, pointer string) []string {
 		}
 		for k, member := range v.Map().All() {
 			other, _ := clear.Get(k)
-			found = changes(found, member, other, pointer+"/"+value.Escape(k))
+			found = changedPointers(found, member, other, pointer+"/"+value.Escape(k))
 		}
 	case value.String:
 		if !value.Equal(v, clear) {
@@ -123,9 +123,9 @@ func changes(found []string, v, clear value.Value, pointer string) []string {
 	return found
 }
 
-// restore puts back what was masked in v at the pointers hidden, from a value that
+// restoreHidden puts back what was masked in v at the pointers hidden, from a value that
 // is known again.
-func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, error) {
+func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (value.Value, error) {
 	if len(hidden) == 0 {
 		return v, nil
 	}
@@ -139,7 +139,7 @@ func (s *secrets) restore(v, from value.Value, hidden []string) (value.Value, er
 
 // unmask takes from where that is what v is the masked form of.
 func (s *secrets) unmask(v, from value.Value) value.Value {
-	if value.Equal(s.mask(from), v) {
+	if value.Equal(s.maskValue(from), v) {
 		return from
 	}
 	switch v.Kind() {
@@ -175,7 +175,7 @@ func (r *run) learnSecrets() {
 					return
 				}
 				if secret, ok := lookup(ref.Path[1]); ok {
-					r.secrets.add(secret)
+					r.secrets.addSecret(secret)
 				}
 			})
 		}

@@ -17,7 +17,7 @@ import (
 func TestSecretsInOtherForms(t *testing.T) {
 	const secret = "a\"b\\c\nd/é ?"
 	var s secrets
-	s.add(secret)
+	s.addSecret(secret)
 	asJSON, err := json.Marshal(secret)
 	if err != nil {
 		t.Fatal(err)

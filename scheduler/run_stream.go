@@ -26,10 +26,10 @@ type pendingEvent struct {
 }
 
 // newPendingEvent returns an event with data.
-func newPendingEvent(t journal.EventType) *pendingEvent { return new(pendingEvent).of(t) }
+func newPendingEvent(t journal.EventType) *pendingEvent { return new(pendingEvent).ofType(t) }
 
-// of makes the note an event of a type.
-func (n *pendingEvent) of(t journal.EventType) *pendingEvent {
+// ofType makes the note an event of a type.
+func (n *pendingEvent) ofType(t journal.EventType) *pendingEvent {
 	n.event.Type, n.event.Data = t, &n.data
 	return n
 }
@@ -54,28 +54,28 @@ func (s *slab[T]) get() *T {
 	return x
 }
 
-// took sets the duration of what began then.
-func (n *pendingEvent) took(s *stream, began time.Time) {
+// setDuration sets the duration of what began then.
+func (n *pendingEvent) setDuration(s *stream, began time.Time) {
 	n.duration = float64(s.watch().Sub(began)) / float64(time.Millisecond)
 	n.data.DurationMS = &n.duration
 }
 
-// gave sets the output of a step, masked, and what was masked.
-func (n *pendingEvent) gave(output value.Value, masked []string) {
+// setOutput sets the output of a step, masked, and what was masked.
+func (n *pendingEvent) setOutput(output value.Value, masked []string) {
 	n.params = output
 	n.data.Output, n.data.Masked = &n.params, masked
 }
 
-// cost sets the usage where there was any.
-func (n *pendingEvent) cost(m *meter) {
+// setUsage sets the usage where there was any.
+func (n *pendingEvent) setUsage(m *meter) {
 	n.usage = m.usage()
 	if n.usage != (llm.Usage{}) {
 		n.data.Usage = &n.usage
 	}
 }
 
-// fault sets the error.
-func (n *pendingEvent) fault(info *journal.ErrorInfo) { n.data.Error = info }
+// setError sets the error.
+func (n *pendingEvent) setError(info *journal.ErrorInfo) { n.data.Error = info }
 
 // maxBacklog bounds how many events wait for a slow reader before steps wait for
 // it too.
@@ -110,8 +110,8 @@ func newStream(clock, watch func() time.Time) *stream {
 	return s
 }
 
-// acquire locks the stream once it has room.
-func (s *stream) acquire() {
+// lockWithRoom locks the stream once it has room.
+func (s *stream) lockWithRoom() {
 	s.Lock()
 	for s.isCrowdedLocked() && !s.readerLeft && !s.closed {
 		s.full = true
@@ -120,7 +120,7 @@ func (s *stream) acquire() {
 }
 
 func (s *stream) isCrowdedLocked() bool {
-	return len(s.queue) >= maxBacklog || s.record != nil && s.record.backlog() >= maxBacklog
+	return len(s.queue) >= maxBacklog || s.record != nil && s.record.unsavedCount() >= maxBacklog
 }
 
 // pushLocked adds an event. The stream is locked.
@@ -174,8 +174,8 @@ func (s *stream) wakeStepsLocked() {
 	}
 }
 
-// next takes the events that have arrived; none at the end of the run.
-func (s *stream) next() []*journal.Event {
+// nextBatch takes the events that have arrived; none at the end of the run.
+func (s *stream) nextBatch() []*journal.Event {
 	s.Lock()
 	defer s.Unlock()
 	for len(s.queue) == 0 && !s.over {
@@ -191,7 +191,7 @@ func (s *stream) next() []*journal.Event {
 // drain yields all events; false says that the reader has had enough.
 func (s *stream) drain(yield func(*journal.Event, error) bool) bool {
 	for {
-		batch := s.next()
+		batch := s.nextBatch()
 		if len(batch) == 0 {
 			return true
 		}

@@ -30,9 +30,9 @@ type scope struct {
 
 var _ prompt.LenientScope = (*scope)(nil)
 
-// scope is that of the flow's own templates: the outputs, the reply to an error,
+// newScope is that of the flow's own templates: the outputs, the reply to an error,
 // the scope of the memory. It sees every step.
-func (r *run) scope(ctx context.Context, params ...*flow.Param) *scope {
+func (r *run) newScope(ctx context.Context, params ...*flow.Param) *scope {
 	vars := r.vars
 	vars.Now = r.env.Clock()
 	vars.Upstream = past{r, -1}
@@ -45,7 +45,7 @@ func (r *run) scope(ctx context.Context, params ...*flow.Param) *scope {
 func (s *scope) Lookup(name string) (value.Value, bool, error) {
 	switch name {
 	case "inputs":
-		return s.vars.Inputs, true, s.mentions(name, s.run.lost)
+		return s.vars.Inputs, true, s.checkMasked(name, s.run.lost)
 	case "question":
 		if slices.Contains(s.run.lost, "/question") {
 			return value.Value{}, false, errMasked(name, "")
@@ -63,13 +63,13 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 		v, err := value.Of(s.vars.Run)
 		return v, true, err
 	case "vars":
-		if err := s.resolve(s.ctx); err != nil {
+		if err := s.resolveVariables(s.ctx); err != nil {
 			return value.Value{}, false, err
 		}
 		v, err := value.Of(s.vars.Resolved)
 		return v, true, err
 	case "secrets":
-		return s.secrets(), true, nil
+		return s.mentionedSecrets(), true, nil
 	case "item":
 		if s.item != nil {
 			return *s.item, true, nil
@@ -89,7 +89,7 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 			"position", info.Position, "step", info.Step)), true, nil
 	}
 	v, hidden, ok := s.run.outputOf(name)
-	return v, ok, s.mentions(name, hidden)
+	return v, ok, s.checkMasked(name, hidden)
 }
 
 // outputOf returns the output of a finished step; hidden are the places in it that
@@ -105,9 +105,9 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 	return st.output, r.masked[step.Index], r.order.Status(step.Index) == order.Finished
 }
 
-// mentions returns an error where the templates mention what the journal does not have.
+// checkMasked returns an error where the templates mention what the journal does not have.
 // The outputs of the whole run may: they are masked anyway.
-func (s *scope) mentions(name string, hidden []string) (err error) {
+func (s *scope) checkMasked(name string, hidden []string) (err error) {
 	if len(hidden) == 0 || s.vars.Step.ID == "" && s.run.outer == nil {
 		return nil
 	}
@@ -147,9 +147,9 @@ func errMasked(name, pointer string) error {
 		WithHint("run the flow anew; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
 }
 
-// members lists the constant members of name that the templates mention:
+// mentionedMembers lists the constant members of name that the templates mention:
 // secrets.KEY gives KEY.
-func (s *scope) members(name string) []string {
+func (s *scope) mentionedMembers(name string) []string {
 	var found []string
 	for _, p := range s.params {
 		p.EachRef(func(ref prompt.Ref) {
@@ -161,14 +161,14 @@ func (s *scope) members(name string) []string {
 	return found
 }
 
-// secrets returns the allowed ones that the templates mention. From here on no event
+// mentionedSecrets returns the allowed ones that the templates mention. From here on no event
 // shows their values.
-func (s *scope) secrets() value.Value {
+func (s *scope) mentionedSecrets() value.Value {
 	m := value.NewMap(1)
 	if lookup := s.run.exec.Secrets; lookup != nil {
-		for _, name := range s.members("secrets") {
+		for _, name := range s.mentionedMembers("secrets") {
 			if secret, ok := lookup(name); ok {
-				s.run.secrets.add(secret)
+				s.run.secrets.addSecret(secret)
 				m.Set(name, value.OfString(secret))
 			}
 		}
@@ -176,9 +176,9 @@ func (s *scope) secrets() value.Value {
 	return value.OfMap(m)
 }
 
-// resolve returns values to the variables that the templates mention, in one batch
+// resolveVariables returns values to the variables that the templates mention, in one batch
 // per resolver. It asks once.
-func (s *scope) resolve(ctx context.Context) error {
+func (s *scope) resolveVariables(ctx context.Context) error {
 	if s.vars.Resolved != nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (s *scope) resolve(ctx context.Context) error {
 		names    []string
 	}
 	var batches []batch
-	for _, name := range s.members("vars") {
+	for _, name := range s.mentionedMembers("vars") {
 		resolver, ok := s.run.env.Registry.Resolver(name)
 		if !ok {
 			continue // the template says that it is undefined, or has a default
@@ -200,7 +200,7 @@ func (s *scope) resolve(ctx context.Context) error {
 		batches[i].names = append(batches[i].names, name)
 	}
 	resolved := map[string]value.Value{}
-	known := sync.OnceValues(func() (plugins.State, error) { return s.state(ctx) })
+	known := sync.OnceValues(func() (plugins.State, error) { return s.pluginState(ctx) })
 	for _, b := range batches {
 		state, err := known()
 		if err != nil {
@@ -208,7 +208,7 @@ func (s *scope) resolve(ctx context.Context) error {
 		}
 		answers, err := b.resolver.Resolve(ctx, state, b.names)
 		if err != nil {
-			return resolving(err, b.names)
+			return resolverError(err, b.names)
 		}
 		for _, name := range b.names {
 			answer, ok := answers[name]
@@ -233,8 +233,8 @@ func sameResolver(a, b plugins.Resolver) (same bool) {
 	return a == b
 }
 
-// resolving returns which variables failed. An error of no kind is the plugin's.
-func resolving(err error, names []string) error {
+// resolverError returns which variables failed. An error of no kind is the plugin's.
+func resolverError(err error, names []string) error {
 	kind := calls.KindOf(err)
 	if kind == calls.Internal {
 		kind = calls.Plugin
@@ -242,8 +242,8 @@ func resolving(err error, names []string) error {
 	return calls.Errorf(kind, "resolving the variables %v: %w", names, err).WithHint("%s", calls.HintOf(err))
 }
 
-// state returns what a resolver may know.
-func (s *scope) state(ctx context.Context) (plugins.State, error) {
+// pluginState returns what a resolver may know.
+func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	inputs := make(map[string]json.RawMessage, s.vars.Inputs.Map().Len())
 	for k, v := range s.vars.Inputs.Map().All() {
 		inputs[k] = v.AppendJSON(nil)

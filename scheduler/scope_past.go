@@ -20,11 +20,11 @@ var _ calls.Upstream = past{}
 // masked: it goes into prompts and to plugins as a whole.
 func (p past) History() []calls.FinishedStep {
 	var records []calls.FinishedStep
-	for _, i := range p.finished() {
+	for _, i := range p.finishedSteps() {
 		step, st := p.run.flow.Steps[i], &p.run.states[i]
 		records = append(records, calls.FinishedStep{
 			ID: step.ID, Name: step.Name, Description: step.Description,
-			Input: p.run.secrets.mask(st.input), Output: st.output,
+			Input: p.run.secrets.maskValue(st.input), Output: st.output,
 		})
 	}
 	return records
@@ -32,7 +32,7 @@ func (p past) History() []calls.FinishedStep {
 
 // Summary returns the text of the newest upstream summary, else the input summary.
 func (p past) Summary() string {
-	output, ok := p.newest("summary")
+	output, ok := p.newestOutput("summary")
 	if !ok {
 		v, _ := p.run.vars.Inputs.Get("summary")
 		text, _ := v.Str()
@@ -49,7 +49,7 @@ func (p past) Summary() string {
 
 // Facts returns those of the newest upstream facts step, else the input facts.
 func (p past) Facts() []string {
-	output, ok := p.newest("facts")
+	output, ok := p.newestOutput("facts")
 	if !ok {
 		output = p.run.vars.Inputs
 	}
@@ -63,9 +63,9 @@ func (p past) Facts() []string {
 	return facts
 }
 
-// newest returns the output of the last finished upstream step of a call.
-func (p past) newest(call string) (value.Value, bool) {
-	for _, i := range slices.Backward(p.finished()) {
+// newestOutput returns the output of the last finished upstream step of a call.
+func (p past) newestOutput(call string) (value.Value, bool) {
+	for _, i := range slices.Backward(p.finishedSteps()) {
 		if p.run.flow.Steps[i].Call == call {
 			return p.run.states[i].output, true
 		}
@@ -73,9 +73,9 @@ func (p past) newest(call string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// finished lists the finished upstream steps in file order. They are settled, so
+// finishedSteps lists the finished upstream steps in file order. They are settled, so
 // that their states can be read without the lock.
-func (p past) finished() []int {
+func (p past) finishedSteps() []int {
 	if p.run.states == nil {
 		return nil
 	}

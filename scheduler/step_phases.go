@@ -156,7 +156,7 @@ func (t *task) runToEnd() (o outcome) {
 	var crash error
 	defer func() {
 		if crash != nil {
-			o = t.failed(crash)
+			o = t.failedOutcome(crash)
 		}
 	}()
 	defer t.run.recoverPanic(&crash, t.id)
@@ -171,21 +171,21 @@ func (t *task) runToEnd() (o outcome) {
 	}
 	output, err := t.runWithRetries(t.run.ctx)
 	if err == nil && !t.suspended.Load() {
-		return t.finished(output)
+		return t.finishedOutcome(output)
 	}
-	return t.stopped(err)
+	return t.stoppedOutcome(err)
 }
 
-// stopped returns the outcome of a task that has no output, or not yet.
-func (t *task) stopped(err error) outcome {
+// stoppedOutcome returns the outcome of a task that has no output, or not yet.
+func (t *task) stoppedOutcome(err error) outcome {
 	var wait *suspension
 	if errors.As(err, &wait) {
-		return t.waits(wait)
+		return t.waitingOutcome(wait)
 	}
 	if t.suspended.Load() {
 		return outcome{status: order.Waiting}
 	}
-	return t.failed(err)
+	return t.failedOutcome(err)
 }
 
 // decideToRun asks the step's condition and its list of items; done says that the step
@@ -194,16 +194,16 @@ func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 	if t.step.When != nil && !t.hasStartedBefore() {
 		v, err := t.step.When.Render(ctx, t.scope(ctx))
 		if err != nil {
-			return t.failed(err), true
+			return t.failedOutcome(err), true
 		}
 		if !prompt.Truthy(v) {
 			const reason = "its condition (when) is false"
-			n := t.notes.end.of(journal.StepSkipped)
+			n := t.notes.end.ofType(journal.StepSkipped)
 			n.data.Reason = reason
 			return outcome{status: order.Skipped, note: n, reason: reason}, true
 		}
 	}
-	t.run.stream.acquire()
+	t.run.stream.lockWithRoom()
 	t.began = t.run.stream.watch()
 	t.tellStartedLocked(t.run.stream.clock())
 	t.run.stream.Unlock()
@@ -213,11 +213,11 @@ func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 	return outcome{}, false
 }
 
-// attempt goes once through the phases of a step.
-func (t *task) attempt(ctx context.Context) (output value.Value, err error) {
+// runAttempt goes once through the phases of a step.
+func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 	t.pieces.begin(t.filled, t.step.Retry.MaxAttempts > 1)
 	if !t.prepared {
-		if err := t.prepare(ctx); err != nil {
+		if err := t.prepareParams(ctx); err != nil {
 			return value.Value{}, err
 		}
 		t.prepared = true
@@ -240,10 +240,10 @@ func (t *task) showInput(input value.Value) {
 	n := &t.notes.input
 	if !t.shown {
 		n.params, n.data.Masked = t.run.secrets.maskWithPointers(t.params)
-		n.input = t.run.secrets.mask(input)
+		n.input = t.run.secrets.maskValue(input)
 	}
 	s := t.run.stream
-	s.acquire()
+	s.lockWithRoom()
 	defer s.Unlock()
 	if t.isLeftBehindLocked() {
 		return
@@ -252,18 +252,18 @@ func (t *task) showInput(input value.Value) {
 	if !t.shown {
 		t.shown = true
 		n.data.Params, n.data.Input = &n.params, &n.input
-		t.tellLocked(n.of(journal.StepInput))
+		t.tellLocked(n.ofType(journal.StepInput))
 	}
 }
 
-// prepare finds the parameters: those that an earlier process had begun with, or
+// prepareParams finds the parameters: those that an earlier process had begun with, or
 // else it resolves variables, renders, fills and checks them.
-func (t *task) prepare(ctx context.Context) error {
+func (t *task) prepareParams(ctx context.Context) error {
 	if taken, err := t.takeOverParams(); taken {
 		return err
 	}
 	if len(t.step.Resolve) > 0 {
-		if err := t.scope(ctx).resolve(ctx); err != nil {
+		if err := t.scope(ctx).resolveVariables(ctx); err != nil {
 			return err
 		}
 	}
@@ -280,7 +280,7 @@ func (t *task) prepare(ctx context.Context) error {
 	}
 	switch {
 	case t.step.EnableFilling:
-		if err := t.fill(ctx); err != nil {
+		if err := t.fillParams(ctx); err != nil {
 			return err
 		}
 		t.filled = true
@@ -297,7 +297,7 @@ func (t *task) prepare(ctx context.Context) error {
 		return nil
 	}
 	if t.step.EnableFilling && t.step.OnMissing == missingReturn {
-		return t.missing(problems.Error())
+		return t.missingError(problems.Error())
 	}
 	return t.locateProblems(problems)
 }
@@ -315,7 +315,7 @@ func (t *task) locateProblems(problems schema.Problems) error {
 // emit pushes an event of the task.
 func (t *task) emit(n *pendingEvent) {
 	s := t.run.stream
-	s.acquire()
+	s.lockWithRoom()
 	defer s.Unlock()
 	t.tellLocked(n)
 }
@@ -332,17 +332,17 @@ func (t *task) isLeftBehindLocked() bool {
 	return t.leftBehind || t.around != nil && t.around.isLeftBehindLocked()
 }
 
-// finished returns the outcome of a task that went well.
-func (t *task) finished(output value.Value) outcome {
-	n := t.notes.end.of(journal.StepFinished)
-	n.gave(t.run.secrets.maskWithPointers(output))
+// finishedOutcome returns the outcome of a task that went well.
+func (t *task) finishedOutcome(output value.Value) outcome {
+	n := t.notes.end.ofType(journal.StepFinished)
+	n.setOutput(t.run.secrets.maskWithPointers(output))
 	t.addCosts(n)
 	return outcome{status: order.Finished, note: n, input: t.input, output: output}
 }
 
-// failed returns the outcome of a task that did not; with on_error: continue, its
+// failedOutcome returns the outcome of a task that did not; with on_error: continue, its
 // error is its output.
-func (t *task) failed(err error) outcome {
+func (t *task) failedOutcome(err error) outcome {
 	if why := context.Cause(t.run.ctx); errors.Is(err, context.Canceled) && calls.KindOf(why) == calls.Canceled {
 		err = why // it says more than that the context was cancelled
 	}
@@ -354,15 +354,15 @@ func (t *task) failed(err error) outcome {
 	info.Step = ""
 	if t.step.Continue && t.run.ctx.Err() == nil {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
-		o := t.finished(output)
-		o.note.fault(&info)
+		o := t.finishedOutcome(output)
+		o.note.setError(&info)
 		return o
 	}
 	if t.run.isHandingOver() {
 		return outcome{status: order.Failed, failure: f}
 	}
-	n := t.notes.end.of(journal.StepFailed)
-	n.fault(&info)
+	n := t.notes.end.ofType(journal.StepFailed)
+	n.setError(&info)
 	t.addCosts(n)
 	return outcome{status: order.Failed, note: n, failure: f}
 }

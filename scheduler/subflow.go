@@ -35,7 +35,7 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 		return value.Value{}, calls.Errorf(calls.Invalid, "flows run %d deep inside each other", maxDepth).
 			WithHint("does %s run itself without an end?", path)
 	}
-	flow, err := s.load(ctx, path)
+	flow, err := s.loadFlow(ctx, path)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -59,14 +59,14 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 
 // DescribeFlow reads the flow file at path.
 func (s subflows) DescribeFlow(ctx context.Context, path string) (calls.FlowInfo, error) {
-	flow, err := s.load(ctx, path)
+	flow, err := s.loadFlow(ctx, path)
 	if err != nil {
 		return calls.FlowInfo{}, err
 	}
 	return calls.FlowInfo{Name: flow.Name, Description: flow.Description, Inputs: flow.Inputs}, nil
 }
 
-func (s subflows) load(ctx context.Context, path string) (*flow.Flow, error) {
+func (s subflows) loadFlow(ctx context.Context, path string) (*flow.Flow, error) {
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(s.task.env.Dir, path)
@@ -82,9 +82,9 @@ func (s subflows) load(ctx context.Context, path string) (*flow.Flow, error) {
 	var flow *flow.Flow
 	var err error
 	if rec := s.task.run.stream.record; rec != nil {
-		flow, err = rec.loadFlow(ctx, s.task.run.outermost().flow, file)
+		flow, err = rec.loadFlow(ctx, s.task.run.outermostRun().flow, file)
 	} else {
-		flow, err = exec.loadBeside(s.task.run.outermost().flow, file)
+		flow, err = exec.loadBeside(s.task.run.outermostRun().flow, file)
 	}
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
@@ -104,8 +104,8 @@ func (e *StepExecutor) loadBeside(root *flow.Flow, file string) (*flow.Flow, err
 	return loader.LoadInside(filepath.Dir(root.File), file)
 }
 
-// outermost returns the whole run that a sub-flow is a part of.
-func (r *run) outermost() *run {
+// outermostRun returns the whole run that a sub-flow is a part of.
+func (r *run) outermostRun() *run {
 	for r.outer != nil {
 		r = r.outer.run
 	}

@@ -43,7 +43,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
-		n := in.notes.input.of(journal.StepInput)
+		n := in.notes.input.ofType(journal.StepInput)
 		n.params, n.data.Masked = in.run.secrets.maskWithPointers(params)
 		n.data.Params = &n.params
 		in.emit(n)
@@ -86,7 +86,7 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 		return value.Value{}, err
 	}
 	if err == nil {
-		t.outermost().pieces.keep(in.id, substep{name, params, output})
+		t.outermostTask().pieces.keepFinished(in.id, substep{name, params, output})
 	}
 	return output, in.tellSubstepEnd(began, output, err)
 }
@@ -96,7 +96,7 @@ func (t *task) tellSubstepStarted() (now time.Time) {
 	n := newPendingEvent(journal.StepStarted)
 	n.data.Call = t.step.Call
 	s := t.run.stream
-	s.acquire()
+	s.lockWithRoom()
 	defer s.Unlock()
 	t.tellLocked(n)
 	return s.watch()
@@ -114,17 +114,17 @@ func (t *task) tellSubstepEnd(began time.Time, output value.Value, err error) er
 	if err != nil && t.run.isHandingOver() {
 		return err
 	}
-	n := t.notes.end.of(journal.StepFinished)
+	n := t.notes.end.ofType(journal.StepFinished)
 	if err != nil {
-		n.of(journal.StepFailed).fault(&t.run.failureOf(err, t.step.Pos).Info)
+		n.ofType(journal.StepFailed).setError(&t.run.failureOf(err, t.step.Pos).Info)
 	} else {
-		n.gave(t.run.secrets.maskWithPointers(output))
+		n.setOutput(t.run.secrets.maskWithPointers(output))
 	}
 	s := t.run.stream
-	s.acquire()
+	s.lockWithRoom()
 	defer s.Unlock()
 	t.addCosts(n)
-	n.took(s, began)
+	n.setDuration(s, began)
 	t.tellLocked(n)
 	if err != nil || s.record == nil {
 		return err
@@ -139,15 +139,15 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 	step.Call, step.Def, step.ToUser = name, def, false
 	in := &task{
 		run: t.run, step: &step, item: -1, around: t, notes: &taskNotes{}, vars: t.vars, env: t.env,
-		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.next(name)),
+		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.nextNumber(name)),
 	}
 	in.meter.outer = &t.meter
 	in.setEnv()
 	return in
 }
 
-// outermost returns the step of the flow that the task is a part of.
-func (t *task) outermost() *task {
+// outermostTask returns the step of the flow that the task is a part of.
+func (t *task) outermostTask() *task {
 	for t.around != nil {
 		t = t.around
 	}
@@ -157,12 +157,12 @@ func (t *task) outermost() *task {
 // finishedBefore returns the output that an earlier attempt or process got for the same
 // parameters.
 func (t *task) finishedBefore() (output value.Value, ok bool) {
-	if p, ok := t.outermost().pieces.kept(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
+	if p, ok := t.outermostTask().pieces.findFinished(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
 		return p.output, true
 	}
-	was := t.recorded()
+	was := t.recordedState()
 	if was == nil || was.State != journal.StepStatusFinished || len(was.MaskedOutput) > 0 ||
-		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.mask(t.params)) {
+		was.Call != t.step.Call || !value.Equal(was.Params, t.run.secrets.maskValue(t.params)) {
 		return value.Value{}, false
 	}
 	return was.Output, true
@@ -184,8 +184,8 @@ type substep struct {
 	params, output value.Value
 }
 
-// next returns the number of the next piece of that name.
-func (p *substeps) next(name string) int {
+// nextNumber returns the number of the next piece of that name.
+func (p *substeps) nextNumber(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counts == nil {
@@ -205,11 +205,11 @@ func (p *substeps) begin(filled, keep bool) {
 	}
 	p.mu.Unlock()
 	if filled {
-		p.next(flow.CallSlot)
+		p.nextNumber(flow.CallSlot)
 	}
 }
 
-func (p *substeps) keep(id string, one substep) {
+func (p *substeps) keepFinished(id string, one substep) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.finished != nil {
@@ -217,7 +217,7 @@ func (p *substeps) keep(id string, one substep) {
 	}
 }
 
-func (p *substeps) kept(id string) (one substep, ok bool) {
+func (p *substeps) findFinished(id string) (one substep, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one, ok = p.finished[id]

@@ -55,7 +55,7 @@ func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 			return Answer{}, calls.Errorf(calls.Invalid, "%q is no JSON pointer", place).WithHint("write /%s=%s", place, typed)
 		}
 	}
-	w, s, err := a.place(waiting)
+	w, s, err := a.findPlace(waiting)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -64,7 +64,7 @@ func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	if err == nil {
 		return a, nil
 	}
-	e := calls.Errorf(calls.Invalid, "%w", a.refused(err))
+	e := calls.Errorf(calls.Invalid, "%w", a.refusedError(err))
 	if problems := (schema.Problems)(nil); !errors.As(err, &problems) || !ofType(problems) {
 		return Answer{}, e
 	}
@@ -108,7 +108,7 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
 		v = plain
 	}
-	problems = misfits(s, v)
+	problems = answerProblems(s, v)
 	if problems != nil {
 		return v, problems
 	}
@@ -120,10 +120,10 @@ func ofType(problems schema.Problems) bool {
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
 }
 
-// misfits returns what is wrong with an answer to a place. A value of a format, such as a
+// answerProblems returns what is wrong with an answer to a place. A value of a format, such as a
 // date, may be written in other ways than the schema has it: only slot, which sees
 // all answers before they are taken, knows how.
-func misfits(s *schema.Schema, v value.Value) schema.Problems {
+func answerProblems(s *schema.Schema, v value.Value) schema.Problems {
 	places, _ := s.Doc().Get("allOf")
 	for _, place := range places.List() {
 		if _, ok := place.Get("format"); ok && v.Kind() != value.Object && v.Kind() != value.List {
@@ -178,11 +178,11 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	var wrong []error
 	var taken []Answer
 	for _, a := range answers {
-		w, s, err := a.place(waiting)
+		w, s, err := a.findPlace(waiting)
 		if err == nil {
 			a.Step = w.Step
-			if problems := misfits(s, a.Value); problems != nil {
-				err = a.refused(problems)
+			if problems := answerProblems(s, a.Value); problems != nil {
+				err = a.refusedError(problems)
 			} else {
 				err = a.conflictWith(taken)
 			}
@@ -201,7 +201,7 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	return calls.Errorf(calls.Invalid, "%w", errors.Join(wrong...))
 }
 
-func (a Answer) refused(why error) error {
+func (a Answer) refusedError(why error) error {
 	return calls.Errorf(calls.Invalid, "%s:%s: %w", a.Step, a.Pointer, why)
 }
 
@@ -212,18 +212,18 @@ func (a Answer) conflictWith(others []Answer) error {
 		case a.Step != other.Step:
 		case a.Pointer == other.Pointer:
 			if !value.Equal(a.Value, other.Value) {
-				return a.refused(fmt.Errorf("there are two answers, %s and %s", other.Value.JSON(), a.Value.JSON()))
+				return a.refusedError(fmt.Errorf("there are two answers, %s and %s", other.Value.JSON(), a.Value.JSON()))
 			}
 		case strings.HasPrefix(a.Pointer, other.Pointer+"/"), strings.HasPrefix(other.Pointer, a.Pointer+"/"):
-			return a.refused(fmt.Errorf("there is an answer for %q as well, and one is a part of the other", other.Pointer))
+			return a.refusedError(fmt.Errorf("there is an answer for %q as well, and one is a part of the other", other.Pointer))
 		}
 	}
 	return nil
 }
 
-// place finds who waits for the answer, and what the value must be like.
-func (a Answer) place(waiting []journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
-	w, err := a.waiter(waiting)
+// findPlace finds who waits for the answer, and what the value must be like.
+func (a Answer) findPlace(waiting []journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
+	w, err := a.findWaiter(waiting)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,9 +244,9 @@ func (a Answer) place(waiting []journal.WaitingFor) (*journal.WaitingFor, *schem
 	}
 	place := s.Describe(a.Pointer[len(asked):])
 	if !place.Known {
-		return nil, nil, a.refused(errors.New("the schema has no such place"))
+		return nil, nil, a.refusedError(errors.New("the schema has no such place"))
 	}
-	s, err = schema.Parse(schema.Within(w.RemainingSchema, single(place)))
+	s, err = schema.Parse(schema.Within(w.RemainingSchema, onlySchema(place)))
 	return w, s, err
 }
 
@@ -259,7 +259,7 @@ func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema
 			return w, s, err
 		}
 		if place := s.Describe(a.Pointer); place.Known && len(place.Schemas) > 0 {
-			s, err = schema.Parse(schema.Within(definitions(w.Whole), single(place)))
+			s, err = schema.Parse(schema.Within(definitions(w.Whole), onlySchema(place)))
 			return w, s, err
 		}
 	}
@@ -286,9 +286,9 @@ func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
 	return schema.Parse(schema.Within(value.Value{}, value.OfMap(value.Pairs("type", "string", "format", "slot"))))
 }
 
-// single returns the schema of a place; of several, some may be of other branches of a
+// onlySchema returns the schema of a place; of several, some may be of other branches of a
 // union.
-func single(place schema.Place) value.Value {
+func onlySchema(place schema.Place) value.Value {
 	if len(place.Schemas) == 1 {
 		return place.Schemas[0]
 	}
@@ -306,8 +306,8 @@ func definitions(s value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// waiter returns the one that the answer is for.
-func (a Answer) waiter(waiting []journal.WaitingFor) (*journal.WaitingFor, error) {
+// findWaiter returns the one that the answer is for.
+func (a Answer) findWaiter(waiting []journal.WaitingFor) (*journal.WaitingFor, error) {
 	steps := make([]string, len(waiting))
 	for i := range waiting {
 		steps[i] = waiting[i].Step

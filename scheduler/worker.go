@@ -39,20 +39,20 @@ func orderOf(f *flow.Flow) *order.Machine {
 
 // startWorkerLocked starts a worker when there may be work for one. The stream is locked.
 func (r *run) startWorkerLocked() {
-	if r.workers < r.exec.parallel() && (r.order.HasNext() || r.workers == 0) {
+	if r.workers < r.exec.maxParallel() && (r.order.HasNext() || r.workers == 0) {
 		r.workers++
-		go r.work(nil, outcome{})
+		go r.workOn(nil, outcome{})
 	}
 }
 
-// work runs one job after the other until none is left. The worker that finishes
+// workOn runs one job after the other until none is left. The worker that finishes
 // a step goes on with one that became ready by it: a chain of steps needs one
 // goroutine.
-func (r *run) work(t *task, last outcome) {
+func (r *run) workOn(t *task, last outcome) {
 	defer func() {
 		if t != nil { // the call ended the goroutine (runtime.Goexit)
 			err := calls.Errorf(calls.Internal, "the call %s ended its goroutine", t.step.Call)
-			go r.work(t, t.failed(err))
+			go r.workOn(t, t.failedOutcome(err))
 		}
 	}()
 	for {
@@ -67,7 +67,7 @@ func (r *run) work(t *task, last outcome) {
 // nextTask settles the outcome of the last task and takes the next one; nil tells
 // the worker to go.
 func (r *run) nextTask(t *task, o outcome) *task {
-	r.stream.acquire()
+	r.stream.lockWithRoom()
 	now := r.stream.clock()
 	if t != nil {
 		r.handleOutcomeLocked(t, o, now)
@@ -112,7 +112,7 @@ func (r *run) handleOutcomeLocked(t *task, o outcome, now time.Time) {
 	r.removeActiveLocked(t)
 	if o.note != nil {
 		if o.status != order.Skipped && o.status != order.Waiting {
-			o.note.took(r.stream, t.began)
+			o.note.setDuration(r.stream, t.began)
 		}
 		r.tellLocked(o.note, t.id, t.item, now)
 		if o.status == order.Waiting {
@@ -132,18 +132,18 @@ func (r *run) handleOutcomeLocked(t *task, o outcome, now time.Time) {
 	case o.status == order.Failed:
 		if t.item >= 0 && o.note != nil && r.order.Status(step) == order.Running {
 			n := newPendingEvent(journal.StepFailed) // the step fails with its first item that does
-			n.fault(o.note.data.Error)
-			n.took(r.stream, st.each.began)
+			n.setError(o.note.data.Error)
+			n.setDuration(r.stream, st.each.began)
 			r.tellLocked(n, t.id, -1, now)
 		}
 		r.order.SetStatus(step, order.Failed)
 		r.failLocked(o.failure)
 	case o.fan != nil:
 		st.each = o.fan
-		o.fan.begin(r, t, now)
+		o.fan.beginItem(r, t, now)
 		return
 	case t.item >= 0:
-		st.each.settle(r, t, o, now)
+		st.each.settleItem(r, t, o, now)
 	default:
 		r.completeStepLocked(t.step.Index, o, now)
 	}
