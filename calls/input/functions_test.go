@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -315,6 +314,23 @@ func TestCancelledByTheRun(t *testing.T) {
 	}
 }
 
+// expiring is a context whose deadline passes when over is closed.
+type expiring struct {
+	context.Context
+	over chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.over }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // Where the time of the step is over while a function works, the error is the function's:
 // it says who took the time.
 func TestStepTimesOut(t *testing.T) {
@@ -322,12 +338,12 @@ func TestStepTimesOut(t *testing.T) {
 		"{module_name: a, importance_func: slow, segments: []}",
 		"{module_name: a, segments: [{type: variable, value: slow}]}",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
+		ctx := expiring{context.Background(), make(chan struct{})}
 		env := newEnv(t)
-		wait := func(ctx context.Context) error {
-			<-ctx.Done()
-			return calls.Errorf(calls.Timeout, "plugin slow: %w", ctx.Err())
+		wait := func(within context.Context) error {
+			close(ctx.over) // now, and not after some milliseconds, which a busy machine may take to come here
+			<-within.Done()
+			return calls.Errorf(calls.Timeout, "plugin slow: %w", within.Err())
 		}
 		r := env.Registry
 		err := errors.Join(

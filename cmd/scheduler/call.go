@@ -53,7 +53,7 @@ every line was answered, errors included.`,
 			if jsonl != "" {
 				return a.callLines(cmd.Context(), def, jsonl)
 			}
-			return a.call(cmd.Context(), def, with, scope)
+			return a.runCall(cmd.Context(), def, with, scope)
 		},
 	}
 	cmd.Flags().StringVar(&with, "with", "", "parameters, a YAML or JSON `file`, - for stdin")
@@ -63,8 +63,8 @@ every line was answered, errors included.`,
 	return cmd
 }
 
-// call runs a call once and prints its output.
-func (a *app) call(ctx context.Context, def calls.Definition, with string, scope calls.Scope) error {
+// runCall runs a call once and prints its output.
+func (a *app) runCall(ctx context.Context, def calls.Definition, with string, scope calls.Scope) error {
 	params := value.OfMap(nil)
 	if with != "" {
 		text, err := a.ReadFile(with)

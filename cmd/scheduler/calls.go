@@ -33,7 +33,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 			if err != nil {
 				return err
 			}
-			functions, err := a.functions()
+			functions, err := a.knownFunctions()
 			switch {
 			case err != nil:
 				return err
@@ -92,12 +92,12 @@ func (a *app) describeCall(def calls.Definition) error {
 	info := def.Info
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.settings.DefaultLanguage()))
-	table(&b, info.Params.Doc(), info.Literal)
+	writeParamTable(&b, info.Params.Doc(), info.Literal)
 	b.WriteString("\nOutput\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {
 		b.WriteString("  an object; its members depend on the parameters\n")
 	}
-	table(&b, info.Output.Doc(), nil)
+	writeParamTable(&b, info.Output.Doc(), nil)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
 		terminal.Indent(&b, exampleFlow(def))
@@ -111,8 +111,8 @@ func (a *app) describeCall(def calls.Definition) error {
 	return err
 }
 
-// table prints the properties of a schema.
-func table(b *strings.Builder, schema value.Value, literal []string) {
+// writeParamTable prints the properties of a schema.
+func writeParamTable(b *strings.Builder, schema value.Value, literal []string) {
 	required := map[string]bool{}
 	list, _ := schema.Get("required")
 	for _, r := range list.List() {

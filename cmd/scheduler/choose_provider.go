@@ -30,9 +30,9 @@ type choice struct {
 	recording bool
 }
 
-// choose finds who answers: by name, the flow's word, the setting; and whether a
+// chooseProvider finds who answers: by name, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
-func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
+func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
 	var notes []service.Note
 	c := &choice{name: rt.providerName(f, name), all: name != ""}
 	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
@@ -47,7 +47,7 @@ func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.N
 		return c, notes, err
 	}
 	if c.name == "" {
-		if step := asking(f); step != nil {
+		if step := firstModelStep(f); step != nil {
 			return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
 				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
 		}
@@ -59,7 +59,7 @@ func (rt *runtime) choose(f *flow.Flow, name, mode string) (*choice, []service.N
 		return nil, notes, err
 	}
 	c.llm = llm.Lazy(open)
-	if mode == "record" || asking(f) != nil { // else the flow may need no key
+	if mode == "record" || firstModelStep(f) != nil { // else the flow may need no key
 		c.llm, err = open()
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (rt *runtime) providerName(f *flow.Flow, name string) string {
 	return cmp.Or(name, f.LLM, rt.settings.LLM.Default)
 }
 
-// modelOf returns the model by which the tokens of a flow are counted, as [runtime.choose] has
+// modelOf returns the model by which the tokens of a flow are counted, as [runtime.chooseProvider] has
 // it, whether or not it can be asked now.
 func (rt *runtime) modelOf(f *flow.Flow, name string) string {
 	if rt.settings.LLM.Mode == "replay" {
@@ -89,15 +89,15 @@ func (rt *runtime) modelOf(f *flow.Flow, name string) string {
 	return rt.settings.LLM.ModelOf(rt.providerName(f, name))
 }
 
-// asking returns the first step that is sure to ask a model of the flow's own provider;
+// firstModelStep returns the first step that is sure to ask a model of the flow's own provider;
 // nil where there is none.
-func asking(f *flow.Flow) *flow.Step {
+func firstModelStep(f *flow.Flow) *flow.Step {
 	for _, s := range f.Steps {
 		switch info := s.Def.Info; {
 		case s.When != nil || s.Continue:
 		case info.UsesLLM && !info.LLMOptional:
 			return s
-		case s.Sub != nil && s.Sub.LLM == "" && asking(s.Sub) != nil:
+		case s.Sub != nil && s.Sub.LLM == "" && firstModelStep(s.Sub) != nil:
 			return s
 		}
 	}
@@ -114,8 +114,8 @@ func (rt *runtime) secretTexts() (texts []string) {
 	return texts
 }
 
-// other returns the provider that a flow or a sub-flow names under llm.
-func (rt *runtime) other(c *choice, name string) (llm.Provider, error) {
+// otherProvider returns the provider that a flow or a sub-flow names under llm.
+func (rt *runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
 	if c.all || name == c.name {
 		return c.llm, nil
 	}

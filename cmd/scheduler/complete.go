@@ -9,8 +9,8 @@ import (
 // completion is what the shell completes with.
 type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
-// complete offers words where a command has no arguments yet, and files after.
-func complete(words func() []string) completion {
+// completeWords offers words where a command has no arguments yet, and files after.
+func completeWords(words func() []string) completion {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -21,7 +21,7 @@ func complete(words func() []string) completion {
 
 // completeCalls offers the names of calls and functions.
 func completeCalls(a *app) completion {
-	return complete(func() []string {
+	return completeWords(func() []string {
 		if a.open() != nil {
 			return nil
 		}
@@ -30,7 +30,7 @@ func completeCalls(a *app) completion {
 			return nil
 		}
 		names := registry.CallNames()
-		functions, err := a.functions()
+		functions, err := a.knownFunctions()
 		if err != nil {
 			return names
 		}
@@ -70,7 +70,7 @@ func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 				if newest {
 					ids = append(ids, "last")
 				}
-				ids = append(ids, info.ID+"\t"+info.Flow+", "+standing(info))
+				ids = append(ids, info.ID+"\t"+info.Flow+", "+stateWord(info))
 			}
 			newest = false
 		}

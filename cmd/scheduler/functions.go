@@ -22,10 +22,10 @@ type function struct {
 	output  value.Value // the JSON Schema of a variable; null where it is not known
 }
 
-// functions lists the importance functions, then the variables: built-in ones first,
+// knownFunctions lists the importance functions, then the variables: built-in ones first,
 // then those of trusted plugins.
-func (a *app) functions() ([]function, error) {
-	h, err := a.runtime.plugins("")
+func (a *app) knownFunctions() ([]function, error) {
+	h, err := a.runtime.pluginHost("")
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func findFunction(all []function, name string) *function {
 	return nil
 }
 
-func (f *function) json(language string) value.Value {
+func (f *function) asJSON(language string) value.Value {
 	doc := value.Pairs("name", f.name, "kind", string(f.kind), "summary", f.summary.In(language))
 	if f.plugin != "" {
 		doc.Set("plugin", value.OfString(f.plugin))
@@ -76,7 +76,7 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	if asJSON {
 		list := []value.Value{}
 		for i := range all {
-			list = append(list, all[i].json(a.settings.DefaultLanguage()))
+			list = append(list, all[i].asJSON(a.settings.DefaultLanguage()))
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}
@@ -106,7 +106,7 @@ func functionsHead(kind manifest.Kind) string {
 // showFunction prints one function.
 func (a *app) showFunction(f *function, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(f.json(a.settings.DefaultLanguage()))
+		return a.PrintJSON(f.asJSON(a.settings.DefaultLanguage()))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.settings.DefaultLanguage()))

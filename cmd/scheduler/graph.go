@@ -24,7 +24,7 @@ func newGraph(a *app) *cobra.Command {
 			if draw == nil {
 				return usageError(fmt.Errorf("the format %q is not known: want mermaid or dot", format))
 			}
-			flow, err := a.load(args[0])
+			flow, err := a.loadFlow(args[0])
 			if err != nil {
 				return err
 			}

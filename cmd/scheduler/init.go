@@ -44,7 +44,7 @@ functions of trusted plugins too.`,
 			if schema {
 				return a.printSchema()
 			}
-			return a.init(args[0])
+			return a.initProject(args[0])
 		},
 	}
 	cmd.Flags().BoolVar(&settings, "settings", false, "print all settings with their defaults, and write nothing")
@@ -65,7 +65,7 @@ func (a *app) printSchema() (err error) {
 	return a.PrintJSON(flow.EditorSchema(registry))
 }
 
-func (a *app) init(dir string) error {
+func (a *app) initProject(dir string) error {
 	files, err := projectFiles()
 	if err != nil {
 		return err

@@ -35,13 +35,13 @@ user with --user, or says --all-users. --user "" is the user without a name.`,
   scheduler memory cleanup --user lin --days 365 --dry-run
   scheduler memory snapshot list --user lin`, "\n"),
 	}
-	group(cmd, newMemoryAdd(a), newMemorySearch(a), newMemoryList(a), newMemoryGet(a), newMemoryDelete(a), newMemoryImport(a), newMemoryExport(a),
+	addSubcommands(cmd, newMemoryAdd(a), newMemorySearch(a), newMemoryList(a), newMemoryGet(a), newMemoryDelete(a), newMemoryImport(a), newMemoryExport(a),
 		newMemoryCleanup(a), newMemorySnapshot(a), newMemoryStats(a))
 	return cmd
 }
 
-// group gives a command its subcommands; without one it shows its help.
-func group(cmd *cobra.Command, subcommands ...*cobra.Command) {
+// addSubcommands gives a command its subcommands; without one it shows its help.
+func addSubcommands(cmd *cobra.Command, subcommands ...*cobra.Command) {
 	cmd.AddCommand(subcommands...)
 	cmd.Args = onlySubcommands
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -66,9 +66,9 @@ type scopeFlags struct {
 	cmd           *cobra.Command
 }
 
-// register adds --user and --all-users; session says what --session does, "" leaves
+// addFlags adds --user and --all-users; session says what --session does, "" leaves
 // it out.
-func (f *scopeFlags) register(cmd *cobra.Command, session string) {
+func (f *scopeFlags) addFlags(cmd *cobra.Command, session string) {
 	f.cmd = cmd
 	cmd.Flags().StringVar(&f.user, "user", "", "whose memories; \"\" is the `user` without a name")
 	cmd.Flags().BoolVar(&f.allUsers, "all-users", false, "everybody's memories")
@@ -80,8 +80,8 @@ func (f *scopeFlags) register(cmd *cobra.Command, session string) {
 func (f *scopeFlags) userSaid() bool    { return f.cmd.Flags().Changed("user") }
 func (f *scopeFlags) sessionSaid() bool { return f.cmd.Flags().Changed("session") }
 
-// users returns those that the flags name; nobody is an error.
-func (f *scopeFlags) users() (memory.Users, error) {
+// namedUsers returns those that the flags name; nobody is an error.
+func (f *scopeFlags) namedUsers() (memory.Users, error) {
 	switch {
 	case f.userSaid() && f.allUsers:
 		return memory.Users{}, usageError(errors.New("--user and --all-users exclude each other"))
@@ -98,7 +98,7 @@ func (f *scopeFlags) usersOrAll() (memory.Users, error) {
 	if !f.userSaid() && !f.allUsers {
 		return memory.AllUsers(), nil
 	}
-	return f.users()
+	return f.namedUsers()
 }
 
 // withMemory opens the memory of the state directory and hands it to do.

@@ -60,12 +60,12 @@ provider may want to be paid for.`,
 				write = func(from memory.Lister) error { return a.exportLines(cmd.Context(), from, users, jsonl, asJSON) }
 			}
 			if salvage {
-				return a.salvage(cmd.Context(), write)
+				return a.exportDamaged(cmd.Context(), write)
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error { return write(p.Store) })
 		},
 	}
-	scope.register(cmd, "")
+	scope.addFlags(cmd, "")
 	cmd.Flags().StringVar(&jsonl, "jsonl", "", "a `file` of JSON lines, - for stdout")
 	cmd.Flags().BoolVar(&salvage, "salvage", false, "read what can be read of a damaged store")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was written as JSON")
@@ -109,12 +109,12 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 		return a.PrintJSON(value.OfMap(value.Pairs("memories", r.Memories, "snapshots", r.Snapshots, "meta_snapshots", r.MetaSnapshots)))
 	}
 	r.New = r.Memories
-	fmt.Fprintf(a.Stderr, "exported %s\n", amounts(r))
+	fmt.Fprintf(a.Stderr, "exported %s\n", reportAmounts(r))
 	return nil
 }
 
-// salvage writes what can be read of a damaged store, and says what cannot.
-func (a *app) salvage(ctx context.Context, write func(memory.Lister) error) error {
+// exportDamaged writes what can be read of a damaged store, and says what cannot.
+func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error) error {
 	dir, err := filepath.Abs(a.settings.StateDir)
 	if err != nil {
 		return exitError{exitFailed, err}

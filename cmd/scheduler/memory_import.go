@@ -58,7 +58,7 @@ is stored. --user takes only the memories of that user: those of others are left
 			return a.importDir(cmd.Context(), args[0], options, asJSON)
 		},
 	}
-	scope.register(cmd, "the `session` of lines that name none")
+	scope.addFlags(cmd, "the `session` of lines that name none")
 	cmd.Flags().StringVar(&jsonl, "jsonl", "", "memories, one JSON object per line, a `file`, - for stdin")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was stored as JSON")
 	return cmd
@@ -133,12 +133,12 @@ func (a *app) tellImported(ctx context.Context, report archive.Report, err error
 	case asJSON:
 		return a.PrintJSON(value.Must(report))
 	}
-	fmt.Fprintf(a.Stderr, "imported %s\n", amounts(&report))
+	fmt.Fprintf(a.Stderr, "imported %s\n", reportAmounts(&report))
 	return nil
 }
 
-// amounts returns the numbers of a report in words.
-func amounts(r *archive.Report) string {
+// reportAmounts returns the numbers of a report in words.
+func reportAmounts(r *archive.Report) string {
 	text := terminal.CountOf(r.Memories, "memory", "memories")
 	if r.New != r.Memories {
 		text += fmt.Sprintf(" (%d new or changed)", r.New)

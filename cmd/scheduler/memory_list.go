@@ -25,7 +25,7 @@ the user, the session and the beginning of the text; --json has everything.`,
   scheduler memory list --user lin --session monday --limit 0 --json | jq -r '.[].content'`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			users, err := scope.users()
+			users, err := scope.namedUsers()
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ the user, the session and the beginning of the text; --json has everything.`,
 			})
 		},
 	}
-	scope.register(cmd, "only the memories of this `session`")
+	scope.addFlags(cmd, "only the memories of this `session`")
 	cmd.Flags().IntVar(&limit, "limit", 50, "the newest `N` memories of each user; 0 lists all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array of memories")
 	return cmd

@@ -126,7 +126,7 @@ func newMemoryGet(a *app) *cobra.Command {
 				users = memory.User(user)
 			}
 			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
-				found, err := a.find(cmd.Context(), p.Store, args[0], users)
+				found, err := a.findMemory(cmd.Context(), p.Store, args[0], users)
 				if err != nil && calls.KindOf(err) == calls.Invalid {
 					return usageError(err)
 				}
@@ -167,18 +167,18 @@ func newMemoryGet(a *app) *cobra.Command {
 	return cmd
 }
 
-// find reads what an id names, if it belongs to the users.
-func (a *app) find(ctx context.Context, store memory.Store, id string, users memory.Users) (found value.Value, err error) {
+// findMemory reads what an id names, if it belongs to the users.
+func (a *app) findMemory(ctx context.Context, store memory.Store, id string, users memory.Users) (found value.Value, err error) {
 	var got any
 	which := memory.Selection{Users: users, ID: id}
 	switch kind, _, _ := strings.Cut(id, "_"); memory.Kind(kind) {
 	case memory.SnapshotID:
 		if which.ID, err = memory.CheckID(memory.SnapshotID, id); err == nil {
-			got, err = first(store.Snapshots(ctx, which))
+			got, err = firstSnapshot(store.Snapshots(ctx, which))
 		}
 	case memory.MetaID:
 		if which.ID, err = memory.CheckID(memory.MetaID, id); err == nil {
-			got, err = first(store.MetaSnapshots(ctx, which))
+			got, err = firstSnapshot(store.MetaSnapshots(ctx, which))
 		}
 	case memory.MemoryID:
 		var m *memory.BaseMemory
@@ -198,8 +198,8 @@ func (a *app) find(ctx context.Context, store memory.Store, id string, users mem
 	return value.Of(got)
 }
 
-// first returns the first snapshot of a list; nil: there is none.
-func first[T any](list iter.Seq2[memory.Owned[T], error]) (any, error) {
+// firstSnapshot returns the first snapshot of a list; nil: there is none.
+func firstSnapshot[T any](list iter.Seq2[memory.Owned[T], error]) (any, error) {
 	for x, err := range list {
 		if err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ it is interrupted, the same command goes on with the rest.`,
 			which := memory.Selection{HasSession: scope.sessionSaid(), Session: scope.session, DryRun: dryRun}
 			var err error
 			if len(args) == 0 {
-				which.Users, err = scope.users()
+				which.Users, err = scope.namedUsers()
 			} else {
 				which.Users, err = scope.usersOrAll()
 			}
@@ -270,7 +270,7 @@ it is interrupted, the same command goes on with the rest.`,
 						return err
 					}
 				}
-				return a.forget(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
+				return a.deleteMemories(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
 					deleted, err := p.Store.Delete(cmd.Context(), which)
 					if err == nil && which.ID != "" && deleted.Memories == 0 {
 						err = fmt.Errorf("there is no %s: nothing was deleted", which.ID)
@@ -280,7 +280,7 @@ it is interrupted, the same command goes on with the rest.`,
 			})
 		},
 	}
-	scope.register(cmd, "only what belongs to this `session`")
+	scope.addFlags(cmd, "only what belongs to this `session`")
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as JSON")
@@ -313,8 +313,8 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 	}
 }
 
-// forget deletes and says what was deleted, also where that ends too early.
-func (a *app) forget(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
+// deleteMemories deletes and says what was deleted, also where that ends too early.
+func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
 	bar := terminal.NewBar(a.Terminal, "deleting, by user")
 	which.Progress = bar
 	deleted, err := remove(which)
@@ -370,7 +370,7 @@ memory is left are made anew of those; those of which none is left go too, unles
   scheduler memory cleanup --days 365 --all-users --keep-snapshots`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			users, err := scope.users()
+			users, err := scope.namedUsers()
 			if err != nil {
 				return err
 			}
@@ -386,13 +386,13 @@ memory is left are made anew of those; those of which none is left go too, unles
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
 				which := memory.Selection{Users: users, KeepSnapshots: keep, DryRun: dryRun}
-				return a.forget(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
+				return a.deleteMemories(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
 					return memory.CleanupOldMemories(cmd.Context(), p.Store, which, days, at)
 				})
 			})
 		},
 	}
-	scope.register(cmd, "")
+	scope.addFlags(cmd, "")
 	cmd.Flags().IntVar(&days, "days", 0, "how old they are at least, in days of 24 hours, at least 1")
 	cmd.Flags().BoolVar(&keep, "keep-snapshots", false, "keep what snapshots say, only their references go")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "delete nothing, only count")

@@ -53,14 +53,14 @@ number, the others are answered, and the exit code is 1.`,
 			case s.jsonl != "" && len(args) > 0:
 				return usageError(errors.New("--jsonl reads the queries from its file: leave out QUERY"))
 			case s.jsonl != "":
-				return s.lines(cmd.Context())
+				return s.searchLines(cmd.Context())
 			case len(args) == 0:
 				return usageError(errors.New("what shall be searched? give a QUERY, or --jsonl FILE"))
 			}
-			return s.single(cmd.Context(), args[0])
+			return s.searchOne(cmd.Context(), args[0])
 		},
 	}
-	s.scope.register(cmd, "the `session` in which it is asked: its memories count a little more")
+	s.scope.addFlags(cmd, "the `session` in which it is asked: its memories count a little more")
 	flags := cmd.Flags()
 	flags.StringVar(&s.jsonl, "jsonl", "", "queries, one JSON object per line, a `file`, - for stdin")
 	flags.IntVar(&s.limit, "limit", memory.DefaultLimit, "at most `N` memories")
@@ -71,8 +71,8 @@ number, the others are answered, and the exit code is 1.`,
 	return cmd
 }
 
-// check refuses flags that make no sense.
-func (s *memorySearch) check() error {
+// checkFlags refuses flags that make no sense.
+func (s *memorySearch) checkFlags() error {
 	if s.limit < 1 {
 		return usageError(fmt.Errorf("--limit is %d, want at least 1", s.limit))
 	}
@@ -87,8 +87,8 @@ func (s *memorySearch) check() error {
 	return nil
 }
 
-// query completes a request by the flags.
-func (s *memorySearch) query(r *memory.Request, users memory.Users, session string, now time.Time) (*memory.Query, error) {
+// setQuery completes a request by the flags.
+func (s *memorySearch) setQuery(r *memory.Request, users memory.Users, session string, now time.Time) (*memory.Query, error) {
 	q, err := r.Query(users, session, now)
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (s *memorySearch) query(r *memory.Request, users memory.Users, session stri
 	return q, nil
 }
 
-func (s *memorySearch) single(ctx context.Context, text string) error {
-	users, err := s.scope.users()
+func (s *memorySearch) searchOne(ctx context.Context, text string) error {
+	users, err := s.scope.namedUsers()
 	if err != nil {
 		return err
 	}
@@ -111,10 +111,10 @@ func (s *memorySearch) single(ctx context.Context, text string) error {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	if err := s.check(); err != nil {
+	if err := s.checkFlags(); err != nil {
 		return err
 	}
-	q, err := s.query(&memory.Request{CurrentQuery: text}, users, s.scope.session, now)
+	q, err := s.setQuery(&memory.Request{CurrentQuery: text}, users, s.scope.session, now)
 	if err != nil {
 		return usageError(err)
 	}
@@ -126,12 +126,12 @@ func (s *memorySearch) single(ctx context.Context, text string) error {
 		if s.json {
 			return s.PrintJSON(value.Must(found.Response(s.include...)))
 		}
-		return s.print(found)
+		return s.printFound(found)
 	})
 }
 
-// print shows what was found to a person.
-func (s *memorySearch) print(found *memory.Found) error {
+// printFound shows what was found to a person.
+func (s *memorySearch) printFound(found *memory.Found) error {
 	var b strings.Builder
 	for _, note := range found.Notes {
 		fmt.Fprintf(s.Stderr, "note: %s\n", note)
@@ -181,9 +181,9 @@ type memoryRanking struct {
 	Notes   []string    `json:"notes,omitempty"`
 }
 
-// lines answers the queries of a file.
-func (s *memorySearch) lines(ctx context.Context) error {
-	if err := s.check(); err != nil {
+// searchLines answers the queries of a file.
+func (s *memorySearch) searchLines(ctx context.Context) error {
+	if err := s.checkFlags(); err != nil {
 		return err
 	}
 	now, err := parseTime(s.now)
@@ -192,7 +192,7 @@ func (s *memorySearch) lines(ctx context.Context) error {
 	}
 	var others *memory.Users // whose memories lines without a user mean
 	if s.scope.userSaid() || s.scope.allUsers {
-		users, err := s.scope.users()
+		users, err := s.scope.namedUsers()
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (s *memorySearch) lines(ctx context.Context) error {
 				continue
 			}
 			n++
-			ranking, err := s.answer(ctx, p, text, others, now)
+			ranking, err := s.answerLine(ctx, p, text, others, now)
 			if ctx.Err() != nil {
 				return exitError{exitInterrupted, errors.New("interrupted")}
 			}
@@ -240,8 +240,8 @@ func (s *memorySearch) lines(ctx context.Context) error {
 	})
 }
 
-// answer answers one line.
-func (s *memorySearch) answer(ctx context.Context, p *memory.SnapshotProcessor, text string, others *memory.Users, now time.Time) (*memoryRanking, error) {
+// answerLine answers one line.
+func (s *memorySearch) answerLine(ctx context.Context, p *memory.SnapshotProcessor, text string, others *memory.Users, now time.Time) (*memoryRanking, error) {
 	started := time.Now()
 	if now.IsZero() {
 		now = started
@@ -270,7 +270,7 @@ func (s *memorySearch) answer(ctx context.Context, p *memory.SnapshotProcessor, 
 	default:
 		return nil, errors.New("it does not say whose memories: give context.user_id, or say --user or --all-users for such lines")
 	}
-	q, err := s.query(&line.Request, users, line.Context.Session, now)
+	q, err := s.setQuery(&line.Request, users, line.Context.Session, now)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ or, without one, of the sentences of the memories.`,
   scheduler memory snapshot list --user lin --category food
   scheduler memory snapshot run --all`, "\n"),
 	}
-	group(cmd, newSnapshotList(a), newSnapshotAdd(a), newSnapshotRun(a))
+	addSubcommands(cmd, newSnapshotList(a), newSnapshotAdd(a), newSnapshotRun(a))
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func newSnapshotList(a *app) *cobra.Command {
   scheduler memory snapshot list --user lin --category food --json | jq -r '.snapshots[].key_points[]'`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			users, err := scope.users()
+			users, err := scope.namedUsers()
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func newSnapshotList(a *app) *cobra.Command {
 			})
 		},
 	}
-	scope.register(cmd, "")
+	scope.addFlags(cmd, "")
 	cmd.Flags().StringVar(&category, "category", "", "only those of this `category`; upper and lower case are one")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print {\"snapshots\", \"meta_snapshots\"}, each with its user_id")
 	return cmd
@@ -213,13 +213,13 @@ func (s *snapshotAdd) run(ctx context.Context) error {
 		if isSnapshot {
 			snapshot, err := manager.CreateSnapshot(ctx, s.user, s.points, s.memories, s.category, s.importance)
 			if err != nil {
-				return s.refused(ctx, err)
+				return s.exitErrorOf(ctx, err)
 			}
 			id = snapshot.ID
 		} else {
 			meta, err := manager.CreateMetaSnapshot(ctx, s.user, s.category, s.keywords, s.details, s.description)
 			if err != nil {
-				return s.refused(ctx, err)
+				return s.exitErrorOf(ctx, err)
 			}
 			id = meta.ID
 		}
@@ -228,8 +228,8 @@ func (s *snapshotAdd) run(ctx context.Context) error {
 	})
 }
 
-// refused returns the exit error for a snapshot that could not be added.
-func (s *snapshotAdd) refused(ctx context.Context, err error) error {
+// exitErrorOf returns the exit error for a snapshot that could not be added.
+func (s *snapshotAdd) exitErrorOf(ctx context.Context, err error) error {
 	if kind := calls.KindOf(err); kind == calls.Invalid || kind == calls.NotFound {
 		return usageError(err)
 	}
@@ -290,7 +290,7 @@ the vectors that are missing are made, too.`,
 			})
 		},
 	}
-	scope.register(cmd, "")
+	scope.addFlags(cmd, "")
 	cmd.Flags().BoolVar(&all, "all", false, "of every session and category with anything new")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print {\"snapshots\": [ids], \"meta_snapshots\": [ids], \"postponed\", \"embedded\"}")
 	return cmd
@@ -335,7 +335,7 @@ func newMemoryStats(a *app) *cobra.Command {
 			})
 		},
 	}
-	scope.register(cmd, "")
+	scope.addFlags(cmd, "")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -50,7 +50,7 @@ func newPluginsList(a *app) *cobra.Command {
 		Example: "  scheduler plugins list\n  scheduler plugins list --json | jq -r '.[].functions[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			h, err := a.runtime.plugins("")
+			h, err := a.runtime.pluginHost("")
 			if err != nil {
 				return err
 			}
@@ -111,22 +111,22 @@ func (a *app) pluginList(list []manifest.Status) string {
 			fmt.Fprintf(&b, "  in %s\n", shortPath(s.Dir))
 		}
 		if s.Entry != nil {
-			offers(&b, s.Entry, a.settings.DefaultLanguage())
+			writeOffers(&b, s.Entry, a.settings.DefaultLanguage())
 		}
 	}
 	return terminal.Visible(b.String())
 }
 
-// offers lists what flows can name of a plugin, as they write it.
-func offers(b *strings.Builder, e *manifest.Entry, language string) {
+// writeOffers lists what flows can name of a plugin, as they write it.
+func writeOffers(b *strings.Builder, e *manifest.Entry, language string) {
 	for i := range e.Functions {
 		f := &e.Functions[i]
-		fmt.Fprintf(b, "  %s  %s\n", usage(e.Name, f), f.Doc().In(language))
+		fmt.Fprintf(b, "  %s  %s\n", functionUsage(e.Name, f), f.Doc().In(language))
 	}
 }
 
-// usage returns how a flow names a function.
-func usage(plugin string, f *manifest.Function) string {
+// functionUsage returns how a flow names a function.
+func functionUsage(plugin string, f *manifest.Function) string {
 	switch f.Kind {
 	case manifest.Importance:
 		return "importance_func: " + f.Title(plugin)
@@ -172,7 +172,7 @@ func completePlugins(a *app, trusted bool) completion {
 		if a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		h, err := a.runtime.plugins("")
+		h, err := a.runtime.pluginHost("")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

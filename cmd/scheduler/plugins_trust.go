@@ -35,13 +35,13 @@ A plugin runs with your rights: to trust it is to say what it is, it is not lock
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, false),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			h, err := a.runtime.plugins("")
+			h, err := a.runtime.pluginHost("")
 			if err != nil {
 				return err
 			}
 			entries := []value.Value{}
 			for _, name := range names {
-				e, err := a.trust(cmd.Context(), h, name, yes)
+				e, err := a.trustPlugin(cmd.Context(), h, name, yes)
 				if err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, true),
 		RunE: func(_ *cobra.Command, names []string) error {
-			h, err := a.runtime.plugins("")
+			h, err := a.runtime.pluginHost("")
 			if err != nil {
 				return err
 			}
@@ -92,8 +92,8 @@ started. A flow that uses one is refused until it is trusted again.`,
 	return cmd
 }
 
-// trust shows what a plugin wants, asks, and trusts it.
-func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*manifest.Entry, error) {
+// trustPlugin shows what a plugin wants, asks, and trusts it.
+func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bool) (*manifest.Entry, error) {
 	w, err := h.Review(name)
 	if err != nil {
 		return nil, usageError(err)
@@ -103,7 +103,7 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 		return nil, usageError(w.Missing)
 	}
 	if !yes {
-		if err := a.confirm(ctx, name); err != nil {
+		if err := a.confirmTrust(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.settings.Plugins.LockFile)
-	offers(&b, e, a.settings.DefaultLanguage())
+	writeOffers(&b, e, a.settings.DefaultLanguage())
 	if w.Trusted != nil {
 		if changes := w.Trusted.Changes(e); changes != "" {
 			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)
@@ -126,8 +126,8 @@ func (a *app) trust(ctx context.Context, h *host.Host, name string, yes bool) (*
 	return e, nil
 }
 
-// confirm asks a person; without one it says how to go on.
-func (a *app) confirm(ctx context.Context, name string) error {
+// confirmTrust asks a person; without one it says how to go on.
+func (a *app) confirmTrust(ctx context.Context, name string) error {
 	if !a.CanAsk() {
 		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is no terminal, so nobody can be asked", name).
 			WithHint("if you want what is shown above: scheduler plugins trust --yes %s", name))
@@ -188,7 +188,7 @@ func wantsText(w *manifest.Review) string {
 	if len(m.Data) > 0 {
 		row("", "of the folder but "+strings.Join(m.Data, ", ")+", which may change")
 	}
-	row("environment", listed(m.Env))
+	row("environment", joinOrNone(m.Env))
 	for i, service := range m.Services {
 		name := ""
 		if i == 0 {
@@ -201,7 +201,7 @@ func wantsText(w *manifest.Review) string {
 	}
 	row("limits", strings.Join(limitsOf(m.Limits), ", "))
 	_ = t.Flush() // a strings.Builder takes everything
-	changes(&b, w)
+	writeChanges(&b, w)
 	return terminal.Visible(b.String())
 }
 
@@ -213,8 +213,8 @@ func realPath(path string) string {
 	return path
 }
 
-// changes says what is different from what was trusted.
-func changes(b *strings.Builder, w *manifest.Review) {
+// writeChanges says what is different from what was trusted.
+func writeChanges(b *strings.Builder, w *manifest.Review) {
 	old, m := w.Trusted, w.Manifest
 	if old == nil {
 		b.WriteString("It was never trusted before.\n")
@@ -233,15 +233,15 @@ func changes(b *strings.Builder, w *manifest.Review) {
 	row("version", old.Version, m.Version)
 	row("sha256", old.SHA256, w.SHA256)
 	row("command", commandLine(old.Command), commandLine(append([]string{m.Command}, m.Args...)))
-	row("environment", listed(old.Env), listed(m.Env))
-	row("services", listed(old.Services), listed(m.Services))
+	row("environment", joinOrNone(old.Env), joinOrNone(m.Env))
+	row("services", joinOrNone(old.Services), joinOrNone(m.Services))
 	before, now := limitsOf(old.Limits), limitsOf(m.Limits)
 	for i := range now {
 		row("limits", before[i], now[i])
 	}
 }
 
-func listed(names []string) string {
+func joinOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

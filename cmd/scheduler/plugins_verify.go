@@ -33,7 +33,7 @@ as a plugin. Exit code 1 means that a check fails.`,
 			return names, cobra.ShellCompDirectiveDefault // where no name fits, the shell offers files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.verify(cmd.Context(), args[0], log, asJSON)
+			return a.verifyPlugin(cmd.Context(), args[0], log, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print {plugin, version, ok, checks} as JSON")
@@ -53,14 +53,14 @@ func (a *app) pluginFolder(word string) (string, error) {
 	if strings.ContainsAny(word, `/\`) {
 		return "", fmt.Errorf("there is no folder %s", word)
 	}
-	h, err := a.runtime.plugins("")
+	h, err := a.runtime.pluginHost("")
 	if err != nil {
 		return "", err
 	}
 	return h.Dir(word)
 }
 
-func (a *app) verify(ctx context.Context, word string, log, asJSON bool) error {
+func (a *app) verifyPlugin(ctx context.Context, word string, log, asJSON bool) error {
 	dir, err := a.pluginFolder(word)
 	if err != nil {
 		return usageError(err)

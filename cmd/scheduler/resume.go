@@ -55,11 +55,11 @@ Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was r
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeResumable(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := f.show.place(args)
+			run, err := f.show.splitArgs(args)
 			if err != nil {
 				return err
 			}
-			return a.resume(cmd.Context(), run, &f)
+			return a.resumeRun(cmd.Context(), run, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -68,11 +68,11 @@ Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was r
 	flags.StringVar(&f.flowFile, "flow", "", "go on with an edited flow `file`; steps that finished must be unchanged")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock (default: now)")
 	flags.BoolVar(&f.steal, "steal", false, "take the run from a process that cannot be alive, as after a restart of the machine")
-	f.show.register(flags)
+	f.show.addFlags(flags)
 	return cmd
 }
 
-func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
+func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error {
 	now, err := parseTime(f.now)
 	if err != nil {
 		return err
@@ -82,13 +82,13 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 		return a.beforeRun(err)
 	}
 	if f.steal {
-		if err := a.release(ctx, id); err != nil {
+		if err := a.releaseRun(ctx, id); err != nil {
 			return err
 		}
 	}
 	var edited *flow.Flow
 	if f.flowFile != "" {
-		if edited, err = a.loaded(a.service.LoadEdited(ctx, id, f.flowFile)); err != nil {
+		if edited, err = a.reportLoaded(a.service.LoadEdited(ctx, id, f.flowFile)); err != nil {
 			return err
 		}
 	}
@@ -98,19 +98,19 @@ func (a *app) resume(ctx context.Context, name string, f *resumeFlags) error {
 		return a.beforeRun(err)
 	}
 	defer a.closeSession(ctx, resumed)
-	if err := f.show.check(resumed.Flow); err != nil {
+	if err := f.show.checkStep(resumed.Flow); err != nil {
 		return err
 	}
 	s := &session{app: a, run: resumed, show: f.show}
-	return s.finish(ctx, s.resume(ctx, edited, f))
+	return s.finish(ctx, s.resumeWith(ctx, edited, f))
 }
 
-// resume goes on with the answers of the flags. With an edited flow the run goes on
+// resumeWith goes on with the answers of the flags. With an edited flow the run goes on
 // first: what its steps wait for may have changed.
-func (s *session) resume(ctx context.Context, edited *flow.Flow, f *resumeFlags) error {
+func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFlags) error {
 	hasAnswers := len(f.set) > 0 || f.inputFile != ""
 	if edited != nil {
-		err := s.follow(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
+		err := s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
 		if err == nil && hasAnswers {
 			fmt.Fprintln(s.app.Stderr, "warning: the edited flow did not wait for the answers")
 		}
@@ -120,18 +120,18 @@ func (s *session) resume(ctx context.Context, edited *flow.Flow, f *resumeFlags)
 		}
 	}
 	before := s.run.State.LastSeq
-	answers, err := s.app.answers(f, s.run.Waiting())
+	answers, err := s.app.answersOf(f, s.run.Waiting())
 	if err == nil {
-		err = s.follow(s.run.Continue(ctx, scheduler.Resumption{Answers: answers}))
+		err = s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Answers: answers}))
 	}
 	if hasAnswers && s.run.State.LastSeq == before && isRefused(err) {
-		return s.refuse(edited != nil, err)
+		return s.refusedError(edited != nil, err)
 	}
 	return err
 }
 
-// refuse reports whether the answers were not taken.
-func (s *session) refuse(edited bool, err error) error {
+// refusedError reports whether the answers were not taken.
+func (s *session) refusedError(edited bool, err error) error {
 	s.app.PrintError(err)
 	if edited {
 		fmt.Fprintln(s.app.Stderr, "the run has taken the edited flow, and goes on waiting")
@@ -142,8 +142,8 @@ func (s *session) refuse(edited bool, err error) error {
 	return exitError{code: exitUsage}
 }
 
-// answers reads --input and --set; the latter win.
-func (a *app) answers(f *resumeFlags, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
+// answersOf reads --input and --set; the latter win.
+func (a *app) answersOf(f *resumeFlags, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
 	var answers []scheduler.Answer
 	if f.inputFile != "" {
 		text, err := a.ReadFile(f.inputFile)

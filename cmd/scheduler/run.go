@@ -45,8 +45,8 @@ type showFlags struct {
 	strict  bool
 }
 
-// register adds the flags to a command.
-func (f *showFlags) register(flags *pflag.FlagSet) {
+// addFlags adds the flags to a command.
+func (f *showFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "json", false, "print every event as a JSON line on stdout, and nothing else")
 	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
 	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
@@ -77,11 +77,11 @@ to go on), 130 interrupted.`,
   scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.show.place(args)
+			path, err := f.show.splitArgs(args)
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), path, &f)
+			return a.runFlow(cmd.Context(), path, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -95,12 +95,12 @@ to go on), 130 interrupted.`,
 	flags.BoolVar(&f.record, "record", false, "keep what the model answers in FLOW.cassette.yaml, as llm.mode record does")
 	flags.BoolVar(&f.replay, "replay", false, "take the answers from FLOW.cassette.yaml, as llm.mode replay does")
 	cmd.MarkFlagsMutuallyExclusive("record", "replay")
-	f.show.register(flags)
+	f.show.addFlags(flags)
 	return cmd
 }
 
-// mode returns what becomes of cassettes; "" is the setting.
-func (f *runFlags) mode() string {
+// cassetteMode returns what becomes of cassettes; "" is the setting.
+func (f *runFlags) cassetteMode() string {
 	if f.record {
 		return "record"
 	}
@@ -110,9 +110,9 @@ func (f *runFlags) mode() string {
 	return ""
 }
 
-// place sorts out the arguments: pflag gives the step of "--explain STEP" as a
+// splitArgs sorts out the arguments: pflag gives the step of "--explain STEP" as a
 // second argument, before or after the first.
-func (f *showFlags) place(args []string) (first string, err error) {
+func (f *showFlags) splitArgs(args []string) (first string, err error) {
 	first = args[0]
 	if len(args) == 2 {
 		if f.explain != lastPrompt {
@@ -137,8 +137,8 @@ func isFile(path string) bool {
 	return err == nil
 }
 
-// check holds the step of --explain to the flow.
-func (f *showFlags) check(flow *flow.Flow) error {
+// checkStep holds the step of --explain to the flow.
+func (f *showFlags) checkStep(flow *flow.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
 		return nil
 	}
@@ -156,8 +156,8 @@ func (f *showFlags) check(flow *flow.Flow) error {
 	return nil // what the step runs inside itself is only known when it runs
 }
 
-func (a *app) run(ctx context.Context, path string, f *runFlags) error {
-	flow, err := a.load(path)
+func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
+	flow, err := a.loadFlow(path)
 	if err != nil {
 		return err
 	}
@@ -169,11 +169,11 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.show.check(flow); err != nil {
+	if err := f.show.checkStep(flow); err != nil {
 		return err
 	}
 	started, notes, err := a.service.Start(ctx, service.StartRequest{
-		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.mode(), Now: now, Seed: f.seed,
+		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed,
 		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(),
 	})
 	a.printNotes(notes)
@@ -182,16 +182,16 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	defer a.closeSession(ctx, started)
 	s := &session{app: a, run: started, show: f.show}
-	return s.finish(ctx, s.follow(started.Events()))
+	return s.finish(ctx, s.printEvents(started.Events()))
 }
 
-// load reads a flow; its problems are printed, and errors among them end the command.
-func (a *app) load(path string) (*flow.Flow, error) {
-	return a.loaded(a.service.Load(path))
+// loadFlow reads a flow; its problems are printed, and errors among them end the command.
+func (a *app) loadFlow(path string) (*flow.Flow, error) {
+	return a.reportLoaded(a.service.Load(path))
 }
 
-// loaded prints what was found while a flow was read.
-func (a *app) loaded(f *flow.Flow, problems flow.Problems, notes []service.Note, err error) (*flow.Flow, error) {
+// reportLoaded prints what was found while a flow was read.
+func (a *app) reportLoaded(f *flow.Flow, problems flow.Problems, notes []service.Note, err error) (*flow.Flow, error) {
 	a.printNotes(notes)
 	if err != nil {
 		return nil, a.beforeRun(err)

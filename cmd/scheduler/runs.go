@@ -77,8 +77,8 @@ func costText(u llm.Usage) string {
 	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
 }
 
-// standing returns the state of a run for people.
-func standing(info *journal.RunInfo) string {
+// stateWord returns the state of a run for people.
+func stateWord(info *journal.RunInfo) string {
 	if info.Interrupted() {
 		return "running (interrupted)"
 	}
@@ -125,7 +125,7 @@ func newRunsList(a *app) *cobra.Command {
 				if err != nil {
 					return a.beforeRun(err)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime),
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, stateWord(info), info.StartedAt.Local().Format(time.DateTime),
 					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), costText(totals.Usage))
 			}
 			if asJSON {
@@ -205,7 +205,7 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 		return a.beforeRun(err)
 	}
 	if force {
-		if err := a.release(ctx, id); err != nil {
+		if err := a.releaseRun(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -224,8 +224,8 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 	return nil
 }
 
-// release takes a run from its process, and prints which one that was.
-func (a *app) release(ctx context.Context, id string) error {
+// releaseRun takes a run from its process, and prints which one that was.
+func (a *app) releaseRun(ctx context.Context, id string) error {
 	holder, err := a.service.Release(ctx, id)
 	if err != nil {
 		return a.beforeRun(err)

@@ -39,7 +39,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 			if len(args) == 0 && f.older == "" && !cmd.Flags().Changed("keep") && len(f.states) == 0 {
 				return usageError(errors.New("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
 			}
-			prune, err := f.prune()
+			prune, err := f.pruneRequest()
 			if err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ unless --force says otherwise; one that a process is at always stays.`,
 	return cmd
 }
 
-// prune returns what the flags mean.
-func (f *pruneFlags) prune() (prune journal.Prune, err error) {
+// pruneRequest returns what the flags mean.
+func (f *pruneFlags) pruneRequest() (prune journal.Prune, err error) {
 	prune = journal.Prune{Keep: f.keep, Force: f.force}
 	if f.keep < 0 {
 		return prune, usageError(errors.New("--keep: want a number from 0"))
@@ -106,7 +106,7 @@ func whyKept(info *journal.RunInfo, prune journal.Prune) string {
 		return fmt.Sprintf("the process %d on %s is at it", info.Holder.PID, info.Holder.Host)
 	}
 	if !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting) {
-		return fmt.Sprintf("it is %s; --force deletes it all the same", standing(info))
+		return fmt.Sprintf("it is %s; --force deletes it all the same", stateWord(info))
 	}
 	return "it does not fit the flags"
 }

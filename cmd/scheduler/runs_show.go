@@ -78,7 +78,7 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	waiting := state.Waiting
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
-		info.ID, info.Flow, standing(info), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
+		info.ID, info.Flow, stateWord(info), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
 		terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), state.Usage.InputTokens, state.Usage.OutputTokens)
 	if state.Usage.Cost > 0 {
 		fmt.Fprintf(&b, "cost     %s\n", costText(state.Usage))

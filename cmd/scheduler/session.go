@@ -44,8 +44,8 @@ func (a *app) closeSession(ctx context.Context, run *service.Session) {
 	}
 }
 
-// follow prints the events of a run, and returns the error that ended it.
-func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
+// printEvents prints the events of a run, and returns the error that ended it.
+func (s *session) printEvents(events iter.Seq2[*journal.Event, error]) (err error) {
 	speech := service.NewSpeech(s.heard)
 	var out interface {
 		Event(e *journal.Event) error
@@ -80,17 +80,17 @@ func (s *session) follow(events iter.Seq2[*journal.Event, error]) (err error) {
 // explains the prompt, and turns the error into an exit code.
 func (s *session) finish(ctx context.Context, err error) error {
 	for more := true; more; {
-		more, err = s.answer(ctx, err)
+		more, err = s.askAndContinue(ctx, err)
 	}
 	if s.show.explain != "" {
-		if explainErr := s.explain(); err == nil {
+		if explainErr := s.printExplanation(); err == nil {
 			err = explainErr
 		}
 	}
 	if err == nil {
 		return s.reportWarnings()
 	}
-	return s.exit(ctx, err)
+	return s.exitErrorOf(ctx, err)
 }
 
 // reportWarnings prints how many warnings there were; with --strict they fail the command.
@@ -108,8 +108,8 @@ func (s *session) reportWarnings() error {
 	return nil
 }
 
-// explain prints the prompts of the step that --explain names.
-func (s *session) explain() error {
+// printExplanation prints the prompts of the step that --explain names.
+func (s *session) printExplanation() error {
 	step := s.show.explain
 	if step == lastPrompt {
 		step = ""
@@ -127,10 +127,10 @@ func (s *session) explain() error {
 	return s.app.printPrompts(prompts)
 }
 
-// answer asks for what the run waits for and goes on with it. more is true while there
+// askAndContinue asks for what the run waits for and goes on with it. more is true while there
 // may be further questions. What was typed before the input ended counts; after Ctrl-C it
 // is in the command that is printed.
-func (s *session) answer(ctx context.Context, err error) (more bool, after error) {
+func (s *session) askAndContinue(ctx context.Context, err error) (more bool, after error) {
 	var waiting *scheduler.Waiting
 	if !errors.As(err, &waiting) || !s.canAsk() {
 		return false, err
@@ -146,7 +146,7 @@ func (s *session) answer(ctx context.Context, err error) (more bool, after error
 	case len(q.Answers) == 0:
 		return false, err
 	}
-	err = s.follow(s.run.Continue(ctx, scheduler.Resumption{Answers: q.Answers}))
+	err = s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Answers: q.Answers}))
 	return ended == nil, err
 }
 
@@ -155,7 +155,7 @@ func (s *session) canAsk() bool {
 	return s.run.CanContinue() && !s.show.json && s.app.CanAsk()
 }
 
-func (s *session) exit(ctx context.Context, err error) error {
+func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	var waiting *scheduler.Waiting
 	var said exitError
 	var held *journal.HeldError
@@ -174,7 +174,7 @@ func (s *session) exit(ctx context.Context, err error) error {
 	case errors.As(err, &held) && held.Holder != nil:
 		return usageError(calls.Errorf(calls.Invalid, "%w", held).
 			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s, one that cannot be alive is passed over with --steal",
-				s.app.command("runs", "show", held.Run), s.app.command("runs", "cancel", held.Run)))
+				s.app.commandLine("runs", "show", held.Run), s.app.commandLine("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
 	if s.run.Ephemeral || !s.hasBegun || s.show.json || errors.Is(err, journal.ErrSecretLost) {
@@ -218,9 +218,9 @@ func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []sch
 	fmt.Fprintf(a.Stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
 }
 
-// program returns what a shell finds this program by: its name where that is on the
+// programName returns what a shell finds this program by: its name where that is on the
 // path, else its file.
-func program() string {
+func programName() string {
 	if _, err := exec.LookPath("scheduler"); err == nil {
 		return "scheduler"
 	}
@@ -230,9 +230,9 @@ func program() string {
 	return "scheduler"
 }
 
-// command returns one that finds the same journal from any directory.
-func (a *app) command(words ...string) string {
-	parts := append([]string{program()}, words...)
+// commandLine returns one that finds the same journal from any directory.
+func (a *app) commandLine(words ...string) string {
+	parts := append([]string{programName()}, words...)
 	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.configToName()}} {
 		if path.path == "" {
 			continue
@@ -258,7 +258,7 @@ func (a *app) configToName() string {
 
 // resumeCommand returns the exact command that goes on with a run, from any directory.
 func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
-	parts := []string{a.command("resume", run)}
+	parts := []string{a.commandLine("resume", run)}
 	set := func(step, pointer, text string) {
 		if len(waiting) == 1 {
 			step = ""

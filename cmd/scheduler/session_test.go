@@ -77,7 +77,7 @@ func TestExit(t *testing.T) {
 			c.run.Flow, c.run.State = &flow.Flow{File: "my flow.yaml"}, journal.NewRunState()
 			s := &session{app: &app{Terminal: &terminal.Terminal{Stderr: &out}, settings: &config.Settings{StateDir: "s"}}, run: c.run, hasBegun: c.run.ID != ""}
 			var code exitError
-			if !errors.As(s.exit(t.Context(), c.err), &code) || code.code != c.code {
+			if !errors.As(s.exitErrorOf(t.Context(), c.err), &code) || code.code != c.code {
 				t.Errorf("got %v", code)
 			}
 			for _, text := range c.says {

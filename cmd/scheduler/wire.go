@@ -70,9 +70,9 @@ func newRuntime(settings *config.Settings, log io.Writer) *runtime {
 // newService puts the use cases together.
 func newService(rt *runtime) *service.Service {
 	return service.New(service.Parts{
-		Loader:           rt.loader,
-		Viewer:           rt.viewer,
-		Executor:         rt.executor,
+		Loader:           rt.newLoader,
+		Viewer:           rt.newViewLoader,
+		Executor:         rt.newExecutor,
 		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
 		Journal:          rt.openJournal,
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
@@ -91,9 +91,9 @@ func newService(rt *runtime) *service.Service {
 	})
 }
 
-// plugins returns the host of plugins whose relative paths start in dir; "" is the working
+// pluginHost returns the host of plugins whose relative paths start in dir; "" is the working
 // directory. Nothing is started.
-func (rt *runtime) plugins(dir string) (*host.Host, error) {
+func (rt *runtime) pluginHost(dir string) (*host.Host, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked(dir)
@@ -192,13 +192,13 @@ func (rt *runtime) close() error {
 	return errors.Join(all...)
 }
 
-// loader returns what reads the flows of an origin.
-func (rt *runtime) loader(from service.Origin) (*flow.Loader, []service.Note, error) {
+// newLoader returns what reads the flows of an origin.
+func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note, error) {
 	registry, err := rt.registry(from.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := rt.plugins(from.Dir)
+	h, err := rt.pluginHost(from.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,10 +219,10 @@ func (rt *runtime) loader(from service.Origin) (*flow.Loader, []service.Note, er
 	}, notes, nil
 }
 
-// viewer returns what reads flows of the journal to be looked at and not to be run: plugins
+// newViewLoader returns what reads flows of the journal to be looked at and not to be run: plugins
 // may have changed, or be gone from their folders.
-func (rt *runtime) viewer() (*flow.Loader, error) {
-	h, err := rt.plugins("")
+func (rt *runtime) newViewLoader() (*flow.Loader, error) {
+	h, err := rt.pluginHost("")
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +237,9 @@ func (rt *runtime) viewer() (*flow.Loader, error) {
 	return &flow.Loader{Registry: registry}, nil
 }
 
-// executor returns what runs a flow.
-func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
-	loader, _, err := rt.loader(o.Origin) // its notes were told when the flow was loaded
+// newExecutor returns what runs a flow.
+func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+	loader, _, err := rt.newLoader(o.Origin) // its notes were told when the flow was loaded
 	if err != nil {
 		return nil, nil, err
 	}
@@ -253,7 +253,7 @@ func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler
 	if !o.Now.IsZero() {
 		env.Clock = func() time.Time { return o.Now }
 	}
-	chosen, notes, err := rt.choose(f, o.Provider, cmp.Or(o.Mode, rt.settings.LLM.Mode))
+	chosen, notes, err := rt.chooseProvider(f, o.Provider, cmp.Or(o.Mode, rt.settings.LLM.Mode))
 	if err != nil {
 		return nil, notes, err
 	}
@@ -261,7 +261,7 @@ func (rt *runtime) executor(f *flow.Flow, o service.ExecutorOptions) (*scheduler
 	return &scheduler.StepExecutor{
 		Env:      env,
 		Loader:   loader,
-		Provider: func(name string) (llm.Provider, error) { return rt.other(chosen, name) },
+		Provider: func(name string) (llm.Provider, error) { return rt.otherProvider(chosen, name) },
 		Names: func(name string) (string, string) {
 			if chosen.all || name == "" {
 				return chosen.name, chosen.model

@@ -22,13 +22,13 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 		if err != nil {
 			return nil, err
 		}
-		return rt.processor(store, clock), nil
+		return rt.newProcessor(store, clock), nil
 	}
 	store, err := sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(rt.log)})
 	if err != nil {
 		return nil, err
 	}
-	p := rt.processor(store, clock)
+	p := rt.newProcessor(store, clock)
 	if dir := rt.settings.Memory.Mirror; dir != "" {
 		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
 		if err != nil {
@@ -39,13 +39,13 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 	return p, nil
 }
 
-// processor returns what uses a store, as the settings say.
-func (rt *runtime) processor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
+// newProcessor returns what uses a store, as the settings say.
+func (rt *runtime) newProcessor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
 	c := &rt.settings.Memory.Snapshot
 	return &memory.SnapshotProcessor{
 		Store: store, Clock: clock,
 		Log:      terminal.NewWarningLog(rt.log),
-		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: rt.embeddings(),
+		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: rt.newEmbeddings(),
 	}
 }
 
@@ -65,10 +65,10 @@ func (rt *runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	}, nil
 }
 
-// embeddings returns the embeddings of the settings; nil where there are none. A
+// newEmbeddings returns the embeddings of the settings; nil where there are none. A
 // provider that cannot be asked fails when it is: memories are saved and found
 // without it.
-func (rt *runtime) embeddings() *memory.Embeddings {
+func (rt *runtime) newEmbeddings() *memory.Embeddings {
 	c := rt.settings.Memory.Embeddings
 	if c.Provider == "" {
 		return nil
