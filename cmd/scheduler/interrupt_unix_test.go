@@ -19,9 +19,9 @@ func TestInterruptedTwice(t *testing.T) {
 		ctx, stop := untilInterrupted()
 		interrupt(t, sig)
 		<-ctx.Done()
-		time.Sleep(20 * time.Millisecond) // whatever the first signal sets going is done
+		time.Sleep(100 * time.Millisecond) // whatever the first signal sets going is done
 		interrupt(t, sig)
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // a busy machine may deliver it late, and it must find the handler
 		stop()
 	}
 }
