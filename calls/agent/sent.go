@@ -12,7 +12,7 @@ import (
 // what they would not have made: they answer 400, and the work is lost. So what they
 // get is in order; the rounds have what the model wrote.
 
-// distinguishIDs gives the uses of tools of one round ids of their own.
+// distinguishIDs assigns unique ids to the tool calls of one round.
 func distinguishIDs(toolCalls []llm.ToolCall) {
 	seen := make(map[string]bool, len(toolCalls))
 	for i := range toolCalls {

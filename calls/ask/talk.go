@@ -15,7 +15,7 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// Messages returns the lines of chat messages. What is no talk, instructions for the
+// Messages returns the lines of chat messages. What is not dialogue, instructions for the
 // model and messages without text, is left out.
 func Messages(messages []*value.Map) (lines []Line) {
 	for _, m := range messages {

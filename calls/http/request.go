@@ -293,7 +293,7 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	return pairs, ok
 }
 
-// encodeBody writes a body as its content type wants it, and gives the type where none
+// encodeBody writes a body as its content type wants it, and returns the type where none
 // was given.
 func encodeBody(body value.Value, contentType string) (text, kind string, err error) {
 	text, isText := body.Str()

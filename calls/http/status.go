@@ -36,7 +36,7 @@ func badStatus(what string, resp *http.Response, body []byte) error {
 		WithHint("accept_status: [%d] makes it an answer like any other", resp.StatusCode)
 }
 
-// statusError is the error of a status, over what says whether and when to retry.
+// statusError is the error of a status, wrapped around the error that decides whether and when to retry.
 type statusError struct {
 	message string
 	cause   *llm.Error

@@ -161,7 +161,7 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 }
 
 // hasStopCharacter reports whether a bigram has a character without meaning, so that it
-// is no word.
+// is not a word.
 func hasStopCharacter(bigram string) bool {
 	for _, r := range bigram {
 		if stopCharacters[string(r)] {

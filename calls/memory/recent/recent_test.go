@@ -30,7 +30,7 @@ func TestRecent(t *testing.T) {
 	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	for i, content := range []string{"one", "two", "three"} {
 		m := memory.BaseMemory{Content: content, Timestamp: callstest.Now.Add(time.Duration(i) * time.Second), Context: memory.Context{UserID: "ann", SessionID: "main"}}
-		if i != 1 { // nobody said the second one
+		if i != 1 { // the second one has no speaker
 			m.SetRole("user")
 		}
 		if _, err := p.ProcessMemory(t.Context(), m); err != nil {

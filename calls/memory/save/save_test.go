@@ -91,7 +91,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %v", with, err)
 		}
 	}
-	env.Vars.Scope.User = "" // in a run, nobody shares the memories of nobody
+	env.Vars.Scope.User = "" // in a run, a run without a user has no memories
 	if _, err := run("{content: x}"); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a user: %v", err)
 	}
