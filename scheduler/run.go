@@ -145,7 +145,7 @@ func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Valu
 }
 
 func (r *run) prepare(inputs value.Value) error {
-	r.learnSecrets()
+	r.secrets.learnSecrets(r.flow, r.exec.Secrets)
 	checked, err := checkInputs(r.flow, inputs)
 	if err != nil {
 		return err

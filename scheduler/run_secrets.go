@@ -162,9 +162,8 @@ func (s *secrets) unmask(v, from value.Value) value.Value {
 }
 
 // learnSecrets makes secrets of all that the flow mentions, before anything of it
-// gets into an event.
-func (r *run) learnSecrets() {
-	lookup := r.exec.Secrets
+// gets into an event. lookup returns the value of a secret; nil: there are none.
+func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, bool)) {
 	if lookup == nil {
 		return
 	}
@@ -175,12 +174,11 @@ func (r *run) learnSecrets() {
 					return
 				}
 				if secret, ok := lookup(ref.Path[1]); ok {
-					r.secrets.addSecret(secret)
+					s.addSecret(secret)
 				}
 			})
 		}
 	}
-	f := r.flow
 	learn(f.User, f.Session, f.Outputs, f.OnError)
 	for _, step := range f.Steps {
 		learn(step.When, step.ForEach, step.With)
