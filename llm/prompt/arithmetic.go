@@ -20,8 +20,8 @@ type num struct {
 
 // toNum reads a number; booleans count as 0 and 1, as in Python.
 func toNum(v val) (num, bool) {
-	if v.x != nil {
-		f, ok := v.x.(nonFinite)
+	if v.py() != nil {
+		f, ok := v.py().(nonFinite)
 		return num{kind: 'f', f: float64(f)}, ok
 	}
 	if i, ok := v.v.Int(); ok {

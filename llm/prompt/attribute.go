@@ -22,10 +22,10 @@ var dictMethods = map[string]bool{
 }
 
 func refuseAttribute(o val, name string) val {
-	return val{x: &undefinedValue{
+	return ofPython(&undefinedValue{
 		class: Security, name: name,
 		msg: "access to attribute " + quoteText(name) + " of a '" + o.pyType() + "' is refused",
-	}}
+	})
 }
 
 // isInternal reports whether Python keeps the insides of an object under such a
@@ -40,7 +40,7 @@ func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
 	if isInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
-	switch x := o.x.(type) {
+	switch x := o.py().(type) {
 	case *loopState:
 		return x.loopMember(m, name)
 	case *namespace:
@@ -75,8 +75,8 @@ func getItem(o, key val) (v val, ok bool, err error) {
 	if o.isDict() {
 		return dictGet(o, key)
 	}
-	if g, isGroup := o.x.(*groupTuple); isGroup {
-		o = val{x: tuple{g.key, g.list}}
+	if g, isGroup := o.py().(*groupTuple); isGroup {
+		o = ofPython(tuple{g.key, g.list})
 	}
 	n, isNum := toNum(key)
 	if !isNum || n.kind != 'i' {
@@ -101,18 +101,18 @@ func getItem(o, key val) (v val, ok bool, err error) {
 		_, w := utf8.DecodeRuneInString(s[at:])
 		return o.subText(at, s[at:at+w]), true, nil
 	}
-	switch x := o.x.(type) {
+	switch x := o.py().(type) {
 	case nil:
 		if list := o.v.List(); index(len(list)) {
-			return val{v: list[i], from: elementOrigin(o.from, int(i))}, true, nil
+			return val{v: list[i]}.withOrigin(elementOrigin(o.origin(), int(i))), true, nil
 		}
 	case *pyList:
 		if index(len(x.items)) {
-			return elements{other: x.items, from: o.from}.at(int(i)), true, nil
+			return elements{other: x.items, from: o.origin()}.at(int(i)), true, nil
 		}
 	case tuple:
 		if index(len(x)) {
-			return elements{other: x, from: o.from}.at(int(i)), true, nil
+			return elements{other: x, from: o.origin()}.at(int(i)), true, nil
 		}
 	case *rangeOf:
 		if index(int(x.n)) {
@@ -142,7 +142,7 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 		return none, err
 	}
 	_, isStr := o.asString()
-	_, isTuple := o.x.(tuple)
+	_, isTuple := o.py().(tuple)
 	if !isStr && !isTuple && !o.isList() {
 		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
 	}
@@ -159,7 +159,7 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 		out = append(out, items[i])
 	}
 	if isTuple {
-		return val{x: tuple(out)}, nil
+		return ofPython(tuple(out)), nil
 	}
 	if !isStr {
 		return ofList(out), nil

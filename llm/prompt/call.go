@@ -216,7 +216,7 @@ func (m *evaluator) callValue(f val, a callArgs) (val, error) {
 	if err := m.countSteps(1); err != nil {
 		return none, err
 	}
-	switch x := f.x.(type) {
+	switch x := f.py().(type) {
 	case *function:
 		return x.call(m, a)
 	case *macro:

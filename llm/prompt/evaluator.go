@@ -97,9 +97,9 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 		if u := s.v.asUndefined(); u != nil {
 			c := *u
 			c.off = n.pos()
-			return val{x: &c}, nil
+			return ofPython(&c), nil
 		}
-		m.touch(nil, s.v.from)
+		m.touch(nil, s.v.origin())
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.name)
@@ -108,8 +108,8 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	}
 	s.seen, s.v = true, val{v: v}
 	if m.trace && ok {
-		s.v.from = &origin{kind: Reference, key: n.name}
-		m.touch(nil, s.v.from)
+		s.v = s.v.withOrigin(&origin{kind: Reference, key: n.name})
+		m.touch(nil, s.v.origin())
 	}
 	if !ok {
 		if g, ok := findGlobal(n.name); ok {
@@ -136,7 +136,7 @@ func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 	if err := m.countSteps(1); err != nil {
 		return value.Value{}, err
 	}
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
 		return v.v, nil
 	case *undefinedValue:
@@ -190,7 +190,7 @@ func keyText(k val) (string, error) {
 	if !ok {
 		return "", errorf(Type, "a '%s' cannot be a key in JSON", k.pyType())
 	}
-	if k.x == nil && k.v.Kind() == value.Bool {
+	if k.py() == nil && k.v.Kind() == value.Bool {
 		return strconv.FormatBool(n.i != 0), nil
 	}
 	if n.kind == 'f' {

@@ -42,7 +42,7 @@ func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
 
 // newGenerator returns the result of a filter that Python computes when it is walked.
 func newGenerator(name string, run func() ([]val, error)) (val, error) {
-	return val{x: &generator{name: name, run: run}}, nil
+	return ofPython(&generator{name: name, run: run}), nil
 }
 
 func (m *evaluator) noElement(what string) val {
@@ -68,7 +68,7 @@ func firstOf(items []val) val {
 }
 
 func filterLast(m *evaluator, c *call) (val, error) {
-	if _, ok := c.in.x.(*generator); ok {
+	if _, ok := c.in.py().(*generator); ok {
 		return none, errorf(Type, "'generator' is not reversible")
 	}
 	if e := m.listElements(c.in); e.len() > 0 {
@@ -188,7 +188,7 @@ func filterJoin(m *evaluator, c *call) (val, error) {
 			return none, err
 		}
 		sep = ofStr(text)
-		sep.from = printedOrigin(c.args[0])
+		sep = sep.withOrigin(printedOrigin(c.args[0]))
 	}
 	items, err := m.itemsOf(c.in)
 	if err != nil {

@@ -88,7 +88,7 @@ func filterSort(m *evaluator, c *call) (val, error) {
 		if len(keys) == 1 {
 			return keys[0], nil
 		}
-		return val{x: keys}, nil
+		return ofPython(keys), nil
 	})
 	return ofList(items), err
 }
@@ -117,7 +117,7 @@ func filterDictSort(m *evaluator, c *call) (val, error) {
 		return none, err
 	}
 	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
-		pair, _ := item.x.(tuple)
+		pair, _ := item.py().(tuple)
 		if by == "value" {
 			return foldCase(pair[1], sensitive), nil
 		}
@@ -245,7 +245,7 @@ func filterGroupBy(m *evaluator, c *call) (val, error) {
 		if err != nil {
 			return none, err
 		}
-		groups = append(groups, val{x: &groupTuple{first, ofList(items[start:end])}})
+		groups = append(groups, ofPython(&groupTuple{first, ofList(items[start:end])}))
 		start = end
 	}
 	return ofList(groups), nil

@@ -25,7 +25,7 @@ func textFilters() map[string]*builtin {
 		"urlencode": {fn: filterURLEncode},
 		"safe": {fn: func(m *evaluator, c *call) (val, error) {
 			s, err := m.printedText(c.in)
-			return val{x: markup(s), from: printedOrigin(c.in)}, err
+			return ofPython(markup(s)).withOrigin(printedOrigin(c.in)), err
 		}},
 		"escape": {fn: filterEscape},
 	}
@@ -44,14 +44,14 @@ func textFilters() map[string]*builtin {
 }
 
 func filterEscape(m *evaluator, c *call) (val, error) {
-	if _, ok := c.in.x.(markup); ok {
+	if _, ok := c.in.py().(markup); ok {
 		return c.in, nil
 	}
 	s, err := m.textOf(c.in)
 	if err == nil {
 		err = m.checkTextSize(6 * len(s))
 	}
-	return val{x: markup(escapeHTML(s))}, err
+	return ofPython(markup(escapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
@@ -75,7 +75,7 @@ func filterTrim(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	return m.callMethod(in, "strip", callArgs{pos: c.args})
+	return m.stripText(in, c, true, true)
 }
 
 func filterReplace(m *evaluator, c *call) (val, error) {
@@ -179,7 +179,7 @@ func filterTruncate(m *evaluator, c *call) (val, error) {
 	if err := m.countSteps(len(runes) >> 8); err != nil {
 		return none, err
 	}
-	return m.addValues(c.in.subText(0, cut), val{v: value.OfString(end), from: c.args[2].from})
+	return m.addValues(c.in.subText(0, cut), val{v: value.OfString(end)}.withOrigin(c.args[2].origin()))
 }
 
 func filterWordcount(m *evaluator, c *call) (val, error) {
@@ -206,13 +206,13 @@ func formatFilter(m *evaluator, c *call) (val, error) {
 	if len(c.argv.kw) > 0 && len(c.argv.pos) > 0 {
 		return none, errorf(Type, "format takes arguments either by place or by name")
 	}
-	args := val{x: tuple(c.argv.pos)}
+	args := ofPython(tuple(c.argv.pos))
 	if len(c.argv.kw) > 0 {
 		d, err := m.newDictFrom("format", callArgs{kw: c.argv.kw})
 		if err != nil {
 			return none, err
 		}
-		args = val{x: d}
+		args = ofPython(d)
 	}
 	s, err = m.formatPercent(s, args)
 	return ofStr(s), err

@@ -82,7 +82,7 @@ func (w *jsonWriter) addJSONValue(v val) {
 		w.addMembers(v)
 		return
 	}
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
 		if v.v.Kind() == value.List {
 			w.addElements(elements{plain: v.v.List()})

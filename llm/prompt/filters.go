@@ -33,10 +33,11 @@ func newFilterTable() map[string]*builtin {
 
 // asText returns the printed form of a value as a text.
 func (m *evaluator) asText(v val) (val, error) {
+	if _, ok := v.asString(); ok {
+		return v, nil
+	}
 	s, err := m.textOf(v)
-	text := ofStr(s)
-	text.from = printedOrigin(v)
-	return text, err
+	return ofStr(s).withOrigin(printedOrigin(v)), err
 }
 
 func filterDefault(_ *evaluator, c *call) (val, error) {

@@ -233,7 +233,7 @@ type percentFormat struct {
 // formatPercent writes '...' % args.
 func (m *evaluator) formatPercent(s string, args val) (string, error) {
 	p := &percentFormat{m: m, args: args}
-	list, isTuple := args.x.(tuple)
+	list, isTuple := args.py().(tuple)
 	p.list = list
 	if !isTuple {
 		p.list = tuple{args}

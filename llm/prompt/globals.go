@@ -46,7 +46,7 @@ func rangeValue(start, stop, step int64) (val, error) {
 	if r.n > maxRange {
 		return none, errorf(Other, "a range of more than %d elements", maxRange)
 	}
-	return val{x: r}, nil
+	return ofPython(r), nil
 }
 
 // addPairs adds the items of a dict, or pairs of key and value, to a dict.
@@ -120,7 +120,7 @@ func makeNamespace(m *evaluator, a callArgs) (val, error) {
 			return none, err
 		}
 	}
-	return val{x: ns}, nil
+	return ofPython(ns), nil
 }
 
 func (ns *namespace) setMember(name string, v val) error {

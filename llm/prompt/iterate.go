@@ -21,22 +21,22 @@ func (e elements) at(i int) val {
 	} else {
 		v.v = e.plain[i]
 	}
-	if v.from == nil && e.from != nil {
-		v.from = elementOrigin(e.from, i)
+	if v.origin() == nil && e.from != nil {
+		v = v.withOrigin(elementOrigin(e.from, i))
 	}
 	return v
 }
 
 func (m *evaluator) listElements(v val) elements {
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
-		return elements{plain: v.v.List(), from: v.from}
+		return elements{plain: v.v.List(), from: v.origin()}
 	case tuple:
-		return elements{other: x, from: v.from}
+		return elements{other: x, from: v.origin()}
 	case *pyList:
-		return elements{other: x.items, from: v.from}
+		return elements{other: x.items, from: v.origin()}
 	case *rangeOf:
-		return elements{other: x.allItems(), from: v.from}
+		return elements{other: x.allItems(), from: v.origin()}
 	}
 	return elements{}
 }
@@ -53,7 +53,7 @@ func (r *rangeOf) allItems() []val {
 // must not be changed.
 func (m *evaluator) itemsOf(v val) ([]val, error) {
 	items, err := m.untracedItems(v)
-	if err != nil || v.from == nil {
+	if err != nil || v.origin() == nil {
 		return items, err
 	}
 	traced := make([]val, len(items))
@@ -61,14 +61,14 @@ func (m *evaluator) itemsOf(v val) ([]val, error) {
 	for i, item := range items {
 		s, _ := item.asString()
 		switch {
-		case item.from != nil:
+		case item.origin() != nil:
 		case isText(v):
-			item.from = sliceOrigin(v.from, offset, len(s))
+			item = item.withOrigin(sliceOrigin(v.origin(), offset, len(s)))
 			offset += len(s)
 		case v.isDict():
-			item.from = computedOrigin([]*origin{v.from}) // a key
+			item = item.withOrigin(computedOrigin([]*origin{v.origin()})) // a key
 		default:
-			item.from = elementOrigin(v.from, i)
+			item = item.withOrigin(elementOrigin(v.origin(), i))
 		}
 		traced[i] = item
 	}
@@ -76,7 +76,7 @@ func (m *evaluator) itemsOf(v val) ([]val, error) {
 }
 
 func (m *evaluator) untracedItems(v val) ([]val, error) {
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
 		switch v.v.Kind() {
 		case value.List:
@@ -147,7 +147,7 @@ func (x *dictView) allItems() []val {
 		case 'v':
 			items[i] = v
 		default:
-			items[i] = val{x: tuple{k, v}}
+			items[i] = ofPython(tuple{k, v})
 		}
 	}
 	return items
@@ -174,7 +174,7 @@ func (m *evaluator) lengthOf(v val) (int, error) {
 	if s, ok := v.asString(); ok {
 		return utf8.RuneCountInString(s), m.countSteps(len(s) >> 8)
 	}
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
 		switch v.v.Kind() {
 		case value.List:
@@ -203,7 +203,7 @@ func (m *evaluator) lengthOf(v val) (int, error) {
 		return x.itemCount(m)
 	}
 	e := wrongTypeError(v, "'%s' has no length", v.pyType())
-	if _, ok := v.x.(*generator); ok {
+	if _, ok := v.py().(*generator); ok {
 		e.Hint = "make a list of it first: | list | length"
 	}
 	return 0, e

@@ -40,11 +40,12 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 		if err != nil {
 			return withPosition(err, s.iter.pos())
 		}
-		l.items = elements{other: items, from: v.from}
+		l.items = elements{other: items, from: v.origin()}
 	}
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
+	loop := ofPython(l)
 	walked := false
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
@@ -60,7 +61,7 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 		if f == nil || f.kept {
 			f = &frame{parent: l.frame, vars: make([]binding, 0, 4)}
 		}
-		f.vars = append(f.vars[:0], binding{"loop", val{x: l}})
+		f.vars = append(f.vars[:0], binding{"loop", loop})
 		if err := m.assignTo(f, s.target, l.itemAt(l.i)); err != nil {
 			return err
 		}

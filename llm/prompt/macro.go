@@ -40,7 +40,7 @@ func (s *macroStmt) newMacro(m *evaluator, bodies []*pongo2.NodeWrapper) val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return val{x: &macro{s.name, s, bodies[0], m.frame}}
+	return ofPython(&macro{s.name, s, bodies[0], m.frame})
 }
 
 type callStmt struct{ *macroStmt }

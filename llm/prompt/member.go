@@ -9,9 +9,9 @@ func (n *attrNode) eval(m *evaluator) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	if o.x == nil && !n.method {
+	if o.py() == nil && !n.method {
 		if v, ok := o.v.Get(n.name); ok {
-			return m.memberOf(o, val{v: v, from: childOrigin(o.from, n.name)}), nil
+			return m.memberOf(o, val{v: v}.withOrigin(childOrigin(o.origin(), n.name))), nil
 		}
 	}
 	return m.evalMember(o, n)
@@ -41,7 +41,7 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u
 		c.off = n.pos()
-		return val{x: &c}, nil
+		return ofPython(&c), nil
 	}
 	return m.memberOf(o, v), nil
 }
@@ -49,7 +49,7 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 // memberOf records that an expression reaches a member of o.
 func (m *evaluator) memberOf(o, member val) val {
 	if m.trace {
-		m.touch(o.from, member.from)
+		m.touch(o.origin(), member.origin())
 	}
 	return member
 }
@@ -83,7 +83,7 @@ func keyHint(v val) string {
 	if v.isMarkup() {
 		return escapeLast
 	}
-	if f, ok := v.x.(*function); ok && dictMethods[f.name] {
+	if f, ok := v.py().(*function); ok && dictMethods[f.name] {
 		return "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
 	}
 	return ""
@@ -113,10 +113,10 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	if o.x == nil && key.x == nil {
+	if o.py() == nil && key.py() == nil {
 		if s, ok := key.v.Str(); ok {
 			if v, ok := o.v.Get(s); ok {
-				return m.memberOf(o, val{v: v, from: childOrigin(o.from, s)}), nil
+				return m.memberOf(o, val{v: v}.withOrigin(childOrigin(o.origin(), s))), nil
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 	if u := v.asUndefined(); u != nil && u.class == Security {
 		c := *u
 		c.off = n.pos()
-		return val{x: &c}, nil
+		return ofPython(&c), nil
 	}
 	return m.memberOf(o, v), nil
 }

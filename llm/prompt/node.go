@@ -114,7 +114,7 @@ type argument struct {
 func (n *constNode) eval(m *evaluator) (val, error) {
 	v := n.v
 	if m.trace && n.stop > 0 {
-		v.from = literalOrigin(n.pos(), n.stop, false)
+		v = v.withOrigin(literalOrigin(n.pos(), n.stop, false))
 	}
 	return v, nil
 }
@@ -123,7 +123,7 @@ func (n *nameNode) eval(m *evaluator) (val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].name == n.name {
-				m.touch(nil, f.vars[i].v.from)
+				m.touch(nil, f.vars[i].v.origin())
 				return f.vars[i].v, nil
 			}
 		}
@@ -254,7 +254,7 @@ func (n *compareNode) eval(m *evaluator) (val, error) {
 
 // compareQuickly is ordered with a short way for what templates compare most.
 func (m *evaluator) compareQuickly(op string, a, b val) (bool, error) {
-	if a.x == nil && b.x == nil && op == "==" {
+	if a.py() == nil && b.py() == nil && op == "==" {
 		if s, ok := a.v.Str(); ok {
 			if t, ok := b.v.Str(); ok && len(s) < 256 {
 				return s == t, nil
@@ -289,7 +289,7 @@ func (n *condNode) eval(m *evaluator) (val, error) {
 	case n.no != nil:
 		return n.no.eval(m)
 	}
-	return val{x: &undefinedValue{class: Undefined, soft: true, off: n.pos()}}, nil
+	return ofPython(&undefinedValue{class: Undefined, soft: true, off: n.pos()}), nil
 }
 
 // evalTruth evaluates a condition.
@@ -300,7 +300,7 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if v.x == nil {
+	if v.py() == nil {
 		return Truthy(v.v), nil
 	}
 	t, err := isTruthy(v)
@@ -320,7 +320,7 @@ func (n *listNode) eval(m *evaluator) (val, error) {
 		items[i] = v
 	}
 	if n.tuple {
-		return val{x: tuple(items)}, m.countSteps(len(items))
+		return ofPython(tuple(items)), m.countSteps(len(items))
 	}
 	return ofList(items), m.countSteps(len(items))
 }
@@ -338,7 +338,7 @@ func (n *dictNode) eval(m *evaluator) (val, error) {
 			return none, err
 		}
 		s, ok := k.v.Str()
-		isJSON := ok && k.x == nil && v.x == nil && v.from == nil
+		isJSON := ok && k.py() == nil && v.py() == nil && v.origin() == nil
 		if d == nil && isJSON {
 			plain.Set(s, v.v)
 			continue
@@ -354,7 +354,7 @@ func (n *dictNode) eval(m *evaluator) (val, error) {
 		}
 	}
 	if d != nil {
-		return val{x: d}, m.countSteps(len(n.keys))
+		return ofPython(d), m.countSteps(len(n.keys))
 	}
 	return val{v: value.OfMap(plain)}, m.countSteps(len(n.keys))
 }

@@ -8,10 +8,10 @@ import (
 
 // isTruthy is Python's notion of truth; asking an undefined value is an error.
 func isTruthy(v val) (bool, error) {
-	if v.x == nil {
+	if v.py() == nil {
 		return Truthy(v.v), nil
 	}
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case *undefinedValue:
 		if x.soft {
 			return false, nil
@@ -110,16 +110,16 @@ func (m *evaluator) addValues(a, b val) (val, error) {
 		if !m.trace {
 			return ofStr(x + y), nil
 		}
-		parts := appendParts(appendParts(nil, a.from, len(x)), b.from, len(y))
+		parts := appendParts(appendParts(nil, a.origin(), len(x)), b.origin(), len(y))
 		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
 	}
 	if a.isList() && b.isList() {
 		return m.concatLists(a, b, ofList)
 	}
-	_, at := a.x.(tuple)
-	_, bt := b.x.(tuple)
+	_, at := a.py().(tuple)
+	_, bt := b.py().(tuple)
 	if at && bt {
-		return m.concatLists(a, b, func(items []val) val { return val{x: tuple(items)} })
+		return m.concatLists(a, b, func(items []val) val { return ofPython(tuple(items)) })
 	}
 	return none, operandsError("+", a, b)
 }
@@ -232,11 +232,11 @@ func (m *evaluator) equalNested(a, b val, depth int) (bool, error) {
 
 // isSame is Python's is, for what has an identity.
 func isSame(a, b val) bool {
-	switch x := a.x.(type) {
+	switch x := a.py().(type) {
 	case nil, tuple, absent, markup, nonFinite:
 		return false
 	default:
-		return x == b.x
+		return x == b.py()
 	}
 }
 
@@ -247,7 +247,7 @@ func isSequence(v val) bool {
 	if v.isList() {
 		return true
 	}
-	switch v.x.(type) {
+	switch v.py().(type) {
 	case tuple, *rangeOf:
 		return true
 	}
@@ -284,8 +284,8 @@ func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordere
 			return c, ordered, nil
 		}
 	}
-	_, at := a.x.(tuple)
-	_, bt := b.x.(tuple)
+	_, at := a.py().(tuple)
+	_, bt := b.py().(tuple)
 	areTuples := at && bt
 	if areTuples || a.isList() && b.isList() {
 		x, y := m.listElements(a), m.listElements(b)
@@ -354,7 +354,7 @@ func (m *evaluator) hasElement(container, item val) (bool, error) {
 		_, ok, err := dictGet(container, item)
 		return ok, err
 	}
-	if x, ok := container.x.(*dictView); ok && x.kind == 'k' {
+	if x, ok := container.py().(*dictView); ok && x.kind == 'k' {
 		_, ok, err := dictGet(x.of, item)
 		return ok, err
 	}

@@ -214,7 +214,7 @@ func (m *evaluator) captureOutput(f func() error) (val, error) {
 	err := f()
 	text := m.joinedText(string(m.out), m.parts)
 	m.out, m.parts, m.touched = out, parts, touched
-	m.touch(nil, text.from)
+	m.touch(nil, text.origin())
 	return text, err
 }
 

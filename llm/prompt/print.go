@@ -74,7 +74,7 @@ func (p *printer) addText(s string) {
 }
 
 func (p *printer) addValue(v val) {
-	if s, ok := v.x.(markup); ok {
+	if s, ok := v.py().(markup); ok {
 		p.addText(string(s))
 		return
 	}
@@ -90,7 +90,7 @@ func (p *printer) addRepr(v val) {
 		p.setError(valueTooDeep())
 	}
 	defer func() { p.depth-- }()
-	switch x := v.x.(type) {
+	switch x := v.py().(type) {
 	case nil:
 		p.addJSON(v.v)
 	case *undefinedValue:
@@ -129,7 +129,7 @@ func (p *printer) addRepr(v val) {
 			_ = d.setItem(ofStr(name), x.vals[i]) // strings can be keys
 		}
 		p.addText("<Namespace ")
-		p.addDict(val{x: d})
+		p.addDict(ofPython(d))
 		p.addText(">")
 	default:
 		p.setError(wrongTypeError(v, "a %s cannot be printed", v.pyType()))

@@ -142,7 +142,7 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, e.src.locate(err)
 	}
-	if v.x == nil {
+	if v.py() == nil {
 		return v.v, nil
 	}
 	out, err := m.exportValue(v)

@@ -21,7 +21,7 @@ func constPath(n node) ([]string, bool) {
 			_, isStr := c.v.v.Str()
 			_, isInt := c.v.v.Int()
 			isKey := isStr || isInt
-			return append(p, key), isKey && c.v.x == nil
+			return append(p, key), isKey && c.v.py() == nil
 		}
 	}
 	return nil, false

@@ -35,7 +35,7 @@ type (
 )
 
 func (n *bodyNode) eval(m *evaluator) (val, error) {
-	m.touch(nil, m.captured.from)
+	m.touch(nil, m.captured.origin())
 	return m.captured, nil
 }
 
@@ -80,7 +80,7 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
 		if err != nil {
 			return err
 		}
-		x, ok := ns.x.(*namespace)
+		x, ok := ns.py().(*namespace)
 		if !ok {
 			return withPosition(errorf(Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.pyType()), t.off)
 		}

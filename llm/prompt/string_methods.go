@@ -1,11 +1,12 @@
 package prompt
 
 import (
-	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 )
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
@@ -31,7 +32,7 @@ func (m *evaluator) callMethod(o val, name string, a callArgs) (val, error) {
 
 func newDictTable() map[string]*builtin {
 	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *evaluator, c *call) (val, error) { return val{x: &dictView{c.in, kind}}, nil }}
+		return &builtin{fn: func(_ *evaluator, c *call) (val, error) { return ofPython(&dictView{c.in, kind}), nil }}
 	}
 	return map[string]*builtin{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
@@ -145,35 +146,41 @@ func (c *call) inputText() string {
 
 func stripMethod(left, right bool) *builtin {
 	return &builtin{params: []string{"chars"}, fn: func(m *evaluator, c *call) (val, error) {
-		s := c.inputText()
-		cut := isSpace
-		if c.hasArg(0) && !c.args[0].isNone() {
-			chars, err := c.stringArg(0, "")
-			if err != nil {
-				return none, err
-			}
-			cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
-			if err := m.countSteps(len(s) * len(chars) >> 8); err != nil {
-				return none, err
-			}
-		}
-		offset := 0
-		if left {
-			offset = len(s) - len(strings.TrimLeftFunc(s, cut))
-		}
-		s = s[offset:]
-		if right {
-			s = strings.TrimRightFunc(s, cut)
-		}
-		return c.in.subText(offset, s), nil
+		return m.stripText(c.in, c, left, right)
 	}}
+}
+
+// stripText returns a text without the characters at its ends that are in the first
+// argument of c, or without the white space there where that is absent or none.
+func (m *evaluator) stripText(in val, c *call, left, right bool) (val, error) {
+	s, _ := in.asString()
+	cut := isSpace
+	if c.hasArg(0) && !c.args[0].isNone() {
+		chars, err := c.stringArg(0, "")
+		if err != nil {
+			return none, err
+		}
+		cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
+		if err := m.countSteps(len(s) * len(chars) >> 8); err != nil {
+			return none, err
+		}
+	}
+	offset := 0
+	if left {
+		offset = len(s) - len(strings.TrimLeftFunc(s, cut))
+	}
+	s = s[offset:]
+	if right {
+		s = strings.TrimRightFunc(s, cut)
+	}
+	return in.subText(offset, s), nil
 }
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
 func affixMethod(has func(s, part string) bool) *builtin {
 	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
 		parts := []val{c.args[0]}
-		if t, ok := c.args[0].x.(tuple); ok {
+		if t, ok := c.args[0].py().(tuple); ok {
 			parts = t
 		}
 		for _, p := range parts {
@@ -236,7 +243,7 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 			from, to = 0, 0
 		}
 		in := c.in
-		return val{x: tuple{in.subText(0, s[:from]), in.subText(from, s[from:to]), in.subText(to, s[to:])}}, nil
+		return ofPython(tuple{in.subText(0, s[:from]), in.subText(from, s[from:to]), in.subText(to, s[to:])}), nil
 	}}
 }
 
@@ -297,7 +304,7 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 		}
 		if m.trace {
 			if i > 0 {
-				parts = appendParts(parts, sep.from, len(between))
+				parts = appendParts(parts, sep.origin(), len(between))
 			}
 			parts = appendParts(parts, printedOrigin(x), len(s))
 		}

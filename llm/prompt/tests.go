@@ -15,9 +15,9 @@ func newTestTable() map[string]*builtin {
 		"undefined": kindTest(func(v val) bool { return v.asUndefined() != nil }),
 		"none":      kindTest(val.isNone),
 		"boolean":   kindTest(isBool),
-		"true":      kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.x == nil && ok && b }),
-		"false":     kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.x == nil && ok && !b }),
-		"integer":   kindTest(func(v val) bool { return v.x == nil && v.v.Kind() == value.Int }),
+		"true":      kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.py() == nil && ok && b }),
+		"false":     kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.py() == nil && ok && !b }),
+		"integer":   kindTest(func(v val) bool { return v.py() == nil && v.v.Kind() == value.Int }),
 		"float":     kindTest(func(v val) bool { n, ok := toNum(v); return ok && n.kind == 'f' }),
 		"number":    kindTest(func(v val) bool { _, ok := toNum(v); return ok }),
 		"string":    kindTest(isText),
@@ -57,7 +57,7 @@ func newTestTable() map[string]*builtin {
 	return t
 }
 
-func isBool(v val) bool { return v.x == nil && v.v.Kind() == value.Bool }
+func isBool(v val) bool { return v.py() == nil && v.v.Kind() == value.Bool }
 
 func isText(v val) bool {
 	_, isStr := v.asString()
@@ -93,7 +93,7 @@ func isSequenceLike(v val) bool {
 }
 
 func isIterable(v val) bool {
-	switch v.x.(type) {
+	switch v.py().(type) {
 	case *dictView, *generator, *groupTuple, *loopState:
 		return true
 	}

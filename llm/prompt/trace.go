@@ -200,14 +200,17 @@ func (p part) continuesIn(next part) bool {
 func (m *evaluator) joinedText(text string, parts []part) val {
 	v := ofStr(text)
 	if m.trace {
-		v.from = &origin{parts: parts}
+		v = v.withOrigin(&origin{parts: parts})
 	}
 	return v
 }
 
 // subText returns a part of the text of v that begins at offset.
 func (v val) subText(offset int, text string) val {
-	return val{v: value.OfString(text), from: sliceOrigin(v.from, offset, len(text))}
+	if whole, _ := v.v.Str(); v.py() == nil && len(whole) == len(text) {
+		return v
+	}
+	return val{v: value.OfString(text)}.withOrigin(sliceOrigin(v.origin(), offset, len(text)))
 }
 
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
@@ -220,8 +223,8 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 	outer := m.touched
 	m.touched = nil
 	v, err := n.eval(m)
-	if v.from.isUnknown() {
-		v.from = v.from.completed(computedOrigin(m.touched))
+	if v.origin().isUnknown() {
+		v = v.withOrigin(v.origin().completed(computedOrigin(m.touched)))
 	}
 	m.touched = append(outer, m.touched...)
 	return v, err
@@ -264,10 +267,10 @@ func (m *evaluator) touch(of, member *origin) {
 // printedOrigin returns the origin of the text that a value prints as. The text of
 // a list or a dict is computed from it.
 func printedOrigin(v val) *origin {
-	if v.from == nil || isText(v) || !isIterable(v) {
-		return v.from
+	if v.origin() == nil || isText(v) || !isIterable(v) {
+		return v.origin()
 	}
-	return computedOrigin([]*origin{v.from})
+	return computedOrigin([]*origin{v.origin()})
 }
 
 // tracePrinted records where a text of that length, just written, comes from.
@@ -356,11 +359,11 @@ type memberTracer struct {
 func (t *memberTracer) add(pointer string, v val, out value.Value) {
 	if text, ok := out.Str(); ok {
 		if text != "" {
-			t.list = append(t.list, Member{pointer, spans(partsOf(v.from, len(text)), 0, t.stop)})
+			t.list = append(t.list, Member{pointer, spans(partsOf(v.origin(), len(text)), 0, t.stop)})
 		}
 		return
 	}
-	isWhole := v.from != nil && v.from.kind == Reference
+	isWhole := v.origin() != nil && v.origin().kind == Reference
 	switch {
 	case isWhole:
 	case out.Map() != nil && v.isDict():
@@ -373,7 +376,7 @@ func (t *memberTracer) add(pointer string, v val, out value.Value) {
 	case out.List() != nil:
 		e := (&evaluator{}).listElements(v)
 		for i, x := range out.List() {
-			member := val{v: x, from: v.from}
+			member := val{v: x}.withOrigin(v.origin())
 			if i < e.len() {
 				member = e.at(i)
 			}
@@ -381,5 +384,5 @@ func (t *memberTracer) add(pointer string, v val, out value.Value) {
 		}
 		return
 	}
-	t.list = append(t.list, Member{pointer, spans([]part{{from: v.from}}, 0, t.stop)})
+	t.list = append(t.list, Member{pointer, spans([]part{{from: v.origin()}}, 0, t.stop)})
 }

@@ -126,5 +126,5 @@ func lazyUnknown(kind string, name token, known []string) *builtin {
 // undefined returns the value of what is not there: in a chat template it is empty.
 func (m *evaluator) undefined(u *undefinedValue) val {
 	u.soft = m.prog != nil && m.prog.opts.Transformers && u.class == Undefined
-	return val{x: u}
+	return ofPython(u)
 }

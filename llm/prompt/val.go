@@ -8,12 +8,44 @@ import (
 )
 
 // val is a value while a template runs: JSON data, which is shared with the
-// scope and never copied, or one of the things that only Python has.
+// scope and never copied, or one of the things that only Python has. It is three
+// words: the compiler keeps values of at most four in registers.
 type val struct {
-	v value.Value // counts where x is nil
-	x pythonOnly
+	v     value.Value // counts where py returns nil
+	extra *extra      // nil for JSON data in a rendering that is not traced
+}
+
+// extra is what few values have. It is immutable.
+type extra struct {
+	python pythonOnly
 	// from is where the value comes from, while a rendering is traced.
 	from *origin
+}
+
+func ofPython(x pythonOnly) val { return val{extra: &extra{python: x}} }
+
+// py returns what only Python has; nil for JSON data.
+func (v val) py() pythonOnly {
+	if v.extra == nil {
+		return nil
+	}
+	return v.extra.python
+}
+
+// origin returns where the value comes from; nil where that is not known.
+func (v val) origin() *origin {
+	if v.extra == nil {
+		return nil
+	}
+	return v.extra.from
+}
+
+// withOrigin returns the value as one that comes from o.
+func (v val) withOrigin(o *origin) val {
+	if o != v.origin() {
+		v.extra = &extra{v.py(), o}
+	}
+	return v
 }
 
 // pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
@@ -81,7 +113,7 @@ func (*namespace) pyType() string { return "Namespace" }
 
 var (
 	none    = val{}
-	missing = val{x: absent{}}
+	missing = ofPython(absent{})
 )
 
 func ofStr(s string) val { return val{v: value.OfString(s)} }
@@ -89,12 +121,12 @@ func ofBool(b bool) val  { return val{v: value.OfBool(b)} }
 func ofInt(i int) val    { return val{v: value.OfInt(int64(i))} }
 func ofFloat(f float64) val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return val{x: nonFinite(f)}
+		return ofPython(nonFinite(f))
 	}
 	return val{v: value.OfFloat(f)}
 }
 func ofFunc(name string, call func(m *evaluator, a callArgs) (val, error)) val {
-	return val{x: &function{name: name, call: call}}
+	return ofPython(&function{name: name, call: call})
 }
 func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
 
@@ -102,30 +134,30 @@ func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
 func ofList(items []val) val {
 	plain := make([]value.Value, len(items))
 	for i, item := range items {
-		if item.x != nil || item.from != nil {
-			return val{x: &pyList{items}}
+		if item.py() != nil || item.origin() != nil {
+			return ofPython(&pyList{items})
 		}
 		plain[i] = item.v
 	}
 	return val{v: value.OfList(plain...)}
 }
 
-func (v val) isNone() bool   { return v.x == nil && v.v.IsNull() }
-func (v val) isAbsent() bool { _, ok := v.x.(absent); return ok }
+func (v val) isNone() bool   { return v.py() == nil && v.v.IsNull() }
+func (v val) isAbsent() bool { _, ok := v.py().(absent); return ok }
 func (v val) asUndefined() *undefinedValue {
-	u, _ := v.x.(*undefinedValue)
+	u, _ := v.py().(*undefinedValue)
 	return u
 }
 
 // asString returns the text of a string.
 func (v val) asString() (string, bool) {
-	if v.x == nil {
+	if v.py() == nil {
 		return v.v.Str()
 	}
 	return "", false
 }
 
-func (v val) isMarkup() bool { _, ok := v.x.(markup); return ok }
+func (v val) isMarkup() bool { _, ok := v.py().(markup); return ok }
 
 // readingSteps returns the steps that reading a text counts for.
 func (v val) readingSteps() int {
@@ -134,32 +166,32 @@ func (v val) readingSteps() int {
 }
 
 func (v val) isDict() bool {
-	if v.x == nil {
+	if v.py() == nil {
 		return v.v.Kind() == value.Object
 	}
-	_, ok := v.x.(*pyDict)
+	_, ok := v.py().(*pyDict)
 	return ok
 }
 
 func (v val) isList() bool {
-	if v.x == nil {
+	if v.py() == nil {
 		return v.v.Kind() == value.List
 	}
-	_, ok := v.x.(*pyList)
+	_, ok := v.py().(*pyList)
 	return ok
 }
 
 // pyType returns the name of the value's type in Python, for messages.
 func (v val) pyType() string {
-	if v.x != nil {
-		return v.x.pyType()
+	if v.py() != nil {
+		return v.py().pyType()
 	}
 	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.v.Kind()]
 }
 
 // checkDefined returns the error of an undefined value that is used, or nil.
 func (v val) checkDefined() error {
-	if v.x == nil {
+	if v.py() == nil {
 		return nil
 	}
 	if u := v.asUndefined(); u != nil {
@@ -217,9 +249,9 @@ func (d *pyDict) toJSON() val {
 	for i, k := range d.keys {
 		s, ok := k.v.Str()
 		member := d.vals[i]
-		isJSON := ok && k.x == nil && member.x == nil
-		if !isJSON || member.from != nil {
-			return val{x: d}
+		isJSON := ok && k.py() == nil && member.py() == nil
+		if !isJSON || member.origin() != nil {
+			return ofPython(d)
 		}
 		m.Set(s, member.v)
 	}
@@ -228,31 +260,31 @@ func (d *pyDict) toJSON() val {
 
 // dictLen, dictAt and dictGet read dicts of both kinds.
 func dictLen(v val) int {
-	if d, ok := v.x.(*pyDict); ok {
+	if d, ok := v.py().(*pyDict); ok {
 		return len(d.keys)
 	}
 	return v.v.Map().Len()
 }
 
 func dictAt(v val, i int) (key, member val) {
-	if d, ok := v.x.(*pyDict); ok {
+	if d, ok := v.py().(*pyDict); ok {
 		return d.keys[i], d.vals[i]
 	}
 	k, x := v.v.Map().Entry(i)
-	if v.from == nil {
+	if v.origin() == nil {
 		return ofStr(k), val{v: x}
 	}
 	key = ofStr(k)
-	key.from = computedOrigin([]*origin{v.from})
-	return key, val{v: x, from: childOrigin(v.from, k)}
+	key = key.withOrigin(computedOrigin([]*origin{v.origin()}))
+	return key, val{v: x}.withOrigin(childOrigin(v.origin(), k))
 }
 
 func dictGet(v, key val) (val, bool, error) {
-	d, ok := v.x.(*pyDict)
+	d, ok := v.py().(*pyDict)
 	if !ok {
 		if s, ok := key.asString(); ok {
 			x, ok := v.v.Get(s)
-			return val{v: x, from: childOrigin(v.from, s)}, ok, nil
+			return val{v: x}.withOrigin(childOrigin(v.origin(), s)), ok, nil
 		}
 		_, err := hashKey(key)
 		return none, false, err
@@ -284,7 +316,7 @@ func hashNested(v val, depth int) (string, error) {
 	if n, ok := toNum(v); ok {
 		return "n" + n.key(), nil
 	}
-	if x, ok := v.x.(tuple); ok {
+	if x, ok := v.py().(tuple); ok {
 		b := []byte("t")
 		for _, item := range x {
 			h, err := hashNested(item, depth+1)
