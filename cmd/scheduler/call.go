@@ -76,7 +76,7 @@ func (a *app) runCall(ctx context.Context, def calls.Definition, with string, sc
 		}
 	}
 	request := &service.CallRequest{With: params, Vars: service.CallVars{User: scope.User, Session: scope.Session}}
-	output, notes, err := a.service.Caller(def).Call(ctx, request)
+	output, notes, err := a.service.Caller(service.Principal{}, def).Call(ctx, request)
 	a.printNotes(notes)
 	if err != nil {
 		if calls.KindOf(err) == calls.Invalid {
@@ -99,7 +99,7 @@ func (a *app) callLines(ctx context.Context, def calls.Definition, path string) 
 		defer f.Close()
 		in = f
 	}
-	caller := a.service.Caller(def)
+	caller := a.service.Caller(service.Principal{}, def)
 	out := bufio.NewWriter(a.Stdout)
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, 0, 1<<16), maxLine)

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // completion is what the shell completes with.
@@ -62,7 +63,7 @@ func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 		const most = 50
 		var ids []string
 		newest := true
-		for info, err := range a.service.Runs(cmd.Context(), journal.RunFilter{}) {
+		for info, err := range a.service.Runs(cmd.Context(), service.Principal{}, journal.RunFilter{}) {
 			if err != nil || len(ids) > most {
 				break
 			}

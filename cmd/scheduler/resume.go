@@ -77,7 +77,7 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 	if err != nil {
 		return err
 	}
-	id, err := a.service.FindRun(ctx, name)
+	id, err := a.service.FindRun(ctx, service.Principal{}, name)
 	if err != nil {
 		return a.beforeRun(err)
 	}
@@ -88,11 +88,11 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 	}
 	var edited *flow.Flow
 	if f.flowFile != "" {
-		if edited, err = a.reportLoaded(a.service.LoadEdited(ctx, id, f.flowFile)); err != nil {
+		if edited, err = a.reportLoaded(a.service.LoadEdited(ctx, service.Principal{}, id, f.flowFile)); err != nil {
 			return err
 		}
 	}
-	resumed, notes, err := a.service.Resume(ctx, service.ResumeRequest{Run: id, Flow: edited, Now: now})
+	resumed, notes, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: id, Flow: edited, Now: now})
 	a.printNotes(notes)
 	if err != nil {
 		return a.beforeRun(err)

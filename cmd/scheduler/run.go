@@ -23,12 +23,17 @@ import (
 // lastPrompt is the value of --explain without a step.
 const lastPrompt = "*"
 
+// originCLI is the label origin of runs that the command line begins.
+const originCLI = "cli"
+
 // runFlags are the flags of the subcommand run.
 type runFlags struct {
 	inputs    []string
 	inputFile string
 	question  string
 	provider  string
+	user      string
+	labels    []string
 	now       string
 	seed      uint64
 	ephemeral bool
@@ -89,6 +94,8 @@ to go on), 130 interrupted.`,
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
+	flags.StringVar(&f.user, "user", "", "whose run it is: run.user in the flow, the label owner in the journal")
+	flags.StringArrayVar(&f.labels, "label", nil, "a `name=value` that runs list finds the run by")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind; its memory is empty at the beginning, and gone at the end")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
@@ -172,9 +179,13 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	if err := f.show.checkStep(flow); err != nil {
 		return err
 	}
-	started, notes, err := a.service.Start(ctx, service.StartRequest{
+	labels, err := parseLabels(f.labels)
+	if err != nil {
+		return err
+	}
+	started, notes, err := a.service.NewSession(ctx, service.Principal{User: f.user}, service.StartRequest{
 		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed,
-		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(),
+		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), Origin: originCLI, Labels: labels,
 	})
 	a.printNotes(notes)
 	if err != nil {
@@ -288,6 +299,19 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	}
 	inputs.Set(key, v)
 	return nil
+}
+
+// parseLabels reads the labels of --label, name=value.
+func parseLabels(pairs []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, pair := range pairs {
+		name, text, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usageError(fmt.Errorf("--label %s: want name=value", pair))
+		}
+		labels[name] = text
+	}
+	return labels, nil
 }
 
 func stepIDs(flow *flow.Flow) []string {

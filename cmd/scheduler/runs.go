@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -90,13 +91,14 @@ func stateWord(info *journal.RunInfo) string {
 
 func newRunsList(a *app) *cobra.Command {
 	var asJSON bool
-	var states []string
+	var states, labels []string
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs, the newest first",
 		Example: strings.Trim(`
   scheduler runs list --state waiting,failed
+  scheduler runs list --label owner=lin --label ticket=42
   scheduler runs list --json | jq -r '.[] | select(.interrupted) | .run'`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,12 +110,15 @@ func newRunsList(a *app) *cobra.Command {
 			if filter.States, err = runStates(states); err != nil {
 				return err
 			}
+			if filter.Labels, err = parseLabels(labels); err != nil {
+				return err
+			}
 			runs := []value.Value{}
 			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			if !asJSON {
 				fmt.Fprintln(w, "RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST")
 			}
-			for info, err := range a.service.Runs(cmd.Context(), filter) {
+			for info, err := range a.service.Runs(cmd.Context(), service.Principal{}, filter) {
 				if err != nil {
 					return a.beforeRun(err)
 				}
@@ -140,6 +145,7 @@ func newRunsList(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in these `states`: running, waiting, failed, cancelled, finished")
+	cmd.Flags().StringArrayVar(&labels, "label", nil, "only runs with that label, `name=value`: owner=lin, origin=cli")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most that many; 0 is all")
 	return cmd
 }
@@ -155,12 +161,12 @@ func newRunsEvents(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.service.FindRun(cmd.Context(), args[0])
+			id, err := a.service.FindRun(cmd.Context(), service.Principal{}, args[0])
 			if err != nil {
 				return a.beforeRun(err)
 			}
 			out := terminal.NewEventPrinter(a.Stdout)
-			for event, err := range a.service.Events(cmd.Context(), id, from) {
+			for event, err := range a.service.Events(cmd.Context(), service.Principal{}, id, from) {
 				if err != nil {
 					return a.beforeRun(err)
 				}
@@ -200,7 +206,7 @@ gone, its clock was set back. Where it is alive after all, it stops at its next 
 }
 
 func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) error {
-	id, err := a.service.FindRun(ctx, name)
+	id, err := a.service.FindRun(ctx, service.Principal{}, name)
 	if err != nil {
 		return a.beforeRun(err)
 	}
@@ -209,7 +215,7 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 			return err
 		}
 	}
-	info, err := a.service.Cancel(ctx, id)
+	info, err := a.service.Cancel(ctx, service.Principal{}, id)
 	if err != nil {
 		return a.beforeRun(err)
 	}
@@ -226,7 +232,7 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 
 // releaseRun takes a run from its process, and prints which one that was.
 func (a *app) releaseRun(ctx context.Context, id string) error {
-	holder, err := a.service.Release(ctx, id)
+	holder, err := a.service.Release(ctx, service.Principal{}, id)
 	if err != nil {
 		return a.beforeRun(err)
 	}

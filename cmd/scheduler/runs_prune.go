@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // pruneFlags are the flags of runs prune.
@@ -44,13 +45,13 @@ unless --force says otherwise; one that a process is at always stays.`,
 				return err
 			}
 			for _, name := range args {
-				id, err := a.service.FindRun(cmd.Context(), name)
+				id, err := a.service.FindRun(cmd.Context(), service.Principal{}, name)
 				if err != nil {
 					return a.beforeRun(err)
 				}
 				prune.Runs = append(prune.Runs, id)
 			}
-			pruned, err := a.service.Prune(cmd.Context(), prune)
+			pruned, err := a.service.Prune(cmd.Context(), service.Principal{}, prune)
 			if err != nil {
 				return a.beforeRun(err)
 			}
@@ -91,7 +92,7 @@ func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *jour
 	}
 	fmt.Fprintf(a.Stderr, "deleted %s, %d KiB\n", terminal.Count(len(pruned.Runs), "run"), pruned.Bytes>>10)
 	for _, id := range kept {
-		info, err := a.service.Run(ctx, id)
+		info, err := a.service.Run(ctx, service.Principal{}, id)
 		if err != nil {
 			return a.beforeRun(err)
 		}

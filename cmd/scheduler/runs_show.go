@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -32,7 +34,7 @@ func newRunsShow(a *app) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.service.FindRun(cmd.Context(), args[0])
+			id, err := a.service.FindRun(cmd.Context(), service.Principal{}, args[0])
 			if err != nil {
 				return a.beforeRun(err)
 			}
@@ -45,7 +47,7 @@ func newRunsShow(a *app) *cobra.Command {
 }
 
 func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
-	run, notes, err := a.service.ShowRun(ctx, id)
+	run, notes, err := a.service.ShowRun(ctx, service.Principal{}, id)
 	if err != nil {
 		return a.beforeRun(err)
 	}
@@ -83,6 +85,9 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	if state.Usage.Cost > 0 {
 		fmt.Fprintf(&b, "cost     %s\n", costText(state.Usage))
 	}
+	if labels := labelsText(info.Labels); labels != "" {
+		fmt.Fprintf(&b, "labels   %s\n", terminal.Visible(labels))
+	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE")
@@ -112,6 +117,15 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// labelsText returns the labels of a run, in the order of their names.
+func labelsText(labels map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, name+"="+labels[name])
+	}
+	return strings.Join(pairs, " ")
 }
 
 // printStep prints the row of a step; what is to be known beside stands at its end.

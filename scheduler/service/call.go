@@ -18,6 +18,7 @@ import (
 // concurrent use. Requests share nothing but the memory.
 type Caller struct {
 	service *Service
+	by      Principal
 	def     calls.Definition
 
 	mu      sync.Mutex
@@ -90,9 +91,10 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	return r, nil
 }
 
-// Caller prepares a call for any number of requests.
-func (s *Service) Caller(def calls.Definition) *Caller {
-	return &Caller{service: s, def: def, checked: map[string]error{}}
+// Caller prepares a call for any number of requests of a principal. One that is bound works
+// in the memory of its user, whatever the requests name.
+func (s *Service) Caller(p Principal, def calls.Definition) *Caller {
+	return &Caller{service: s, by: p, def: def, checked: map[string]error{}}
 }
 
 // Call runs the call once and returns its output.
@@ -105,6 +107,10 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		}
 		return value.Value{}, notes, err
 	}
+	vars := r.Vars.vars(language)
+	if vars.Scope.User, err = c.by.memoryOf(vars.Scope.User); err != nil {
+		return value.Value{}, notes, err
+	}
 	env, err := c.service.parts.CallEnv(r.LLM == nil && c.def.Info.UsesLLM)
 	if err != nil {
 		return value.Value{}, notes, err
@@ -114,7 +120,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	}
 	env.Memory = c.service.memories
 	env.Calls = directCalls{env}
-	env.Vars = r.Vars.vars(language)
+	env.Vars = vars
 	if !r.Vars.Now.IsZero() {
 		env.Clock = func() time.Time { return r.Vars.Now }
 	}

@@ -1,25 +1,76 @@
 package service
 
 import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Principal is whom a use case is carried out for: a server makes one for each request of
-// what its token says. The zero value is the person at the command line, who may do
-// everything. It is only data.
+// Principal is who asks for something. The zero value is the person at the machine, who
+// sees every run and reaches every memory. A server makes one for each request, from its
+// token; it is a plain value.
 type Principal struct {
-	// User is the owner of the runs that begin; "" leaves them without one.
+	// User is whose runs are started: run.user in templates, and the label owner. ""
+	// is no particular user.
 	User string
-	// Bound is true where runs of others do not exist for the principal, and its own must
-	// not reach the memory of others.
+	// Bound is true where the user must not reach what belongs to others: their runs are
+	// not found, and their memory is refused, in runs that go on later too.
 	Bound bool
 }
 
-// Owner returns the owner of the principal's runs.
-func (p Principal) Owner() scheduler.Owner { return scheduler.Owner{User: p.User, Bound: p.Bound} }
+// check returns an error of kind Invalid where the name of the user cannot be one.
+func (p Principal) check() error {
+	switch {
+	case p.Bound && p.User == "":
+		return calls.Errorf(calls.Invalid, "a bound principal needs a user")
+	case !utf8.ValidString(p.User) || strings.ContainsRune(p.User, utf8.RuneError):
+		return calls.Errorf(calls.Invalid, "the user %q is not valid UTF-8", p.User)
+	}
+	return nil
+}
+
+// Owner returns whose runs those are that the principal starts.
+func (p Principal) Owner() scheduler.Owner { return scheduler.Owner(p) }
 
 // CanSee reports whether a run exists for the principal.
 func (p Principal) CanSee(run *journal.RunInfo) bool {
-	return !p.Bound || run.Labels[journal.LabelOwner] == p.User
+	return !p.Bound || p.User != "" && run.Labels[journal.LabelOwner] == p.User
+}
+
+// ownerAgain returns whose run it is that goes on: that of the user who started it, bound
+// as it was, whoever goes on with it.
+func (p Principal) ownerAgain(labels map[string]string, wasBound bool) scheduler.Owner {
+	return scheduler.Owner{User: labels[journal.LabelOwner], Bound: wasBound || p.Bound}
+}
+
+// ownRuns narrows labels that runs must have to those of the principal's own runs. ok is
+// false where that leaves none.
+func (p Principal) ownRuns(labels map[string]string) (own map[string]string, ok bool) {
+	if !p.Bound {
+		return labels, true
+	}
+	own = map[string]string{}
+	for name, text := range labels {
+		own[name] = text
+	}
+	if asked, named := own[journal.LabelOwner]; p.User == "" || named && asked != p.User {
+		return nil, false
+	}
+	own[journal.LabelOwner] = p.User
+	return own, true
+}
+
+// memoryOf returns the user whose memory a single call works in. The error is of kind
+// Invalid where that is another user's.
+func (p Principal) memoryOf(user string) (string, error) {
+	if !p.Bound || user == p.User {
+		return user, nil
+	}
+	if user == "" {
+		return p.User, nil
+	}
+	return "", calls.Errorf(calls.Invalid, "the memory of %q is not open to the user %q", user, p.User)
 }

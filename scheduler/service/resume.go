@@ -3,11 +3,11 @@ package service
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -22,22 +22,16 @@ type ResumeRequest struct {
 	Now time.Time
 }
 
-// Resume prepares a run of the journal to go on as it began, in the language and with the
-// provider that it began with: [Session.Continue] goes on with it.
-func (s *Service) Resume(ctx context.Context, r ResumeRequest) (*Session, []Note, error) {
-	j, err := s.journal(ctx, false)
+// ReopenSession prepares a run of the journal to go on as it began: in the language and with
+// the provider that it began with, for the user who started it, and in that user's memory
+// alone where that was so. [Session.Continue] goes on with it. A run that the principal does
+// not see is an error of kind NotFound.
+func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeRequest) (*Session, []Note, error) {
+	j, header, began, err := s.begunRun(ctx, p, r.Run)
 	if err != nil {
 		return nil, nil, err
 	}
-	header, err := j.Header(ctx, r.Run)
-	if err != nil {
-		return nil, nil, unavailable(err)
-	}
-	began, err := optionsOf(header)
-	if err != nil {
-		return nil, nil, err
-	}
-	origin := Origin{Dir: directory(began.Dir), Language: began.Language}
+	origin := Origin{Dir: s.localDir(began.Dir), Language: began.Language}
 	f := r.Flow
 	if f == nil {
 		if f, err = s.recordedFlow(header, origin); err != nil {
@@ -58,26 +52,19 @@ func (s *Service) Resume(ctx context.Context, r ResumeRequest) (*Session, []Note
 		return nil, notes, err
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
+	e.Owner, e.Root = p.ownerAgain(header.Labels, began.Bound), origin.Dir
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID = state, r.Run
 	return session, notes, nil
 }
 
 // LoadEdited reads an edited flow for a run, in the language in which that began.
-func (s *Service) LoadEdited(ctx context.Context, run, file string) (*flow.Flow, flow.Problems, []Note, error) {
-	j, err := s.journal(ctx, false)
+func (s *Service) LoadEdited(ctx context.Context, p Principal, run, file string) (*flow.Flow, flow.Problems, []Note, error) {
+	_, _, began, err := s.begunRun(ctx, p, run)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	header, err := j.Header(ctx, run)
-	if err != nil {
-		return nil, nil, nil, unavailable(err)
-	}
-	began, err := optionsOf(header)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	loader, notes, err := s.parts.Loader(Origin{Dir: directory(began.Dir), Language: began.Language})
+	loader, notes, err := s.parts.Loader(Origin{Dir: s.localDir(began.Dir), Language: began.Language})
 	if err != nil {
 		return nil, nil, notes, err
 	}
@@ -88,6 +75,20 @@ func (s *Service) LoadEdited(ctx context.Context, run, file string) (*flow.Flow,
 	return f, problems, notes, nil
 }
 
+// begunRun returns the journal, and what a run of it began with that the principal sees.
+func (s *Service) begunRun(ctx context.Context, p Principal, run string) (journal.Journal, *journal.RunHeader, runOptions, error) {
+	j, _, err := s.visibleRun(ctx, p, run)
+	if err != nil {
+		return nil, nil, runOptions{}, err
+	}
+	header, err := j.Header(ctx, run)
+	if err != nil {
+		return nil, nil, runOptions{}, unavailable(err)
+	}
+	began, err := optionsOf(header)
+	return j, header, began, err
+}
+
 // recordedFlow reads the flow that the journal kept.
 func (s *Service) recordedFlow(h *journal.RunHeader, origin Origin) (*flow.Flow, error) {
 	loader, _, err := s.parts.Loader(origin)
@@ -95,7 +96,8 @@ func (s *Service) recordedFlow(h *journal.RunHeader, origin Origin) (*flow.Flow,
 		return nil, err
 	}
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
-	f, problems := loader.LoadText(h.File, h.Text.Source, h.Text.Files)
+	file, files := scheduler.LocalFiles(origin.Dir, h.File, h.Text)
+	f, problems := loader.LoadText(file, h.Text.Source, files)
 	if problems.HasErrors() {
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run does not load with this program: %w", problems.Err())
 	}
@@ -108,13 +110,4 @@ func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
 		return options, unavailable(fmt.Errorf("the options of the run %s: %w", h.ID, err))
 	}
 	return options, nil
-}
-
-// directory returns dir as far as that is still there.
-func directory(dir string) string {
-	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() {
-		return ""
-	}
-	return dir
 }

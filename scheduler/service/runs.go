@@ -17,14 +17,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Runs yields the runs of the journal, the newest first. Where there is no journal there
-// are none.
-func (s *Service) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+// Runs yields the runs of the journal that the principal sees, the newest first. Where there
+// is no journal there are none.
+func (s *Service) Runs(ctx context.Context, p Principal, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
+		labels, ok := p.ownRuns(filter.Labels)
 		j, err := s.journal(ctx, false)
-		if errors.Is(err, ErrNoJournal) {
+		if !ok || errors.Is(err, ErrNoJournal) {
 			return
 		}
+		filter.Labels = labels
 		if err != nil {
 			yield(nil, err)
 			return
@@ -38,23 +40,19 @@ func (s *Service) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 }
 
 // FindRun returns the id of a run by its id, the beginning or the end of one that fits no
-// other, or last.
-func (s *Service) FindRun(ctx context.Context, name string) (string, error) {
-	j, err := s.journal(ctx, false)
-	if err != nil {
-		return "", err
-	}
-	info, err := j.Run(ctx, name)
+// other, or last: among those that the principal sees.
+func (s *Service) FindRun(ctx context.Context, p Principal, name string) (string, error) {
+	_, info, err := s.visibleRun(ctx, p, name)
 	if err == nil {
 		return info.ID, nil
 	}
 	if calls.KindOf(err) != calls.NotFound {
-		return "", unavailable(err)
+		return "", err
 	}
 	var ids, fits []string
-	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
+	for info, err := range s.Runs(ctx, p, journal.RunFilter{}) {
 		if err != nil {
-			return "", unavailable(err)
+			return "", err
 		}
 		if name == "last" {
 			return info.ID, nil
@@ -94,14 +92,24 @@ func nearestRun(name string, ids []string) string {
 	return whole[value.Nearest(name, words)]
 }
 
-// Run returns how a run stands.
-func (s *Service) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+// Run returns how a run stands. One that the principal does not see is an error of kind
+// NotFound, in every use case of one run.
+func (s *Service) Run(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
+	_, info, err := s.visibleRun(ctx, p, id)
+	return info, err
+}
+
+// visibleRun returns the journal and a run of it that the principal sees.
+func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journal.Journal, *journal.RunInfo, error) {
 	j, err := s.journal(ctx, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := j.Run(ctx, id)
-	return info, unavailable(err)
+	if calls.KindOf(err) == calls.NotFound || err == nil && !p.CanSee(info) {
+		return nil, nil, calls.Errorf(calls.NotFound, "the journal has no run %q", id).WithHint("scheduler runs lists them")
+	}
+	return j, info, unavailable(err)
 }
 
 // Totals are what a run used until now.
@@ -144,14 +152,10 @@ type RunDetails struct {
 
 // ShowRun returns a run with all its steps, those too that have not begun. It needs no
 // plugin to be as it was.
-func (s *Service) ShowRun(ctx context.Context, id string) (*RunDetails, []Note, error) {
-	j, err := s.journal(ctx, false)
+func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDetails, []Note, error) {
+	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil {
 		return nil, nil, err
-	}
-	info, err := j.Run(ctx, id)
-	if err != nil {
-		return nil, nil, unavailable(err)
 	}
 	state, err := journal.Fold(j.Events(ctx, id, 1))
 	if err != nil {
@@ -181,13 +185,16 @@ func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 	if err != nil {
 		return err
 	}
-	f, problems := loader.LoadText(h.File, h.Text.Source, h.Text.Files)
+	if details.options, err = optionsOf(h); err != nil {
+		return err
+	}
+	file, files := scheduler.LocalFiles(s.localDir(details.options.Dir), h.File, h.Text)
+	f, problems := loader.LoadText(file, h.Text.Source, files)
 	if f == nil {
 		return fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())
 	}
 	details.Flow = f
-	details.options, err = optionsOf(h)
-	return err
+	return nil
 }
 
 // Prompts explains the prompts of a step of a recorded run.
@@ -199,31 +206,28 @@ func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string)
 }
 
 // Events yields the events of a run with a seq of at least from.
-func (s *Service) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
-	return func(yield func(*journal.Event, error) bool) {
-		j, err := s.journal(ctx, false)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for event, err := range j.Events(ctx, id, from) {
-			if !yield(event, unavailable(err)) {
-				return
-			}
-		}
-	}
+func (s *Service) Events(ctx context.Context, p Principal, id string, from int64) iter.Seq2[*journal.Event, error] {
+	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Events(ctx, id, from) })
 }
 
 // Follow yields the events of a run with a seq above after, those too that are still to
 // come, from whichever process, until the run is over, or waits without a process at it.
-func (s *Service) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
+func (s *Service) Follow(ctx context.Context, p Principal, id string, after int64) iter.Seq2[*journal.Event, error] {
+	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Follow(ctx, id, after) })
+}
+
+// eventsOf yields what read reads of a run that the principal sees.
+func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read func(journal.Journal) iter.Seq2[*journal.Event, error]) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		j, err := s.journal(ctx, false)
+		j, _, err := s.visibleRun(ctx, p, id)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for event, err := range j.Follow(ctx, id, after) {
+		for event, err := range read(j) {
+			if err != nil && ctx.Err() == nil {
+				err = unavailable(err)
+			}
 			if !yield(event, err) {
 				return
 			}
@@ -233,8 +237,8 @@ func (s *Service) Follow(ctx context.Context, id string, after int64) iter.Seq2[
 
 // Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
 // by that process a little later. A run that is over is an error of kind Invalid.
-func (s *Service) Cancel(ctx context.Context, id string) (*journal.RunInfo, error) {
-	j, err := s.journal(ctx, false)
+func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
+	j, _, err := s.visibleRun(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -244,25 +248,21 @@ func (s *Service) Cancel(ctx context.Context, id string) (*journal.RunInfo, erro
 		}
 		return nil, unavailable(err)
 	}
-	return s.Run(ctx, id)
+	return s.Run(ctx, p, id)
 }
 
 // Release takes a run from a process that cannot be alive, and returns who held it; nil for
 // no one.
-func (s *Service) Release(ctx context.Context, id string) (*journal.Holder, error) {
-	info, err := s.Run(ctx, id)
+func (s *Service) Release(ctx context.Context, p Principal, id string) (*journal.Holder, error) {
+	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil || info.Holder == nil {
-		return nil, err
-	}
-	j, err := s.journal(ctx, false)
-	if err != nil {
 		return nil, err
 	}
 	return info.Holder, unavailable(j.Release(ctx, id))
 }
 
-// Prune deletes runs for good.
-func (s *Service) Prune(ctx context.Context, which journal.Prune) (*journal.Pruned, error) {
+// Prune deletes runs for good: of those that the principal sees.
+func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (*journal.Pruned, error) {
 	j, err := s.journal(ctx, false)
 	if errors.Is(err, ErrNoJournal) && len(which.Runs) == 0 {
 		return &journal.Pruned{}, nil
@@ -270,6 +270,11 @@ func (s *Service) Prune(ctx context.Context, which journal.Prune) (*journal.Prun
 	if err != nil {
 		return nil, err
 	}
+	labels, ok := p.ownRuns(which.Labels)
+	if !ok {
+		return &journal.Pruned{}, nil
+	}
+	which.Labels = labels
 	pruned, err := j.Prune(ctx, which)
 	return pruned, unavailable(err)
 }

@@ -3,8 +3,10 @@
 // memory kept. It knows no flags, prints nothing and speaks no HTTP: notes and warnings are
 // returned, and the program gives it everything that has a backend ([Parts]).
 //
-// [Service.Load] reads a flow, [Service.Start] makes a [Session] of it, whose events its
-// caller takes one by one; [Speech] makes the text for a user of them.
+// [Service.Load] reads a flow, [Service.NewSession] makes a [Session] of it, whose events its
+// caller takes one by one; [Speech] makes the text for a user of them. What belongs to a user
+// is asked for by a [Principal]: one that is bound finds the runs of others as little as runs
+// that do not exist.
 package service
 
 import (
@@ -59,8 +61,9 @@ type Parts struct {
 	// CallEnv returns what single calls may use, and the registry with them: without a memory.
 	// asksModel is true for those that ask the model of the settings.
 	CallEnv func(asksModel bool) (*calls.Env, error)
-	// Dir is the directory in which relative paths of plugins start; "" is the working
-	// directory. It is kept with a run.
+	// Dir is the folder of the project, in which relative paths of plugins start; "" is the
+	// working directory. It is kept with a run, and the journal keeps the paths of flow files
+	// in it as relative ones.
 	Dir string
 	// Languages are those that there are texts for.
 	Languages func() *flow.Languages

@@ -38,9 +38,25 @@ func newService() *service.Service {
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err
 		},
+		CallEnv: func(bool) (*calls.Env, error) {
+			env := calls.NewEnv()
+			var err error
+			env.Registry, err = builtin.Registry()
+			return env, err
+		},
 		Journal:   func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil },
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
 	})
+}
+
+// registry has the built-in calls.
+func registry(t *testing.T) *calls.Registry {
+	t.Helper()
+	r, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // Many runs at once share one service: each has its events, its text and its record.
@@ -71,7 +87,7 @@ outputs: {reply: "{{ answer.text }}"}
 	}
 	all.Wait()
 	n := 0
-	for info, err := range s.Runs(t.Context(), journal.RunFilter{}) {
+	for info, err := range s.Runs(t.Context(), service.Principal{}, journal.RunFilter{}) {
 		if err != nil || info.State != journal.RunFinished {
 			t.Errorf("%+v, %v", info, err)
 		}
@@ -92,7 +108,7 @@ func runOnce(ctx context.Context, s *service.Service, file, question string) (st
 	if err != nil {
 		return "", err
 	}
-	session, _, err := s.Start(ctx, service.StartRequest{Flow: f, Inputs: inputs})
+	session, _, err := s.NewSession(ctx, service.Principal{}, service.StartRequest{Flow: f, Inputs: inputs})
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +119,7 @@ func runOnce(ctx context.Context, s *service.Service, file, question string) (st
 		}
 		said += speech.Add(event)
 	}
-	details, _, err := s.ShowRun(ctx, session.ID)
+	details, _, err := s.ShowRun(ctx, service.Principal{}, session.ID)
 	if err != nil {
 		return said, err
 	}

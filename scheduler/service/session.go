@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Session is a run that this process carries out. [Service.Start] and [Service.Resume] make
-// one; [Session.Close] ends it. It is for one goroutine, which takes the events; any number
+// Session is a run that this process carries out. [Service.NewSession] and
+// [Service.ReopenSession] make one; [Session.Close] ends it. It is for one goroutine, which takes the events; any number
 // of sessions may run at once.
 type Session struct {
 	Flow *flow.Flow

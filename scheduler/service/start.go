@@ -1,15 +1,21 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // StartRequest is a run that shall begin.
@@ -28,9 +34,17 @@ type StartRequest struct {
 	// Ephemeral leaves no record behind; the memory of the run is empty at the beginning and
 	// gone at the end.
 	Ephemeral bool
-	// Interactive is true where somebody is there to give an ephemeral run what it waits
+	// Interactive is true where a person is there to give an ephemeral run what it waits
 	// for.
 	Interactive bool
+	// ID is that of the run; "" makes a new one. A server that must not start a run twice
+	// chooses it before.
+	ID string
+	// Origin is what begins the run: [journal.LabelOrigin]. Session is the session that it
+	// belongs to: [journal.LabelSession]. "" is none.
+	Origin, Session string
+	// Labels are the user's own: names that programs agree on are refused.
+	Labels map[string]string
 }
 
 // runOptions are kept with a run, so that it goes on as it began.
@@ -39,32 +53,18 @@ type runOptions struct {
 	Mode     string `json:"mode,omitempty"`
 	Seed     int64  `json:"seed"`
 	Language string `json:"language"`
-	// Dir is the working directory, where relative paths of plugins start.
+	// Dir is the folder of the project, where relative paths of plugins start.
 	Dir string `json:"dir,omitempty"`
+	// Bound is [Principal] Bound of who began it.
+	Bound bool `json:"bound,omitempty"`
 }
 
-// Start prepares a run: [Session.Events] begins it.
-func (s *Service) Start(ctx context.Context, r StartRequest) (*Session, []Note, error) {
-	options := ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now}
-	e, notes, err := s.parts.Executor(r.Flow, options)
+// NewSession prepares a run that this caller follows: [Session.Events] begins it.
+func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (*Session, []Note, error) {
+	e, notes, err := s.newExecutor(p, &r)
 	if err != nil {
 		return nil, notes, err
 	}
-	e.Seed, e.Language = r.Seed, s.parts.Languages().Default
-	if r.Seed != 0 && r.Ephemeral { // a run without a record can be repeated to the letter
-		id := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.Inputs)).String()
-		e.NewRunID = func() string { return id }
-		if !r.Now.IsZero() {
-			e.Stopwatch = e.Env.Clock
-		}
-	}
-	dir := s.parts.Dir
-	if dir == "" {
-		if dir, err = os.Getwd(); err != nil {
-			dir = "" // a directory that was removed
-		}
-	}
-	e.Options = value.Must(runOptions{LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: dir})
 	if !r.Ephemeral {
 		if e.Journal, err = s.journal(ctx, true); err != nil {
 			return nil, notes, err
@@ -75,4 +75,100 @@ func (s *Service) Start(ctx context.Context, r StartRequest) (*Session, []Note, 
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)
 	session.begin = e.Run(ctx, r.Flow, r.Inputs)
 	return session, notes, nil
+}
+
+// Enqueue records a run that has not begun: it is safe when Enqueue returns, and begins
+// when a session reopens it, here or in another process. Where the memory of the flow is
+// not the principal's, or the inputs are wrong, nothing is recorded.
+func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*journal.RunInfo, []Note, error) {
+	e, notes, err := s.newExecutor(p, &r)
+	if err != nil {
+		return nil, notes, err
+	}
+	if e.Journal, err = s.journal(ctx, true); err != nil {
+		return nil, notes, err
+	}
+	id, err := e.Enqueue(ctx, r.Flow, r.Inputs)
+	if err != nil {
+		return nil, notes, err
+	}
+	info, err := s.Run(ctx, p, id)
+	return info, notes, err
+}
+
+// newExecutor returns what runs a new run, without a journal.
+func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExecutor, []Note, error) {
+	labels, err := r.labels(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, notes, err := s.parts.Executor(r.Flow, ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now})
+	if err != nil {
+		return nil, notes, err
+	}
+	e.Seed, e.Language = r.Seed, s.parts.Languages().Default
+	if id := cmp.Or(r.ID, r.repeatedID()); id != "" {
+		e.NewRunID = func() string { return id }
+	}
+	if r.isRepeatable() && !r.Now.IsZero() {
+		e.Stopwatch = e.Env.Clock
+	}
+	e.Owner, e.Labels, e.Root = p.Owner(), labels, s.projectDir()
+	e.Options = value.Must(runOptions{
+		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound,
+	})
+	return e, notes, nil
+}
+
+// isRepeatable reports whether the run can be repeated to the letter: it has a seed, and
+// leaves no record that another one would meet.
+func (r *StartRequest) isRepeatable() bool { return r.Seed != 0 && r.Ephemeral }
+
+// repeatedID returns the id that a repeatable run has each time; "" for any other run.
+func (r *StartRequest) repeatedID() string {
+	if !r.isRepeatable() {
+		return ""
+	}
+	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.Inputs)).String()
+}
+
+// labels returns those of the run.
+func (r *StartRequest) labels(p Principal) (map[string]string, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn} {
+		if _, taken := r.Labels[reserved]; taken {
+			return nil, calls.Errorf(calls.Invalid, "the label %q is set by the program (choose another name)", reserved)
+		}
+	}
+	labels := maps.Clone(r.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for name, text := range map[string]string{journal.LabelOrigin: r.Origin, journal.LabelSession: r.Session} {
+		if text != "" {
+			labels[name] = text
+		}
+	}
+	return labels, nil
+}
+
+// projectDir returns the folder of the project, absolute; "" where the working directory
+// was removed.
+func (s *Service) projectDir() string {
+	dir, err := filepath.Abs(s.parts.Dir)
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// localDir returns the folder of the project of a run that began in dir: that folder where
+// it is still there, else the one of this process, as on another machine.
+func (s *Service) localDir(dir string) string {
+	if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
+		return dir
+	}
+	return s.projectDir()
 }

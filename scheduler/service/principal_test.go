@@ -1,0 +1,198 @@
+package service_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+var (
+	anyone = service.Principal{}
+	lin    = service.Principal{User: "lin", Bound: true}
+	bo     = service.Principal{User: "bo", Bound: true}
+)
+
+// loadText loads a flow from its text.
+func loadText(t *testing.T, s *service.Service, text string) *flow.Flow {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "flow.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, problems, _, err := s.Load(file)
+	if err != nil || f == nil {
+		t.Fatal(err, problems)
+	}
+	return f
+}
+
+// start runs a flow as far as it comes, and returns the run's id.
+func start(t *testing.T, s *service.Service, p service.Principal, f *flow.Flow, r service.StartRequest) (string, error) {
+	t.Helper()
+	r.Flow, r.Inputs = f, value.OfMap(nil)
+	session, _, err := s.NewSession(t.Context(), p, r)
+	if err != nil {
+		return "", err
+	}
+	_, err = scheduler.Collect(session.Events())
+	return session.ID, err
+}
+
+const waitsForCity = `
+memory: {user: "{{ run.user }}", session: main}
+steps:
+  - id: place
+    call: slot
+    with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}
+`
+
+// A run of one user does not exist for another who is bound: in no use case.
+func TestRunsOfOthers(t *testing.T) {
+	s := newService()
+	defer s.Close() //nolint:errcheck // in memory
+	f := loadText(t, s, waitsForCity)
+	id, _ := start(t, s, lin, f, service.StartRequest{Origin: "api", Session: "s1", Labels: map[string]string{"ticket": "42"}})
+	ctx := t.Context()
+	drain := func(events func(yield func(*journal.Event, error) bool)) error {
+		for _, err := range events {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for name, use := range map[string]func(p service.Principal) error{
+		"Run":     func(p service.Principal) error { _, err := s.Run(ctx, p, id); return err },
+		"FindRun": func(p service.Principal) error { _, err := s.FindRun(ctx, p, id[:30]); return err },
+		"last":    func(p service.Principal) error { _, err := s.FindRun(ctx, p, "last"); return err },
+		"ShowRun": func(p service.Principal) error { _, _, err := s.ShowRun(ctx, p, id); return err },
+		"Events":  func(p service.Principal) error { return drain(s.Events(ctx, p, id, 1)) },
+		"Follow":  func(p service.Principal) error { return drain(s.Follow(ctx, p, id, 0)) },
+		"ReopenSession": func(p service.Principal) error {
+			_, _, err := s.ReopenSession(ctx, p, service.ResumeRequest{Run: id})
+			return err
+		},
+		"LoadEdited": func(p service.Principal) error { _, _, _, err := s.LoadEdited(ctx, p, id, f.File); return err },
+		"Release":    func(p service.Principal) error { _, err := s.Release(ctx, p, id); return err },
+	} {
+		for _, p := range []service.Principal{anyone, lin} {
+			if err := use(p); err != nil {
+				t.Errorf("%s of %+v: %v", name, p, err)
+			}
+		}
+		if err := use(bo); calls.KindOf(err) != calls.NotFound {
+			t.Errorf("%s of another user: %v", name, err)
+		}
+	}
+	if _, err := s.Cancel(ctx, bo, id); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("another user cancels: %v", err)
+	}
+	if pruned, err := s.Prune(ctx, bo, journal.Prune{Runs: []string{id}, Force: true}); err != nil || len(pruned.Runs) != 0 {
+		t.Errorf("another user deletes %+v, %v", pruned, err)
+	}
+	for p, want := range map[service.Principal]int{anyone: 1, lin: 1, bo: 0} {
+		n := 0
+		for range s.Runs(ctx, p, journal.RunFilter{Labels: map[string]string{"ticket": "42", "origin": "api", "session": "s1", "owner": "lin"}}) {
+			n++
+		}
+		if n != want {
+			t.Errorf("%+v sees %d runs, want %d", p, n, want)
+		}
+	}
+	if info, err := s.Cancel(ctx, lin, id); err != nil || info.State != journal.RunCancelled {
+		t.Errorf("its user cancels: %+v, %v", info, err)
+	}
+}
+
+// A bound user's memory is a wall: for new runs, for runs that go on, whoever goes on with
+// them, and for single calls.
+func TestMemoryOfOthers(t *testing.T) {
+	s := newService()
+	defer s.Close() //nolint:errcheck // in memory
+	stolen := loadText(t, s, "memory: {user: bo}\nsteps: [{id: a, call: template, with: {template: x}}]\n")
+	if _, err := start(t, s, lin, stolen, service.StartRequest{}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("the memory of another user: %v", err)
+	}
+	if _, _, err := s.Enqueue(t.Context(), lin, service.StartRequest{Flow: stolen, Inputs: value.OfMap(nil)}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("queued with the memory of another user: %v", err)
+	}
+	if _, err := start(t, s, service.Principal{User: "lin"}, stolen, service.StartRequest{}); err != nil {
+		t.Errorf("a user who is not bound: %v", err)
+	}
+
+	id, _ := start(t, s, lin, loadText(t, s, waitsForCity), service.StartRequest{})
+	for _, p := range []service.Principal{anyone, lin, {User: "admin"}} {
+		if err := resume(t.Context(), s, p, id, stolen); calls.KindOf(err) != calls.Invalid {
+			t.Errorf("%+v goes on with a flow that has the memory of another: %v", p, err)
+		}
+	}
+
+	def, _ := registry(t).Call("template")
+	ask := func(p service.Principal, user string) error {
+		r := &service.CallRequest{With: value.OfMap(value.Pairs("template", "x")), Vars: service.CallVars{User: user}}
+		_, _, err := s.Caller(p, def).Call(t.Context(), r)
+		return err
+	}
+	if err := ask(lin, "bo"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("a call in the memory of another: %v", err)
+	}
+	for _, err := range []error{ask(lin, "lin"), ask(lin, ""), ask(anyone, "bo")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// resume goes on with a run, with an edited flow.
+func resume(ctx context.Context, s *service.Service, p service.Principal, id string, edited *flow.Flow) error {
+	session, _, err := s.ReopenSession(ctx, p, service.ResumeRequest{Run: id, Flow: edited})
+	if err != nil {
+		return err
+	}
+	_, err = scheduler.Collect(session.Continue(ctx, scheduler.Resumption{Flow: edited}))
+	return err
+}
+
+// A run that is queued is on record, and begins when it is reopened.
+func TestEnqueue(t *testing.T) {
+	s := newService()
+	defer s.Close() //nolint:errcheck // in memory
+	f := loadText(t, s, "steps: [{id: a, call: template, with: {template: \"{{ run.user }}\"}}]\n")
+	info, _, err := s.Enqueue(t.Context(), lin, service.StartRequest{ID: "run-1", Flow: f, Inputs: value.OfMap(nil)})
+	if err != nil || info.ID != "run-1" || !info.Queued() {
+		t.Fatalf("got %+v, %v", info, err)
+	}
+	session, _, err := s.ReopenSession(t.Context(), anyone, service.ResumeRequest{Run: "run-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := scheduler.Collect(session.Continue(t.Context(), scheduler.Resumption{}))
+	if text, _ := result.Outputs.At("/a/text"); err != nil || !value.Equal(text, value.OfString("lin")) {
+		t.Errorf("got %s, %v", result.Outputs, err)
+	}
+}
+
+// Labels that programs agree on are not the user's.
+func TestReservedLabels(t *testing.T) {
+	s := newService()
+	defer s.Close() //nolint:errcheck // in memory
+	f := loadText(t, s, waitsForCity)
+	for _, name := range []string{"owner", "origin", "session", "runs_on"} {
+		if _, err := start(t, s, lin, f, service.StartRequest{Labels: map[string]string{name: "bo"}}); calls.KindOf(err) != calls.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, p := range []service.Principal{{Bound: true}, {User: "\xff"}} {
+		if _, err := start(t, s, p, f, service.StartRequest{}); calls.KindOf(err) != calls.Invalid {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
