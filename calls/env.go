@@ -29,6 +29,9 @@ type Env struct {
 	// a sub-flow, step/name-1 for what a call does inside its step. "" outside of a
 	// flow.
 	Path string
+	// Warner takes warnings for the user: use it by [Env.Warn]. nil: there is no run to
+	// show them in.
+	Warner Warner
 
 	Model
 	Knowledge

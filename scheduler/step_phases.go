@@ -53,6 +53,7 @@ type task struct {
 	filled bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
+	warned    atomic.Int32 // how many warnings this attempt has given
 	// shared: a flow or a call inside this step knows the task, and what of it is left
 	// behind may do so for long.
 	shared atomic.Bool
@@ -138,6 +139,7 @@ func (t *task) setEnv() {
 	t.env.Flows = subflows{t}
 	t.env.Calls = subcalls{t}
 	t.env.Recorder = subwork{t}
+	t.env.Warner = warner{t}
 	t.env.Path = t.path()
 	t.env.Vars = &t.vars
 }
@@ -222,6 +224,7 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		}
 		t.prepared = true
 	}
+	t.warned.Store(0)
 	t.fold = outputCollector{task: t}
 	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {

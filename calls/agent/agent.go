@@ -225,6 +225,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if l.box, err = p.openToolbox(within, env); err == nil {
 			defer l.box.close()
 			l.out.Warnings = l.box.workspace.warnings
+			for _, text := range l.out.Warnings {
+				env.Warn("skill", "%s", text)
+			}
 			err = l.run(within)
 		}
 		switch {

@@ -157,7 +157,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 				return
 			}
 		}
-		out, err := p.newOutput(in, answer.Answer())
+		out, err := p.newOutput(env, in, answer.Answer())
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -194,26 +194,33 @@ func rawJSONList(objects []*value.Map) []json.RawMessage {
 }
 
 // newOutput judges the answer.
-func (p Params) newOutput(in Input, answer llm.Answer) (Output, error) {
+func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, error) {
 	out := Output{
 		Text: answer.Text, Reasoning: answer.Reasoning, Usage: answer.Usage, FinishReason: answer.FinishReason,
-		Extra: answer.Extra, Warnings: in.Warnings, ToolCalls: []ToolCall{},
+		Extra: answer.Extra, ToolCalls: []ToolCall{},
+	}
+	warn := func(code, format string, args ...any) {
+		out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...))
+		env.Warn(code, format, args...)
+	}
+	for _, text := range in.Warnings {
+		warn("messages", "%s", text)
 	}
 	for _, c := range answer.ToolCalls {
 		call := ToolCall{ID: c.ID, Function: Function{c.Name, c.Arguments}, Extra: c.Extra}
 		if c.Arguments != "" && !json.Valid([]byte(c.Arguments)) {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the arguments of the tool call %s (%s) are not JSON", c.ID, c.Name))
+			warn("tool-call", "the arguments of the tool call %s (%s) are not JSON", c.ID, c.Name)
 		}
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
 	blank := strings.TrimSpace(answer.Text) == ""
 	switch {
 	case answer.FinishReason == "length":
-		out.Warnings = append(out.Warnings, "the answer was cut at the limit of tokens: raise max_tokens")
+		warn("cut", "the answer was cut at the limit of tokens: raise max_tokens")
 	case answer.FinishReason == "content_filter":
-		out.Warnings = append(out.Warnings, "the vendor's content filter cut the answer")
+		warn("filtered", "the vendor's content filter cut the answer")
 	case blank && len(out.ToolCalls) == 0:
-		out.Warnings = append(out.Warnings, "the model gave no text")
+		warn("empty", "the model gave no text")
 	}
 	s, err := p.schema()
 	if err != nil || s == nil || blank && len(out.ToolCalls) > 0 {

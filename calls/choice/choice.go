@@ -242,6 +242,7 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 			return nil, fallbackErr
 		}
 		out.Warnings = []string{fmt.Sprintf("the default branch %q is taken: %v", out.Branch, err)}
+		env.Warn("fallback", "%s", out.Warnings[0])
 		return out, nil
 	}
 	if err != nil {

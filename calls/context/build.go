@@ -102,6 +102,7 @@ func (b *builder) surroundings() (before, after string) {
 
 func (b *builder) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+	b.env.Warn("source", format, args...)
 }
 
 func (b *builder) newSection(name, head, join, tail string, percent int) *section {

@@ -230,7 +230,9 @@ func (b *builder) skillSections(ctx context.Context) (active, list *section, lat
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	b.warnings = append(b.warnings, warnings...)
+	for _, text := range warnings {
+		b.warn("%s", text)
+	}
 	later = b.activateSkills(active, found)
 	list, err = b.skillListSection(ctx, found)
 	return active, list, later, err

@@ -2,6 +2,7 @@ package inchat
 
 import (
 	"fmt"
+	"github.com/callnode/scheduler/calls"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,7 @@ func (c *candidate) leaveOut(format string, args ...any) {
 
 // builder holds the candidates of one call.
 type builder struct {
+	env        *calls.Env
 	candidates []candidate
 	conditions map[string]*condition
 	warnings   []string
@@ -73,6 +75,7 @@ type builder struct {
 func (b *builder) warn(format string, args ...any) {
 	if len(b.warnings) < maxWarnings {
 		b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+		b.env.Warn("entry", format, args...)
 	} else if len(b.warnings) == maxWarnings {
 		b.warnings = append(b.warnings, "there are more warnings")
 	}

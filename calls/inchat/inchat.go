@@ -107,7 +107,7 @@ func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, 
 	if err != nil {
 		return value.Value{}, err
 	}
-	b := &builder{}
+	b := &builder{env: env}
 	b.collectEntries(in.PresetsInChat, in.WorldBooks)
 	if err := b.evaluateConditions(ctx, env, in); err != nil {
 		return value.Value{}, err

@@ -56,22 +56,27 @@ type decision struct {
 }
 
 func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *builder {
-	return &builder{
+	b := &builder{
 		params: p, in: in, env: env,
 		config: cfg, settings: cfg.Settings.withDefaults(local.Settings),
 		names:    variableNames{given: p.Variables, registry: env.Registry, in: in, vars: env.Vars},
-		warnings: append([]string{}, warnings...),
+		warnings: []string{},
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
 
 		memoryOrigins: map[string][]calls.Origin{},
 	}
+	for _, text := range warnings {
+		b.warn("%s", text)
+	}
+	return b
 }
 
 func (b *builder) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !slices.Contains(b.warnings, text) {
 		b.warnings = append(b.warnings, text)
+		b.env.Warn("module", "%s", text)
 	}
 }
 

@@ -56,9 +56,10 @@ type Work struct {
 	warnings      []string
 }
 
-// Warn adds to the warnings of the output.
+// Warn adds to the warnings of the output, and tells the user of the run.
 func (w *Work) Warn(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+	w.Env.Warn("filling", format, args...)
 }
 
 // warnNoObject reports that an answer is not what was asked for.

@@ -100,6 +100,12 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	for i, w := range state.Warnings {
+		if i == 0 {
+			b.WriteString("\nwarnings\n")
+		}
+		fmt.Fprintf(&b, "  %s\n", terminal.Visible(fmt.Sprintf("%s: %s (%s)", w.Step, w.Text, w.Source)))
+	}
 	if state.Error != nil {
 		fmt.Fprintf(&b, "\nerror: %s\n", terminal.Visible((&scheduler.Failure{Info: *state.Error}).Error()))
 	}
@@ -131,8 +137,14 @@ func labelsText(labels map[string]string) string {
 // printStep prints the row of a step; what is to be known beside stands at its end.
 func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
 	note := s.Reason
+	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
+		note = "branch " + branch
+	}
+	if failure := terminal.SubstepFailure(s.ID, &s.Output); failure != "" {
+		note = "✗ " + terminal.FirstLine(failure)
+	}
 	if s.Error != nil {
-		note = fmt.Sprintf("%s: %s", s.Error.Kind, terminal.FirstLine(s.Error.Message))
+		note = fmt.Sprintf("✗ %s: %s", s.Error.Kind, terminal.FirstLine(s.Error.Message))
 	}
 	for _, one := range waiting {
 		if one.Step == s.ID {

@@ -95,10 +95,11 @@ func (s *session) finish(ctx context.Context, err error) error {
 
 // reportWarnings prints how many warnings there were; with --strict they fail the command.
 func (s *session) reportWarnings() error {
-	if s.run.Warnings == 0 {
+	n := len(s.run.State.Warnings)
+	if n == 0 {
 		return nil
 	}
-	text := "finished with " + terminal.Count(s.run.Warnings, "warning")
+	text := "finished with " + terminal.Count(n, "warning")
 	if s.show.strict {
 		return exitError{exitFailed, errors.New(text + " (--strict allows none)")}
 	}

@@ -92,6 +92,20 @@ func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) 
 	return input, nil
 }
 
+// warnOf tells the user the warnings in the output of a plugin: the texts of its member
+// warnings, as the built-in calls have it.
+func warnOf(env *calls.Env, output *value.Value) {
+	if output == nil {
+		return
+	}
+	list, _ := output.Get("warnings")
+	for _, item := range list.List() {
+		if text, ok := item.Str(); ok {
+			env.Warn("plugin", "%s", text)
+		}
+	}
+}
+
 // Exec streams the output of the plugin, within its limits.
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
@@ -147,6 +161,7 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 		if err != nil {
 			return err
 		}
+		warnOf(env, chunk.Data)
 		if !yield(chunk, nil) {
 			return nil
 		}

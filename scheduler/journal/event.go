@@ -20,6 +20,7 @@ const (
 	StepInput     EventType = "step.input"
 	StepDelta     EventType = "step.delta"
 	StepRetrying  EventType = "step.retrying"
+	StepWarning   EventType = "step.warning"
 	StepWaiting   EventType = "step.waiting"
 	StepAnswered  EventType = "step.answered"
 	StepSkipped   EventType = "step.skipped"
@@ -61,14 +62,18 @@ type Data struct {
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
 	// Text: step.delta, the next piece of the step's text; it starts over with
-	// step.started and step.retrying. flow.failed, the reply that on_error of the flow
-	// made.
+	// step.started and step.retrying. step.warning, what the user should know.
+	// flow.failed, the reply that on_error of the flow made.
 	Text string `json:"text,omitempty"`
+	// Code and Source: step.warning, see [calls.Warning]. A source is file:line:col of the
+	// step, or of its parameter, where the call names nothing else.
+	Code   string `json:"code,omitempty"`
+	Source string `json:"source,omitempty"`
 	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
 	// from 1. What the attempt streamed is void.
 	Attempt int   `json:"attempt,omitempty"`
 	DelayMS int64 `json:"delay_ms,omitempty"`
-	// Reason: step.skipped, and warnings.
+	// Reason: step.skipped.
 	Reason string `json:"reason,omitempty"`
 	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step
 	// that goes on after its error.

@@ -23,7 +23,7 @@ type Journal interface {
 	RunKeeper
 	// ID names the store, the same in every process that shares it.
 	ID(ctx context.Context) (string, error)
-	// Close returns up what is still held, after what was accepted is committed.
+	// Close gives up what is still held, after what was accepted is committed.
 	Close() error
 }
 

@@ -70,6 +70,8 @@ type RunState struct {
 	Outputs value.Value `json:"outputs,omitzero"`
 	Error   *ErrorInfo  `json:"error,omitempty"`
 	Reply   string      `json:"reply,omitempty"`
+	// Warnings are those of the last attempt of each step, in their order.
+	Warnings []WarningInfo `json:"warnings,omitempty"`
 	// Usage is what all processes have spent; of one that died, what had finished.
 	Usage llm.Usage `json:"usage"`
 	// LastSeq is the Seq of the last event.
@@ -164,6 +166,7 @@ func (s *RunState) Add(ev *Event) {
 	}
 	st := s.step(ev)
 	st.add(ev, data)
+	s.addWarning(st.ID, ev.Type, data)
 	s.charge(st, data.Usage)
 	s.prompted(st, data.Prompts)
 	if ev.Type == StepWaiting {

@@ -15,8 +15,8 @@ import (
 )
 
 // Session is a run that this process carries out. [Service.NewSession] and
-// [Service.ReopenSession] make one; [Session.Close] ends it. It is for one goroutine, which takes the events; any number
-// of sessions may run at once.
+// [Service.ReopenSession] make one; [Session.Close] ends it. It is for one goroutine, which
+// takes the events; any number of sessions may run at once.
 type Session struct {
 	Flow *flow.Flow
 	// State is what the events so far add up to.
@@ -25,8 +25,6 @@ type Session struct {
 	ID string
 	// Ephemeral is true where the record of the run is gone with the session.
 	Ephemeral bool
-	// Warnings is how many warnings the steps have given so far.
-	Warnings int
 
 	service  *Service
 	executor *scheduler.StepExecutor
@@ -101,22 +99,12 @@ func (s *Session) follow(events iter.Seq2[*journal.Event, error]) iter.Seq2[*jou
 			if err == nil {
 				s.State.Add(event)
 				s.ID = event.Run
-				s.Warnings += warningsOf(event)
 			}
 			if !yield(event, err) {
 				return
 			}
 		}
 	}
-}
-
-// warningsOf returns how many warnings the output of a finished step has.
-func warningsOf(e *journal.Event) int {
-	if e.Type != journal.StepFinished || e.Data == nil || e.Data.Output == nil {
-		return 0
-	}
-	list, _ := e.Data.Output.Get("warnings")
-	return len(list.List())
 }
 
 // Prompts are the prompts of one step of a run. Its JSON is what `runs show --prompt

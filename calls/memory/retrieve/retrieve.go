@@ -105,7 +105,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		for _, note := range found.Notes {
-			env.Log.Warn(note)
+			env.Warn("search", "%s", note)
 		}
 		return found.Response(p.Include...), nil
 	})

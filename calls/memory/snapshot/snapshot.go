@@ -57,6 +57,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
+		for _, text := range report.Warnings {
+			env.Warn("snapshot", "%s", text)
+		}
 		return report, nil
 	})
 }

@@ -116,61 +116,76 @@ func (p *Progress) show(e *journal.Event) {
 			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
 	case journal.StepSkipped:
 		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
-	case journal.StepFailed:
-		call := p.removeRow(k)
-		if e.Data.Error.Kind == calls.Canceled {
-			p.line("-", "90", k+call+" stopped")
-			break
-		}
-		p.line("✗", "31", fmt.Sprintf("%s%s failed: %s", k, call, FirstLine(e.Data.Error.Message)))
-	case journal.StepFinished:
-		call := p.removeRow(k)
-		mark, colour, note := "✓", "32", ""
-		if e.Data.Error != nil {
-			mark, colour, note = "!", "33", " failed; continuing: "+e.Data.Error.Message
-		} else if failure := substepFailure(e); failure != "" {
-			mark, colour, note = "✗", "31", " failed; continuing: "+FirstLine(failure)
-		}
-		p.line(mark, colour, fmt.Sprintf("%s%s%s%s", k, call, figures(e.Data), note))
-		p.warnings(k, e.Data.Output)
+	case journal.StepFailed, journal.StepFinished:
+		p.lineOfEnd(k, p.removeRow(k), e)
+	case journal.StepWarning:
+		p.line("!", "33", fmt.Sprintf("%s: warning: %s", k, FirstLine(e.Data.Text)))
 	case journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished:
 		p.running = nil
 	}
 }
 
-// substepFailure returns the message of what a call did inside its step and survived,
-// as an agent survives a tool that fails; "" where nothing failed.
-func substepFailure(e *journal.Event) string {
-	isSubstep := strings.Contains(e.Step[strings.LastIndexByte(e.Step, '/')+1:], "-")
-	if !isSubstep || e.Data.Output == nil {
+// lineOfEnd prints how a step has ended.
+func (p *Progress) lineOfEnd(step, call string, e *journal.Event) {
+	label := step
+	if call != "" {
+		label += " (" + call + ")"
+	}
+	failure := SubstepFailure(e.Step, e.Data.Output)
+	branch := BranchTaken(call, e.Data.Output)
+	isFinished := e.Type == journal.StepFinished
+	switch {
+	case !isFinished && e.Data.Error.Kind == calls.Canceled:
+		p.line("-", "90", label+" stopped")
+	case !isFinished:
+		p.line("✗", "31", label+" failed: "+FirstLine(e.Data.Error.Message))
+	case e.Data.Error != nil:
+		p.line("!", "33", label+figures(e.Data)+" failed; continuing: "+e.Data.Error.Message)
+	case failure != "":
+		p.line("✗", "31", label+figures(e.Data)+" failed; continuing: "+FirstLine(failure))
+	case branch != "":
+		p.line("✓", "32", label+figures(e.Data)+": branch "+branch)
+	default:
+		p.line("✓", "32", label+figures(e.Data))
+	}
+}
+
+// SubstepFailure returns the message of what a call did inside its step and survived, as an
+// agent survives a tool that fails; "" where nothing failed. step is the id of what was done
+// inside, output may be nil.
+func SubstepFailure(step string, output *value.Value) string {
+	isSubstep := strings.Contains(step[strings.LastIndexByte(step, '/')+1:], "-")
+	if !isSubstep {
 		return ""
 	}
-	failure, _ := e.Data.Output.Get("failure")
-	text, _ := failure.Str()
+	return textMember(output, "failure")
+}
+
+// BranchTaken returns the branch that the call choice has taken; "" for any other call.
+// output may be nil.
+func BranchTaken(call string, output *value.Value) string {
+	if call != "choice" {
+		return ""
+	}
+	return textMember(output, "branch")
+}
+
+// textMember returns a text in an output; "" where there is none.
+func textMember(output *value.Value, name string) string {
+	if output == nil {
+		return ""
+	}
+	member, _ := output.Get(name)
+	text, _ := member.Str()
 	return text
 }
 
-// warnings shows the warnings that a call put into its output.
-func (p *Progress) warnings(step string, output *value.Value) {
-	if output == nil {
-		return
-	}
-	list, _ := output.Get("warnings")
-	for _, w := range list.List() {
-		text, ok := w.Str()
-		if !ok {
-			text = w.JSON()
-		}
-		p.line("!", "33", fmt.Sprintf("%s: warning: %s", step, text))
-	}
-}
-
-// removeRow deletes a step's live row and returns its call label.
+// removeRow deletes a step's live row and returns its call; "" where there is none.
 func (p *Progress) removeRow(k string) string {
 	for i, r := range p.running {
 		if r.key == k {
 			p.running = append(p.running[:i], p.running[i+1:]...)
-			return " (" + r.call + ")"
+			return r.call
 		}
 	}
 	return ""

@@ -38,6 +38,7 @@ func testBigPayloads(t *testing.T, b *bench) {
 	events := []*journal.Event{
 		s.event(journal.StepInput, "one", &journal.Data{Params: &input, Input: &input}),
 		s.event(journal.StepDelta, "one", &journal.Data{Text: long}),
+		s.event(journal.StepWarning, "one", &journal.Data{Code: "cut", Text: long, Source: "flow.yaml:2:3"}),
 		s.event(journal.StepFailed, "one", &journal.Data{Error: &journal.ErrorInfo{Kind: "invalid", Message: long}}),
 		s.event(journal.StepFinished, "one", &journal.Data{Output: &huge}),
 	}

@@ -1,0 +1,35 @@
+package calls
+
+import "fmt"
+
+// Warning is what a user should know of a call that goes on all the same: what was left
+// out, cut, or done in another way than was asked for.
+type Warning struct {
+	// Code is a short word for programs, such as fallback. It stays the same where the
+	// words of Text change.
+	Code string
+	// Text is for people.
+	Text string
+	// Source is what the warning is about: a file, the name of an entry. "" is the place in
+	// the flow that Pointer names.
+	Source string
+	// Pointer is the JSON pointer of the parameter that the warning is about; "" is the step
+	// as a whole.
+	Pointer string
+}
+
+// Warner takes the warnings of a call. It may be used concurrently.
+type Warner interface{ Warn(w Warning) }
+
+// Warn tells the user of the run something, by a code and a text: it becomes an event at
+// once. It may be used concurrently.
+func (e *Env) Warn(code, format string, args ...any) {
+	e.WarnOf(Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// WarnOf is [Env.Warn] for a warning with a source.
+func (e *Env) WarnOf(w Warning) {
+	if e.Warner != nil {
+		e.Warner.Warn(w)
+	}
+}
