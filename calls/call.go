@@ -95,6 +95,12 @@ type Definition struct {
 	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
 	// Texts are those that the call has in each language.
 	Texts []Texts
+	// Origins returns where the text was taken from that a finished step has at a JSON
+	// pointer, which begins with /input or /output: what the call passes on of its
+	// parameters. It is asked when people want to know, so that a run pays nothing for
+	// it. nil, or no origins: the call has made it. Parts in the output of a step, and
+	// those of [WithParts], need no Origins.
+	Origins func(ctx context.Context, of Record, pointer string) []Origin
 }
 
 // LintEnv is what [Definition.Lint] may use. Its zero value has nothing.

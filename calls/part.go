@@ -1,6 +1,10 @@
 package calls
 
-import "context"
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // Part is the provenance of one piece of a prompt, or of a piece that was left
 // out: the one type behind parts and trace of input, context and in-chat, and
@@ -17,8 +21,11 @@ type Part struct {
 	// Message is the index of the message in the output that holds the piece; nil
 	// where it is in no message.
 	Message *int `json:"message,omitempty"`
+	// At is the JSON pointer of the text in the output that holds the piece, where that
+	// is neither a message nor the prompt.
+	At string `json:"at,omitempty"`
 	// Start and End are the bytes [Start, End) that the piece takes in its
-	// message's text, or in the prompt.
+	// message's text, in the text at At, or in the prompt.
 	Start int `json:"start"`
 	End   int `json:"end"`
 	// Text is the piece itself; "" for what was left out or is binary.
@@ -34,22 +41,28 @@ type Part struct {
 	Code string `json:"code,omitempty"`
 	// Detail says more than the reason, for people who ask why.
 	Detail string `json:"detail,omitempty"`
-	// Origins are where the bytes of Text were taken from, in order and without
-	// overlaps. Bytes that no origin covers are the call's own words. The call carries
-	// them along from where it takes the text; they are never found by equal text.
+	// Origins are where the bytes of Text were taken from, in order. Bytes that no
+	// origin covers are the call's own words. The call carries them along from where it
+	// takes the text; they are never found by equal text.
 	Origins []Origin `json:"origins,omitempty"`
 }
 
 // Origin is where a stretch of a piece was taken from: a parameter, a file, or
-// something with a name of its own.
+// something with a name of its own. Stretches do not overlap; one that was computed from
+// several sources has an origin for each of them.
 type Origin struct {
-	// Start and End are the bytes [Start, End) of the piece's text.
+	// Start and End are the bytes [Start, End) of the piece's text. Both are 0 where all
+	// of it, be it text or not, is the value of the source.
 	Start int `json:"start"`
 	End   int `json:"end"`
-	// Pointer is the JSON pointer of the parameter; "" where it is of none.
+	// Kind is what the source is, where it is neither a parameter nor a file.
+	Kind OriginKind `json:"kind,omitempty"`
+	Name string     `json:"name,omitempty"`
+	// Pointer is the JSON pointer of the parameter; of a name, that of the member below
+	// it.
 	Pointer string `json:"pointer,omitempty"`
 	// From is the byte of the source's text at which the stretch begins: of the
-	// parameter, or of the file.
+	// parameter, the name, or the file.
 	From int `json:"from,omitempty"`
 	// Computed is set where the stretch was made from its source and is not a copy
 	// of it: From then means nothing.
@@ -58,14 +71,29 @@ type Origin struct {
 	// 0 where it is not known.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-	// Kind and Name tell of other sources: memory, text, variable, question ...
-	Kind string `json:"kind,omitempty"`
-	Name string `json:"name,omitempty"`
 }
+
+// OriginKind is what an [Origin] is that is neither a parameter nor a file.
+type OriginKind string
+
+// The kinds of origins.
+const (
+	OriginName   OriginKind = "name"   // Name is what templates of the step know by it: question, inputs, a step
+	OriginAnswer OriginKind = "answer" // what the model has answered before
+	OriginTool   OriginKind = "tool"   // the result of the tool Name
+	OriginMemory OriginKind = "memory" // the memory of the id Name
+	OriginText   OriginKind = "text"   // words of the text Name of the call
+	OriginUser   OriginKind = "user"   // what a person answered when the step waited
+	OriginClock  OriginKind = "clock"  // the time of the run
+	OriginParams OriginKind = "params" // the schema of the parameters of the call that is filled
+)
 
 // FromParam returns the origin of a text that is a parameter, or a string inside one,
 // as it is.
 func FromParam(pointer, text string) []Origin {
+	if text == "" {
+		return nil
+	}
 	return []Origin{{End: len(text), Pointer: pointer}}
 }
 
@@ -80,12 +108,17 @@ func CutOrigins(origins []Origin, size int) (cut []Origin) {
 	return cut
 }
 
+// Record is what is on record of a step that ran a call.
+type Record struct{ Params, Input, Output value.Value }
+
 type partsKey struct{}
 
 // WithParts returns the context for a request to [Env] LLM, of whose messages the parts
 // tell where they come from: the engine keeps them with the prompt, for people who
-// ask. Start and End are bytes of the text of the message that Message counts; Text
-// is not needed.
+// ask. Message counts the messages; Start and End are bytes of the text of that
+// message, which is its text parts joined. Text is not needed. A part without bytes whose
+// one origin has none either stands for the whole message, tool calls and images with it.
+// What no part covers is credited to the call.
 func WithParts(ctx context.Context, parts []Part) context.Context {
 	return context.WithValue(ctx, partsKey{}, parts)
 }
@@ -94,4 +127,22 @@ func WithParts(ctx context.Context, parts []Part) context.Context {
 func PartsOf(ctx context.Context) []Part {
 	parts, _ := ctx.Value(partsKey{}).([]Part)
 	return parts
+}
+
+// NewPart returns a part for [WithParts]: the whole text of a message, which is of a
+// kind.
+func NewPart(message int, kind string, text Traced) Part {
+	return Part{Kind: kind, Message: &message, End: len(text.Text), Included: true, Origins: text.Origins}
+}
+
+// AnswerPart returns the part of a message that the model has written.
+func AnswerPart(message int, text string) Part {
+	return NewPart(message, "answer", Traced{Text: text, Origins: []Origin{{End: len(text), Kind: OriginAnswer}}})
+}
+
+// MessagePart returns the part of a message that is the value of a source, such as a
+// parameter, as it is.
+func MessagePart(message int, source Origin) Part {
+	source.Start, source.End = 0, 0
+	return Part{Message: &message, Included: true, Origins: []Origin{source}}
 }

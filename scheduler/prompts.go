@@ -32,9 +32,11 @@ type conversation struct {
 	parts    []calls.Part
 }
 
-// recordRequest notes a request, unless the input of the step says what is in it.
+// recordRequest notes a request, unless the input of the step says what is in it, and the
+// call no more than that.
 func (t *task) recordRequest(ctx context.Context, req *llm.Request) {
-	if startsWith(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages()) {
+	isInput := startsWith(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages())
+	if isInput && calls.PartsOf(ctx) == nil {
 		return
 	}
 	a := &t.asked
@@ -120,8 +122,8 @@ func (t *task) addCosts(n *pendingEvent) {
 				v = value.OfString(string(m))
 			}
 			clear, changed := t.run.secrets.maskWithPointers(v)
-			if len(changed) > 0 {
-				p.Parts = nil // the pieces are elsewhere now
+			if i := p.Shared + len(p.Messages); len(changed) > 0 { // the pieces are elsewhere now
+				p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(part calls.Part) bool { return part.Message != nil && *part.Message == i })
 			}
 			p.Messages = append(p.Messages, clear)
 		}

@@ -255,8 +255,19 @@ func (t *task) showInput(input value.Value) {
 	if !t.shown {
 		t.shown = true
 		n.data.Params, n.data.Input = &n.params, &n.input
+		n.data.Vars = t.shownVars()
 		t.tellLocked(n.ofType(journal.StepInput))
 	}
+}
+
+// shownVars returns the variables that the step mentions, as events show them; nil where
+// it mentions none.
+func (t *task) shownVars() *value.Value {
+	if len(t.vars.Resolved) == 0 {
+		return nil
+	}
+	vars := t.run.secrets.maskValue(value.Must(t.vars.Resolved))
+	return &vars
 }
 
 // prepareParams finds the parameters: those that an earlier process had begun with, or

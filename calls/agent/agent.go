@@ -135,6 +135,7 @@ max_rounds: 5
 		}},
 	})
 	def.Lint = lint
+	def.Origins = origins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
 	return def
 }

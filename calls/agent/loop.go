@@ -92,6 +92,7 @@ type round struct {
 func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.newRequest(forced)
 	live := false
+	ctx = calls.WithParts(ctx, l.messageParts())
 	answer, err := calls.Once(ctx, l.env, "round", round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		live = true
 		return l.streamAnswer(ctx, env, req)

@@ -32,10 +32,10 @@ const trials = 3
 // is meant of a document that says it in other words. The error is the provider's own,
 // or [ErrNoAnswer] of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
-	asked, structured := *req, &Structured{}
+	asked, structured, parts := *req, &Structured{}, calls.PartsOf(ctx)
 	var fault error
 	for range trials {
-		text, err := structured.Ask(ctx, env.LLM, &asked, s.Doc())
+		text, err := structured.Ask(calls.WithParts(ctx, parts), env.LLM, &asked, s.Doc())
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -44,10 +44,12 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 			return document, nil
 		}
 		fault = err
-		again, err := Prompt(ctx, env, "ask", texts, "again", value.Pairs("problem", fault.Error()))
+		again, more, err := TracedPrompt(ctx, env, "ask", texts, "again", NewValues("problem", fault.Error()))
 		if err != nil {
 			return value.Value{}, err
 		}
+		parts = append(slices.Clip(parts), calls.AnswerPart(len(asked.Messages), text))
+		parts = append(parts, MoveParts(more, len(asked.Messages)+1)...)
 		asked.Messages = append(slices.Clip(asked.Messages),
 			llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}

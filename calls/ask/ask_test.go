@@ -275,18 +275,31 @@ type perRune struct{}
 
 func (perRune) Count(text string) int { return len([]rune(text)) }
 
-func TestNewest(t *testing.T) {
-	lines := []ask.Line{{"a", "12345"}, {"b", "123"}, {"c", "1234567890"}}
-	for budget, want := range map[int][]ask.Line{
-		1000: lines, 30: lines, 29: lines[1:], 21: lines[1:], 20: lines[2:], 14: lines[2:],
-		10: {{"c", "12 […]"}}, 0: {{"c", ""}},
+func said(lines ...ask.Line) (messages []*value.Map) {
+	for _, l := range lines {
+		messages = append(messages, value.Pairs("role", l.Who, "content", l.Text))
+	}
+	return messages
+}
+
+func TestTalk(t *testing.T) {
+	messages := said(ask.Line{"a", "12345"}, ask.Line{"b", "123"}, ask.Line{"c", "1234567890"})
+	const a, b, c = "a: 12345\n", "b: 123\n", "c: 1234567890"
+	for budget, want := range map[int]string{
+		1000: a + b + c, 30: a + b + c, 29: b + c, 21: b + c, 20: c, 14: c, 10: "c: 12 […]", 0: "c: ",
 	} {
-		got, left := ask.Newest(lines, budget, perRune{})
-		if diff := cmp.Diff(want, got); diff != "" || left != len(lines)-len(want) {
-			t.Errorf("%d: %d left, %s", budget, left, diff)
+		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(&calls.Vars{}, perRune{}, "x")
+		if got.Text != want || left != 3-strings.Count(want, ":") {
+			t.Errorf("%d: %q, %d left", budget, got.Text, left)
+		}
+		for _, o := range got.Origins {
+			v, _ := value.OfMap(value.Pairs("messages", messages)).At(o.Pointer)
+			if text, _ := v.Str(); got.Text[o.Start:o.End] != text[o.From:o.From+o.End-o.Start] {
+				t.Errorf("%d: %+v of %q", budget, o, got.Text)
+			}
 		}
 	}
-	if got, left := ask.Newest(nil, 10, perRune{}); len(got) != 0 || left != 0 {
+	if got, left := (ask.Source{MaxInputTokens: 10}).Talk(&calls.Vars{}, perRune{}, "x"); got.Text != "" || left != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -299,15 +312,18 @@ func (w weighing) Count(text string) int {
 	return len(text) / 5
 }
 
-func TestNewestOfMuch(t *testing.T) {
+func TestTalkOfMuch(t *testing.T) {
 	seen, size := 0, 1<<20
-	got, _ := ask.Newest([]ask.Line{{"a", strings.Repeat("x", size)}}, 1000, weighing{&seen})
-	if n := len(got[0].Text); n < 4900 || n > 5000 || seen > size+size/4 {
+	messages := said(ask.Line{"a", strings.Repeat("x", size)})
+	talk := func(budget int) int {
+		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(&calls.Vars{}, weighing{&seen}, "x")
+		return len(got.Text)
+	}
+	if n := talk(1000); n < 4900 || n > 5000 || seen > size+size/4 {
 		t.Errorf("kept %d bytes, looked at %d", n, seen)
 	}
-	seen = 0
-	if got, _ := ask.Newest([]ask.Line{{"a", strings.Repeat("x", size)}}, size/5, weighing{&seen}); len(got[0].Text) < size-100 {
-		t.Errorf("kept %d bytes", len(got[0].Text))
+	if n := talk(size / 5); n < size-100 {
+		t.Errorf("kept %d bytes", n)
 	}
 }
 
@@ -360,7 +376,7 @@ func TestTextAfterMuchSpace(t *testing.T) {
 func TestTracedPrompt(t *testing.T) {
 	texts := fstest.MapFS{"lang/en/hi.txt": {Data: []byte("Hi {{ who }}:{% for x in items %} {{ x.name }}{% for part in x.parts %}{{ part }}{% endfor %}{% endfor %} {{ n | string }}{{ 1 + 1 }}\nBye\n")}}
 	items := []*value.Map{value.Pairs("name", "tea", "parts", []string{"."}), value.Pairs("name", "Ann", "parts", []string{})}
-	text, parts, err := ask.TracedPrompt(t.Context(), calls.NewEnv(), "greet", texts, "hi", value.Pairs("who", "Ann", "items", items, "n", 3))
+	text, parts, err := ask.TracedPrompt(t.Context(), calls.NewEnv(), "greet", texts, "hi", ask.NewValues("who", "Ann", "items", items, "n", 3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,24 +16,35 @@ type Line struct {
 	Text string `json:"text"`
 }
 
+// tracedLine is a line whose text knows where it was taken from.
+type tracedLine struct {
+	who  string
+	text calls.Traced
+}
+
 // Messages returns the lines of chat messages. What is not dialogue, instructions for the
 // model and messages without text, is left out.
-func Messages(messages []*value.Map) (lines []Line) {
-	for _, m := range messages {
+func Messages(messages []*value.Map) []Line { return plainLines(readMessages(messages)) }
+
+// readMessages returns the lines of the parameter messages.
+func readMessages(messages []*value.Map) (lines []tracedLine) {
+	for i, m := range messages {
 		role, _ := m.Get("role")
 		who, _ := role.Str()
 		if who == "system" || who == "developer" || who == "thinking" {
 			continue
 		}
+		pointer := fmt.Sprintf("/messages/%d/content", i)
 		content, _ := m.Get("content")
-		text, _ := content.Str()
-		for _, part := range content.List() {
+		given, _ := content.Str()
+		text := calls.TracedParam(pointer, given)
+		for j, part := range content.List() {
 			piece, _ := part.Get("text")
 			s, _ := piece.Str()
-			text = strings.TrimSpace(text + "\n" + s)
+			text = text.Append(calls.Traced{Text: "\n"}, calls.TracedParam(fmt.Sprintf("%s/%d/text", pointer, j), s)).TrimSpace()
 		}
-		if strings.TrimSpace(text) != "" {
-			lines = append(lines, Line{who, text})
+		if strings.TrimSpace(text.Text) != "" {
+			lines = append(lines, tracedLine{who, text})
 		}
 	}
 	return lines
@@ -40,31 +52,56 @@ func Messages(messages []*value.Map) (lines []Line) {
 
 // Records returns the lines of finished steps: what they put out, as text where it is
 // one.
-func Records(records []calls.FinishedStep) (lines []Line) {
+func Records(records []calls.FinishedStep) []Line { return plainLines(readRecords(records)) }
+
+func readRecords(records []calls.FinishedStep) (lines []tracedLine) {
 	for _, r := range records {
 		who := r.Name
 		if who == "" {
 			who = r.ID
 		}
-		output, _ := r.Output.Get("text")
-		text, isText := output.Str()
-		if !isText && r.Output.Map().Len() > 0 {
-			text = r.Output.JSON()
-		}
-		if strings.TrimSpace(text) != "" {
-			lines = append(lines, Line{who, text})
+		if text := RecordText(r); strings.TrimSpace(text.Text) != "" {
+			lines = append(lines, tracedLine{who, text})
 		}
 	}
 	return lines
 }
 
-// Newest keeps the newest lines that fit into a budget of tokens, oldest first, and
+// RecordText returns what a finished step put out: its text, else its JSON; nothing
+// where it put nothing out.
+func RecordText(r calls.FinishedStep) calls.Traced {
+	output, _ := r.Output.Get("text")
+	if text, isText := output.Str(); isText {
+		return calls.TracedName(r.ID, "/text", text)
+	}
+	if r.Output.Map().Len() == 0 {
+		return calls.Traced{}
+	}
+	return RecordJSON(r)
+}
+
+// RecordJSON returns the output of a finished step as JSON.
+func RecordJSON(r calls.FinishedStep) calls.Traced {
+	return calls.TracedJSON(r.Output, func(pointer string) calls.Origin {
+		return calls.Origin{Kind: calls.OriginName, Name: r.ID, Pointer: pointer}
+	})
+}
+
+func plainLines(traced []tracedLine) []Line {
+	var lines []Line
+	for _, l := range traced {
+		lines = append(lines, Line{l.who, l.text.Text})
+	}
+	return lines
+}
+
+// newest keeps the newest lines that fit into a budget of tokens, oldest first, and
 // tells how many it left out. Of a last line that is too long by itself, the
 // beginning stays.
-func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int) {
+func newest(lines []tracedLine, budget int, tokens llm.Counter) (kept []tracedLine, left int) {
 	room, from := budget, len(lines)
 	for from > 0 {
-		cost := tokens.Count(lines[from-1].Text) + llm.MessageOverhead
+		cost := tokens.Count(lines[from-1].text.Text) + llm.MessageOverhead
 		if cost > room {
 			break
 		}
@@ -73,8 +110,8 @@ func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int
 	}
 	if from == len(lines) && from > 0 {
 		last := lines[from-1]
-		last.Text, _ = llm.TruncateTokens(last.Text, budget-llm.MessageOverhead, tokens)
-		return []Line{last}, from - 1
+		last.text = last.text.Truncate(budget-llm.MessageOverhead, tokens)
+		return []tracedLine{last}, from - 1
 	}
 	return lines[from:], from
 }
@@ -82,22 +119,35 @@ func Newest(lines []Line, budget int, tokens llm.Counter) (kept []Line, left int
 // Talk writes lines as text for the model. What stands in it cannot end the XML
 // element of that name that a prompt puts around it.
 func Talk(lines []Line, element string) string {
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		if line.Who != "" {
-			b.WriteString(line.Who + ": ")
-		}
-		b.WriteString(line.Text)
+	traced := make([]tracedLine, len(lines))
+	for i, l := range lines {
+		traced[i] = tracedLine{l.Who, calls.Traced{Text: l.Text}}
 	}
-	return Inside(b.String(), element)
+	return writeTalk(traced, element).Text
+}
+
+func writeTalk(lines []tracedLine, element string) calls.Traced {
+	texts := make([]calls.Traced, len(lines))
+	for i, line := range lines {
+		if line.who != "" {
+			texts[i].Text = line.who + ": "
+		}
+		texts[i] = texts[i].Append(line.text)
+	}
+	return Inside(calls.JoinTraced(texts, "\n"), element)
+}
+
+// Talk writes the newest of the lines that fit as text for the model, and returns how many
+// it left out. What stands in it cannot end the XML element of that name that a prompt
+// puts around it.
+func (s Source) Talk(vars *calls.Vars, tokens llm.Counter, element string) (talk calls.Traced, left int) {
+	kept, left := newest(s.tracedLines(vars), s.MaxInputTokens, tokens)
+	return writeTalk(kept, element), left
 }
 
 // Inside makes a text harmless inside the XML element of that name.
-func Inside(text, element string) string {
-	return strings.ReplaceAll(text, "</"+element, "<\\/"+element)
+func Inside(text calls.Traced, element string) calls.Traced {
+	return text.ReplaceAll("</"+element, "<\\/"+element)
 }
 
 // Source is what a call reads: parameters that its own embed.
@@ -127,18 +177,19 @@ func (s Source) Validate() error {
 }
 
 // Lines returns what there is to read.
-func (s Source) Lines(vars *calls.Vars) []Line {
-	var lines []Line
+func (s Source) Lines(vars *calls.Vars) []Line { return plainLines(s.tracedLines(vars)) }
+
+func (s Source) tracedLines(vars *calls.Vars) []tracedLine {
 	if s.Messages == nil && s.Text == "" {
-		lines = Records(vars.History())
+		lines := readRecords(vars.History())
 		if vars.Question != "" {
-			lines = append([]Line{{"user", vars.Question}}, lines...)
+			lines = append([]tracedLine{{"user", calls.TracedName("question", "", vars.Question)}}, lines...)
 		}
 		return lines
 	}
-	lines = Messages(s.Messages)
+	lines := readMessages(s.Messages)
 	if strings.TrimSpace(s.Text) != "" {
-		lines = append(lines, Line{Text: s.Text})
+		lines = append(lines, tracedLine{text: calls.TracedParam("/text", s.Text)})
 	}
 	return lines
 }

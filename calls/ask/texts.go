@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -31,15 +32,50 @@ func RetryTexts() calls.Texts { return Texts("ask", texts) }
 // the file does not belong to the text. A call that uses it has [Texts] in its
 // Definition.
 func Prompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values *value.Map) (string, error) {
-	text, _, err := TracedPrompt(ctx, env, call, own, name, values)
+	text, _, err := TracedPrompt(ctx, env, call, own, name, Values{Map: values})
 	return text, err
+}
+
+// Values are the values of a text's names, and where their texts were taken from.
+type Values struct {
+	*value.Map
+	// origins are those of the texts, by name and pointer below it: known/3.
+	origins map[string][]calls.Origin
+}
+
+// NewValues returns values of which no text has a known origin.
+func NewValues(pairs ...any) Values {
+	return Values{value.Pairs(pairs...), map[string][]calls.Origin{}}
+}
+
+// Trace sets the origins of the text of a name, or at a pointer below it, and returns
+// the text.
+func (v Values) Trace(name string, text calls.Traced) string {
+	if len(text.Origins) > 0 {
+		v.origins[name] = text.Origins
+	}
+	return text.Text
+}
+
+// Put adds a name with a traced text.
+func (v Values) Put(name string, text calls.Traced) {
+	v.Set(name, value.OfString(v.Trace(name, text)))
+}
+
+// PutList adds a name with a list of traced texts.
+func (v Values) PutList(name string, texts []calls.Traced) {
+	list := make([]value.Value, len(texts))
+	for i, text := range texts {
+		list[i] = value.OfString(v.Trace(name+"/"+strconv.Itoa(i), text))
+	}
+	v.Set(name, value.OfList(list...))
 }
 
 // TracedPrompt is [Prompt] that also returns where the pieces of the text come from, as
 // parts of the first message of a request: see [calls.WithParts]. The kind of a part is
 // text for the words of the file, else the name in values that it is made of; its name
 // is then the path from there.
-func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values *value.Map) (string, []calls.Part, error) {
+func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values Values) (string, []calls.Part, error) {
 	set := Texts(call, own)
 	source, path, err := set.Read(env.Languages, env.Vars.Language, name+".txt")
 	if err != nil {
@@ -49,12 +85,13 @@ func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, n
 	if err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	text, spans, err := t.Trace(ctx, prompt.Values{Map: values})
+	text, spans, err := t.Trace(ctx, prompt.Values{Map: values.Map})
 	if err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	text = strings.TrimSuffix(text, "\n")
-	return text, partsOf(spans, len(text), set.SourceName(path, name+".txt")), nil
+	lineOf := func(offset int) int { return 1 + strings.Count(string(source[:offset]), "\n") }
+	return text, values.partsOf(spans, text, set.SourceName(path, name+".txt"), lineOf), nil
 }
 
 // checkText finds what is wrong in a text that a user wrote.
@@ -112,23 +149,53 @@ func syntaxProblem(err error) schema.Problem {
 	return schema.Problem{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}
 }
 
-// partsOf returns the parts of a rendered text of that many bytes. own is what the
-// template is called. A part that was computed from several values counts for the
-// first.
-func partsOf(spans []prompt.Span, size int, own string) (parts []calls.Part) {
+// partsOf returns the parts of a rendered text. own is what the template is called,
+// lineOf tells the line of a byte of it. A part that was computed from several values
+// counts for the first.
+func (v Values) partsOf(spans []prompt.Span, text, own string, lineOf func(offset int) int) (parts []calls.Part) {
 	for _, s := range spans {
-		part := calls.Part{Kind: "text", Name: own, Message: new(int), Start: s.Start, End: min(s.End, size), Included: true}
+		end := min(s.End, len(text))
+		if s.Start >= end {
+			continue
+		}
 		if len(s.Sources) > 0 {
-			part.Kind, part.Name = s.Sources[0].Name, memberName(s.Sources[0])
+			piece := v.originsOf(s, text[s.Start:end])
+			parts = append(parts, calls.Part{
+				Kind: s.Sources[0].Name, Name: memberName(s.Sources[0]), Message: new(int), Start: s.Start, End: end, Included: true, Origins: piece.Origins,
+			})
+			continue
 		}
-		last := len(parts) - 1
-		switch {
-		case part.Start >= part.End:
-		case last >= 0 && part.Kind == "text" && parts[last].Kind == "text":
-			parts[last].End = part.End
-		default:
-			parts = append(parts, part)
+		if last := len(parts) - 1; last >= 0 && parts[last].Kind == "text" {
+			parts[last].End = end
+			parts[last].Origins[0].End = end - parts[last].Start
+			continue
 		}
+		words := calls.Origin{End: end - s.Start, Kind: calls.OriginText, Name: own, Line: lineOf(s.TemplateStart)}
+		parts = append(parts, calls.Part{
+			Kind: "text", Name: own, Message: new(int), Start: s.Start, End: end, Included: true, Origins: []calls.Origin{words},
+		})
+	}
+	return parts
+}
+
+// originsOf returns the text of a span that was made of values, with its origins.
+func (v Values) originsOf(s prompt.Span, text string) calls.Traced {
+	from := s.Sources[0]
+	origins := v.origins[from.Name+from.Pointer]
+	if len(origins) == 0 {
+		return calls.Traced{Text: text}
+	}
+	if s.Kind == prompt.Reference {
+		whole := calls.Traced{Text: strings.Repeat(" ", from.Start) + text, Origins: origins}
+		return whole.Slice(from.Start, from.Start+len(text))
+	}
+	return calls.ComputedFrom(origins[0], text)
+}
+
+// MoveParts returns parts as those of another message.
+func MoveParts(parts []calls.Part, message int) []calls.Part {
+	for i := range parts {
+		parts[i].Message = &message
 	}
 	return parts
 }

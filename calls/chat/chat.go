@@ -87,6 +87,7 @@ response_schema:
 	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
 		return schema.TyposIn(params, "response_schema")
 	}
+	def.Origins = origins
 	return def
 }
 

@@ -1,9 +1,11 @@
 package chat
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -55,6 +57,36 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []string, err e
 		warnings = append(warnings, fmt.Sprintf("%d of the messages have the role thinking and were left out: models do not take it", dropped))
 	}
 	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
+}
+
+// origins returns those of the messages that were sent: parameters.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	at, ok := strings.CutPrefix(pointer, "/input/messages/")
+	number, below, _ := strings.Cut(at, "/")
+	sent, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return nil
+	}
+	given, _ := of.Params.Get("messages")
+	for i, m := range given.List() {
+		role, _ := m.Get("role")
+		if name, _ := role.Str(); name == thinking {
+			continue
+		}
+		if sent == 0 {
+			return []calls.Origin{{Pointer: fmt.Sprintf("/messages/%d/%s", i, below)}}
+		}
+		sent--
+	}
+	system, _ := of.Params.Get("system")
+	text, _ := system.Str()
+	switch {
+	case !given.IsNull():
+		return nil
+	case text != "" && sent == 0:
+		return []calls.Origin{{Pointer: "/system"}}
+	}
+	return []calls.Origin{{Pointer: "/user"}}
 }
 
 // checkMessage returns the role of a message that has a known one and content.

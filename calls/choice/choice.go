@@ -95,7 +95,17 @@ choices:
 	})
 	def.Lint = lint
 	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
+	def.Origins = origins
 	return def
+}
+
+// origins returns that of the branch: it is the name of a choice.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	index, _ := of.Output.Get("index")
+	if pointer != "/output/branch" {
+		return nil
+	}
+	return []calls.Origin{{Pointer: "/choices/" + index.JSON() + "/branch"}}
 }
 
 // Validate checks what the parameters' schema cannot say.
@@ -286,20 +296,32 @@ func (in Input) outputOf(branch, reason string) *Output {
 
 // request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
-	values := ""
-	if in.Values.Len() > 0 {
-		values = ask.Inside(value.OfMap(in.Values).JSON(), "values")
+	question := calls.TracedName("question", "", in.Question)
+	if p.Question != nil {
+		question = calls.TracedParam("/question", in.Question)
 	}
+	given := calls.Traced{}
+	if in.Values.Len() > 0 {
+		given = calls.TracedJSON(value.OfMap(in.Values), func(pointer string) calls.Origin {
+			return calls.Origin{Pointer: "/values" + pointer}
+		})
+	}
+	values := ask.NewValues()
 	choices := make([]*value.Map, len(open))
 	for i, c := range open {
-		choices[i] = value.Pairs("branch", c.Branch, "description", c.Description, "default", c.Default)
+		at := fmt.Sprintf("choices/%d/", i)
+		pointer := fmt.Sprintf("/choices/%d/", slices.IndexFunc(p.Choices, func(o Choice) bool { return o.Branch == c.Branch }))
+		choices[i] = value.Pairs(
+			"branch", values.Trace(at+"branch", calls.TracedParam(pointer+"branch", c.Branch)),
+			"description", values.Trace(at+"description", calls.TracedParam(pointer+"description", c.Description)),
+			"default", c.Default,
+		)
 	}
-	text, parts, err := ask.TracedPrompt(ctx, env, "choice", texts, "choice", value.Pairs(
-		"question", ask.Inside(in.Question, "question"),
-		"summary", ask.Inside(env.Vars.Summary(), "summary"),
-		"values", values,
-		"choices", choices,
-	))
+	values.Set("choices", value.Must(choices))
+	values.Put("question", ask.Inside(question, "question"))
+	values.Put("summary", ask.Inside(calls.TracedName("summary", "", env.Vars.Summary()), "summary"))
+	values.Put("values", ask.Inside(given, "values"))
+	text, parts, err := ask.TracedPrompt(ctx, env, "choice", texts, "choice", values)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,12 +26,15 @@ func (f facts) values() *value.Map {
 // renderTraced renders a text in the language of the run, with the sources of its
 // bytes: words of the text's file, and facts, of which some are parameters.
 func (b *builder) renderTraced(ctx context.Context, name string, f facts) (tracedText, error) {
-	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, f.values())
+	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, ask.Values{Map: f.values()})
 	traced := tracedText{text: text, reason: "built-in text"}
 	for _, p := range parts {
-		o := calls.Origin{Start: p.Start, End: p.End, Kind: p.Kind, Name: p.Name}
+		o := calls.Origin{Start: p.Start, End: p.End, Kind: calls.OriginText, Name: p.Name}
+		if p.Kind == "time" {
+			o.Kind, o.Name = calls.OriginClock, ""
+		}
 		if pointer := map[string]string{"workspace": "/workspace", "channel": "/channel", "chat_id": "/chat_id"}[p.Kind]; pointer != "" {
-			o.Pointer, o.Computed = pointer, p.Kind == "workspace"
+			o = calls.Origin{Start: p.Start, End: p.End, Pointer: pointer, Computed: p.Kind == "workspace"}
 		}
 		traced.origins = append(traced.origins, o)
 		if p.Kind == "text" && p.Name != "context "+name+".txt" {

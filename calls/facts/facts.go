@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -63,7 +64,29 @@ known: [The user lives in Lyon.]
 		}},
 	})
 	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
+	def.Origins = origins
 	return def
+}
+
+// origins returns those of the facts that were known before.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	at, ok := strings.CutPrefix(pointer, "/output/facts/")
+	number, err := strconv.Atoi(at)
+	var in Input
+	if !ok || err != nil || value.Decode(of.Input, &in) != nil {
+		return nil
+	}
+	for i, fact := range in.Known {
+		if len(mergeUnique(nil, in.Known[:i+1])) <= number {
+			continue
+		}
+		o := calls.Origin{End: len(fact), Kind: calls.OriginName, Name: "facts", Pointer: "/" + strconv.Itoa(i)}
+		if _, given := of.Params.Get("known"); given {
+			o = calls.Origin{End: len(fact), Pointer: "/known/" + strconv.Itoa(i)}
+		}
+		return calls.Traced{Text: fact, Origins: []calls.Origin{o}}.TrimSpace().Origins
+	}
+	return nil
 }
 
 // Init gathers what there is to read.
@@ -132,14 +155,24 @@ func mergeUnique(list, more []string) []string {
 
 // request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
-	known := make([]string, len(in.Known))
+	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
+	known := make([]calls.Traced, len(in.Known))
 	for i, fact := range in.Known {
-		known[i] = ask.Inside(strings.Join(strings.Fields(fact), " "), "known")
+		known[i] = calls.TracedName("facts", "/"+strconv.Itoa(i), fact)
+		if p.Known != nil {
+			known[i] = calls.TracedParam("/known/"+strconv.Itoa(i), fact)
+		}
+		known[i] = ask.Inside(known[i].Fields(), "known")
 	}
-	text, parts, err := ask.TracedPrompt(ctx, env, "facts", texts, "facts", value.Pairs(
-		"conversation", ask.Talk(lines, "conversation"), "left", left, "known", known, "limit", p.Limit, "domains", p.Domains,
-	))
+	domains := make([]calls.Traced, len(p.Domains))
+	for i, domain := range p.Domains {
+		domains[i] = calls.TracedParam("/domains/"+strconv.Itoa(i), domain)
+	}
+	values := ask.NewValues("left", left, "limit", p.Limit)
+	values.Put("conversation", talk)
+	values.PutList("known", known)
+	values.PutList("domains", domains)
+	text, parts, err := ask.TracedPrompt(ctx, env, "facts", texts, "facts", values)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -107,6 +107,8 @@ func (c *candidate) part() value.Value {
 		text = c.content
 		if c.slot == "" {
 			p.Set("message", value.OfInt(int64(c.message)))
+		} else {
+			p.Set("at", value.OfString("/slots/"+c.slot))
 		}
 	}
 	p.Set("start", value.OfInt(int64(c.start)))

@@ -53,17 +53,14 @@ func (b *builder) variableOrigins(name, text string) []calls.Origin {
 	case s.root == "current_user_input" && b.params.UserInput != nil:
 		o.Pointer = "/user_input"
 	case s.root == "current_user_input":
-		o.Kind, o.Name = "name", "question"
+		o.Kind, o.Name = calls.OriginName, "question"
 	case state[s.root] != nil:
-		o.Kind, o.Name = "name", s.root+memberPath(s.path)
+		o.Kind, o.Name, o.Pointer = calls.OriginName, s.root, s.path
 	default:
-		o.Kind, o.Name = "name", "vars."+strings.TrimPrefix(s.root, "vars.")+memberPath(s.path)
+		o.Kind, o.Name, o.Pointer = calls.OriginName, "vars", "/"+value.Escape(strings.TrimPrefix(s.root, "vars."))+s.path
 	}
 	return []calls.Origin{o}
 }
-
-// memberPath writes a JSON pointer as templates write members.
-func memberPath(pointer string) string { return strings.ReplaceAll(pointer, "/", ".") }
 
 // dialogueOrigins returns those of the dialogue, one for each line that holds the words of
 // its turn.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -20,7 +21,7 @@ func templateTexts() calls.Texts { return ask.Texts("slot", builtIn) }
 
 // renderTemplate renders a template, with the sources of its pieces as parts of the
 // first message.
-func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Map) (string, []calls.Part, error) {
+func (w *Work) renderTemplate(ctx context.Context, name string, values ask.Values) (string, []calls.Part, error) {
 	text, parts, err := ask.TracedPrompt(ctx, w.Env, "slot", builtIn, name, values)
 	for i, p := range parts {
 		if p.Name == "tool.purpose" { // it is the schema's, not the step's
@@ -28,14 +29,6 @@ func (w *Work) renderTemplate(ctx context.Context, name string, values *value.Ma
 		}
 	}
 	return text, parts, err
-}
-
-// moveToMessage returns the parts as those of another message.
-func moveToMessage(index int, parts []calls.Part) []calls.Part {
-	for i := range parts {
-		parts[i].Message = &index
-	}
-	return parts
 }
 
 // renderPrompt renders the request for what is still missing. nullable means that what
@@ -46,26 +39,77 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	if name == "" {
 		name = step.ID
 	}
-	facts := make([]string, len(w.Input.Facts))
-	for i, fact := range w.Input.Facts {
-		facts[i] = singleLine(fact)
-	}
-	optional := ""
+	schema := calls.Origin{Pointer: "/current_schema"}
+	optional := calls.Traced{}
 	if flat := w.Filling.Optional(); flat.Map().Len() > 0 {
-		optional = escapeClosingTags(flat.JSON())
+		optional = calls.ComputedFrom(schema, escapeClosingTags(flat.JSON()))
 	}
-	return w.renderTemplate(ctx, "prompt", value.Pairs(
-		"now", now.Format("2006-01-02 15:04 ")+calls.Weekday(now.Weekday(), w.Env.Vars.Language),
-		"question", escapeClosingTags(w.Input.Question),
-		"summary", escapeClosingTags(w.Input.Summary),
-		"facts", facts,
-		"history", w.shownHistory(),
-		"tool", value.Pairs("name", singleLine(name), "description", singleLine(step.Description), "purpose", w.schemaPurpose()),
-		"known", escapeClosingTags(w.shownData().JSON()),
-		"schema", escapeClosingTags(w.Filling.Remaining().JSON()),
-		"optional", optional,
-		"nullable", nullable,
-	))
+	clock := now.Format("2006-01-02 15:04 ") + calls.Weekday(now.Weekday(), w.Env.Vars.Language)
+	values := ask.NewValues("nullable", nullable, "tool", value.Pairs("name", singleLine(name), "description", singleLine(step.Description), "purpose", w.schemaPurpose()))
+	values.Put("now", calls.ComputedFrom(calls.Origin{Kind: calls.OriginClock}, clock))
+	values.Put("question", escapeTraced(calls.TracedName("question", "", w.Input.Question)))
+	values.Put("summary", escapeTraced(w.summary()))
+	values.PutList("facts", w.facts())
+	w.putHistory(values)
+	values.Trace("tool/purpose", calls.ComputedFrom(schema, w.schemaPurpose()))
+	values.Put("known", escapeTraced(calls.TracedJSON(w.shownData(), w.originOfDatum())))
+	values.Put("schema", calls.ComputedFrom(schema, escapeClosingTags(w.Filling.Remaining().JSON())))
+	values.Put("optional", optional)
+	return w.renderTemplate(ctx, "prompt", values)
+}
+
+// summary returns the summary with its origin: the parameter, or else that of the run.
+func (w *Work) summary() calls.Traced {
+	if w.params.Summary != "" {
+		return calls.TracedParam("/summary", w.Input.Summary)
+	}
+	return calls.TracedName("summary", "", w.Input.Summary)
+}
+
+// facts returns the facts, each on one line.
+func (w *Work) facts() []calls.Traced {
+	facts := make([]calls.Traced, len(w.Input.Facts))
+	for i, fact := range w.Input.Facts {
+		at := "/" + strconv.Itoa(i)
+		text := calls.TracedName("facts", at, fact)
+		if len(w.params.Facts) > 0 {
+			text = calls.TracedParam("/facts"+at, fact)
+		}
+		facts[i] = singleLineTraced(text)
+	}
+	return facts
+}
+
+// originOfDatum returns the origins of the data, by pointer: a parameter, or who found it.
+func (w *Work) originOfDatum() func(pointer string) calls.Origin {
+	sources := w.Filling.Sources()
+	return func(pointer string) calls.Origin { return originOfDatum(sources, pointer) }
+}
+
+// originOfDatum returns where the datum at a pointer comes from, by the sources of the
+// values.
+func originOfDatum(sources *value.Map, pointer string) calls.Origin {
+	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
+		if v, ok := sources.Get(at); ok {
+			source, _ := v.Str()
+			return originBySource(processor.Source(source), pointer)
+		}
+		if at == "" {
+			return calls.Origin{Pointer: "/data" + pointer}
+		}
+	}
+}
+
+func originBySource(source processor.Source, pointer string) calls.Origin {
+	switch source {
+	case processor.Known:
+		return calls.Origin{Pointer: "/data" + pointer}
+	case processor.User:
+		return calls.Origin{Kind: calls.OriginUser}
+	case processor.Default:
+		return calls.Origin{Pointer: "/current_schema", Computed: true}
+	}
+	return calls.Origin{Kind: calls.OriginAnswer, Computed: true}
 }
 
 // maxPurposeTokens is what the description of the schema may take of a prompt.
@@ -74,7 +118,7 @@ const maxPurposeTokens = 500
 // schemaPurpose returns the schema's description of what the values are for; for parameters,
 // that of the call.
 func (w *Work) schemaPurpose() string {
-	description, _ := w.schema.Get("description")
+	description, _ := w.params.CurrentSchema.Get("description")
 	text, _ := description.Str()
 	return escapeClosingTags(w.truncateTokens(strings.TrimSpace(text), maxPurposeTokens))
 }
@@ -109,35 +153,50 @@ func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) 
 	for i, r := range rejected {
 		list[i] = value.Pairs("pointer", fmt.Sprintf("%q", r.Pointer), "reason", singleLine(r.Reason))
 	}
-	return w.renderTemplate(ctx, "retry", value.Pairs("rejected", list, "schema", escapeClosingTags(w.Filling.Remaining().JSON())))
+	values := ask.NewValues("rejected", list)
+	values.Put("schema", calls.ComputedFrom(calls.Origin{Pointer: "/current_schema"}, escapeClosingTags(w.Filling.Remaining().JSON())))
+	return w.renderTemplate(ctx, "retry", values)
 }
 
-// shownHistory returns the upstream steps that fit into the tokens they may take, oldest
+// putHistory adds the upstream steps that fit into the tokens they may take, oldest
 // first. Of the newest, the beginning is shown where it is too long by itself.
-func (w *Work) shownHistory() []*value.Map {
-	left := w.historyTokens
-	var shown []*value.Map
+func (w *Work) putHistory(values ask.Values) {
+	left := w.params.HistoryTokens
+	var outputs []calls.Traced
 	for i := len(w.Input.History) - 1; i >= 0 && left > 0; i-- {
-		record := w.Input.History[i]
-		output := record.Output.JSON()
-		if text, ok := record.Output.Get("text"); ok && record.Output.Map().Len() == 1 {
-			output, _ = text.Str()
-		}
-		tokens := w.Env.Tokens.Count(output)
+		output := recordText(w.Input.History[i])
+		tokens := w.Env.Tokens.Count(output.Text)
 		if tokens > left {
-			if len(shown) > 0 {
+			if len(outputs) > 0 {
 				break
 			}
-			output = w.truncateTokens(output, left)
+			output = output.Truncate(left, w.Env.Tokens)
 		}
 		left -= tokens
+		outputs = append(outputs, output)
+	}
+	shown := make([]*value.Map, len(outputs))
+	first := len(w.Input.History) - len(outputs)
+	for i := range shown {
+		record := w.Input.History[first+i]
 		name := record.Name
 		if name == "" {
 			name = record.ID
 		}
-		shown = append([]*value.Map{value.Pairs("name", singleLine(name), "description", singleLine(record.Description), "output", escapeClosingTags(output))}, shown...)
+		output := values.Trace(fmt.Sprintf("history/%d/output", i), escapeTraced(outputs[len(outputs)-1-i]))
+		shown[i] = value.Pairs("name", singleLine(name), "description", singleLine(record.Description), "output", output)
 	}
-	return shown
+	values.Set("history", value.Must(shown))
+}
+
+// recordText returns what a step put out: its text, where that is all, else its JSON.
+func recordText(r calls.FinishedStep) calls.Traced {
+	if r.Output.Map().Len() == 1 {
+		if text := ask.RecordText(r); text.Text != "" {
+			return text
+		}
+	}
+	return ask.RecordJSON(r)
 }
 
 // escapeClosingTags keeps text from closing a section of the prompt. In JSON it means the
@@ -148,4 +207,12 @@ func escapeClosingTags(text string) string { return strings.ReplaceAll(text, "</
 // section.
 func singleLine(text string) string {
 	return strings.ReplaceAll(escapeClosingTags(strings.Join(strings.Fields(text), " ")), `"`, "'")
+}
+
+// escapeTraced is [escapeClosingTags] of a traced text.
+func escapeTraced(text calls.Traced) calls.Traced { return text.ReplaceAll("</", `<\/`) }
+
+// singleLineTraced is [singleLine] of a traced text.
+func singleLineTraced(text calls.Traced) calls.Traced {
+	return escapeTraced(text.Fields()).ReplaceAll(`"`, "'")
 }

@@ -114,6 +114,7 @@ func Extended(kit Kit) calls.Definition {
 		return schema.TyposIn(params, "current_schema")
 	}
 	def.Texts = []calls.Texts{templateTexts()}
+	def.Origins = origins
 	return def
 }
 
@@ -198,7 +199,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		w := &Work{Env: env, Input: in, Filling: filling, schema: p.CurrentSchema, historyTokens: p.HistoryTokens}
+		w := &Work{Env: env, Input: in, Filling: filling, params: &p}
 		w.structured = w.newStructured()
 		stages := p.Stages
 		if len(stages) > 0 {
@@ -217,6 +218,26 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			Rejected: filling.Rejected(), Warnings: w.warnings,
 		}, ctx.Err()
 	})
+}
+
+// origins returns those of the data that a step has put out.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	at, ok := strings.CutPrefix(pointer, "/output/slot_data")
+	v, found := of.Output.At("/slot_data" + at)
+	if !ok || !found {
+		return nil
+	}
+	sources, _ := of.Output.Get("sources")
+	o := originOfDatum(sources.Map(), at)
+	text, isText := v.Str()
+	if !isText {
+		text = v.JSON()
+	}
+	o.End = len(text)
+	if given, _ := of.Params.At(o.Pointer); o.Pointer != "" && !value.Equal(given, v) {
+		o.Computed = true // made to fit the schema
+	}
+	return []calls.Origin{o}
 }
 
 func examples() []calls.Example {

@@ -2,8 +2,10 @@ package slot
 
 import (
 	"context"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -45,7 +47,8 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		if err != nil {
 			return err
 		}
-		parts = append(parts, moveToMessage(len(messages)+1, more)...)
+		parts = append(slices.Clip(parts), calls.AnswerPart(len(messages), text))
+		parts = append(parts, ask.MoveParts(more, len(messages)+1)...)
 		messages = append(messages, llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}
 }

@@ -50,10 +50,9 @@ type Work struct {
 	Input   Input
 	Filling *processor.Filling
 
-	schema        *value.Map
-	structured    ask.Structured
-	historyTokens int
-	warnings      []string
+	params     *Params
+	structured ask.Structured
+	warnings   []string
 }
 
 // Warn adds to the warnings of the output, and tells the user of the run.

@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
 )
 
 //go:embed lang
@@ -100,15 +99,13 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 
 // request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	lines, left := ask.Newest(in.Lines, p.MaxInputTokens, env.Tokens)
-	text, parts, err := ask.TracedPrompt(ctx, env, "summary", texts, "summary", value.Pairs(
-		"conversation", ask.Talk(lines, "conversation"),
-		"left", left,
-		"before", ask.Inside(in.Before, "before"),
-		"question", ask.Inside(in.Question, "question"),
-		"instructions", p.Instructions,
-		"max_words", p.MaxWords,
-	))
+	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
+	values := ask.NewValues("left", left, "max_words", p.MaxWords)
+	values.Put("conversation", talk)
+	values.Put("before", ask.Inside(calls.TracedName("summary", "", in.Before), "before"))
+	values.Put("question", ask.Inside(calls.TracedName("question", "", in.Question), "question"))
+	values.Put("instructions", calls.TracedParam("/instructions", p.Instructions))
+	text, parts, err := ask.TracedPrompt(ctx, env, "summary", texts, "summary", values)
 	if err != nil {
 		return nil, nil, err
 	}

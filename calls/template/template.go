@@ -66,6 +66,7 @@ values:
 		}},
 	})
 	def.Lint = lint
+	def.Origins = origins
 	return def
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -98,17 +99,20 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	if got == nil || got.Attempts == 0 {
 		return nil, notRun(flow, record, step)
 	}
-	x := &explainer{ctx: ctx, record: record, counter: counter, seen: map[string]bool{}}
-	at, s := x.findStep(flow, step)
+	x := &explainer{
+		ctx: ctx, record: record, counter: counter, seen: map[string]bool{},
+		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]prompt.Values{}, traces: map[tracedParam]*trace{},
+	}
+	at := x.findSite(flow, got)
 	var all []*Explanation
 	inside := record.StepsInside(got)
 	for _, in := range inside {
-		all = append(all, x.explainSent(at, s, in)...)
+		all = append(all, x.explainSent(site{at.frame, at.step, in})...)
 	}
-	if input, ok := x.explainBuilt(at, s, got, inside); ok {
+	if input, ok := x.explainBuilt(at, inside); ok {
 		all = append(all, input)
 	}
-	all = append(all, x.explainSent(at, s, got)...)
+	all = append(all, x.explainSent(at)...)
 	for i, e := range all {
 		if i == 0 || e.Shared > len(all[i-1].Messages) {
 			e.Shared = 0

@@ -84,10 +84,10 @@ func TestExplainSubFlow(t *testing.T) {
 	}
 	want := []string{
 		"talk[1]/answer chat",
-		"system The inner greeting,  < talk[1]/greeting (template) > talk[1]/answer",
+		"system The inner greeting,  < sub/inner.yaml:6:22 > talk[1]/greeting (template) > talk[1]/answer",
 		"system gently and slowly < inputs.tone (sub/inner.yaml:6:71) > talk[1]/greeting (template) > talk[1]/answer",
 		"user Asked:  < sub/inner.yaml:12:33",
-		"user Good day to  < greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
+		"user Good day to  < flow.yaml:7:22 > greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
 		"user Lyon on the Rhone < inputs.town (flow.yaml:7:63) > greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
 		"user  /  < sub/inner.yaml:12:33",
 		"user Written  < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
@@ -133,7 +133,7 @@ outputs: {reply: "Made: {{ made.text }}"}
 		"ask chat",
 		"user So:  < flow.yaml:4:40",
 		"user Made:  < inner.yaml:2:18 > inner (flow) > ask",
-		"user Some words < inner.yaml:1:42 > inner (flow) > ask",
+		"user Some words < inner.yaml:1:53 > inner/made (template) > inner (flow) > ask",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
 		t.Error(diff)

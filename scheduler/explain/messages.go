@@ -18,16 +18,12 @@ type promptMessage struct {
 type located struct {
 	text, pointer string
 	of            side
+	// inMessage is its pointer in the message; isContent is set for text of the content.
+	inMessage string
+	isContent bool
 	// media is the image, or the like, that text stands for.
 	media value.Value
 }
-
-type side bool
-
-const (
-	ofInput  side = false
-	ofOutput side = true
-)
 
 // finalPrompt finds the messages in what a step got (a chat) or gave (input,
 // context, in-chat, template). s is nil where the flow of the step is not known.
@@ -66,21 +62,25 @@ func promptMessages(list value.Value, of side) []promptMessage {
 		roleValue, _ := m.Get("role")
 		role, _ := roleValue.Str()
 		message := promptMessage{role: role}
-		at := fmt.Sprintf("/messages/%d/content", i)
+		at := fmt.Sprintf("/messages/%d", i)
+		add := func(text, inMessage string, isContent bool, media value.Value) {
+			message.texts = append(message.texts, located{text, at + inMessage, of, inMessage, isContent, media})
+		}
 		content, _ := m.Get("content")
 		if text, ok := content.Str(); ok {
-			message.texts = append(message.texts, located{text: text, pointer: at, of: of})
+			add(text, "/content", true, value.Value{})
 		}
 		for j, part := range content.List() {
+			inMessage := fmt.Sprintf("/content/%d", j)
 			textValue, _ := part.Get("text")
 			if text, ok := textValue.Str(); ok {
-				message.texts = append(message.texts, located{text: text, pointer: fmt.Sprintf("%s/%d/text", at, j), of: of})
+				add(text, inMessage+"/text", true, value.Value{})
 				continue
 			}
-			message.texts = append(message.texts, located{mediaMark(part), fmt.Sprintf("%s/%d", at, j), of, part})
+			add(mediaMark(part), inMessage, false, part)
 		}
 		if calls, ok := m.Get("tool_calls"); ok {
-			message.texts = append(message.texts, located{text: calls.JSON(), pointer: fmt.Sprintf("/messages/%d/tool_calls", i), of: of})
+			add(calls.JSON(), "/tool_calls", false, value.Value{})
 		}
 		out = append(out, message)
 	}

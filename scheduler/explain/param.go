@@ -1,31 +1,323 @@
 package explain
 
 import (
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// findParam finds the parameter whose value, or a string in it, is text: first at
-// the very pointer, for calls that pass a parameter on, then anywhere.
-func findParam(with *flow.Param, params value.Value, text, pointer string) (p *flow.Param, at string, ok bool) {
-	if with == nil {
-		return nil, "", false
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// atoi reads an index.
+func atoi(text string) (i int, ok bool) {
+	i, err := strconv.Atoi(text)
+	return i, err == nil && i >= 0
+}
+
+// explainPointer explains a stretch of what the parameters have at the pointer of an
+// origin; all of it, where the origin has no bytes.
+func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops int) []Piece {
+	caller := x.callerOf(at)
+	v, found := caller.got.Params.At(o.Pointer)
+	given, isText := v.Str()
+	isWhole := o.Start == o.End && isText && given == stretch
+	isValue := !isText && !v.IsNull() || o.Start == o.End && !isText
+	if !o.Computed && (isWhole || isValue) { // the text stands for the value
+		return x.explainGiven(caller, o.Pointer, 0, stretch, hops)
 	}
-	if v, has := params.At(pointer); pointer != "" && has {
-		if s, isString := v.Str(); isString && s == text || v.Kind() == value.Object && mediaMark(v) == text {
-			p, at = flow.Descend(with, pointer)
-			return p, at, true
+	isCopy := !o.Computed && isText && o.From >= 0 && o.From <= len(given) && strings.HasPrefix(given[o.From:], stretch)
+	if isCopy {
+		pieces := x.explainGiven(caller, o.Pointer, o.From, given, hops)
+		return cutPieces(pieces, o.From, o.From+len(stretch))
+	}
+	place := x.placeOf(caller, o.Pointer)
+	if !found || x.isLiteral(caller, o.Pointer) {
+		return singlePiece(stretch, place)
+	}
+	return collapsed(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
+		return x.explainGiven(caller, o.Pointer+pointer, 0, text, hops)
+	}), place)
+}
+
+// callerOf returns the site whose call got the parameters that origins point into: the step,
+// or the call that it ran inside itself. The pieces of a call's work have its parameters.
+func (x *explainer) callerOf(at site) site {
+	for journal.IsPseudoStep(at.got.ID) && at.got.Input.IsNull() {
+		outer := x.record.Step(journal.OuterPath(at.got.ID))
+		if outer == nil {
+			break
+		}
+		at.got = outer
+	}
+	return at
+}
+
+// fillerOf returns the call slot that filled the parameters of a step.
+func (x *explainer) fillerOf(at site) (filler site, ok bool) {
+	if !at.step.EnableFilling {
+		return site{}, false
+	}
+	got := x.record.Step(at.got.ID + "/" + flow.CallSlot + "-1")
+	return site{at.frame, at.step, got}, got != nil && got.Call == flow.CallSlot
+}
+
+// isFiller reports whether a site is the call slot that filled the parameters of its step.
+func (x *explainer) isFiller(at site) bool {
+	return at.step.EnableFilling && at.got.ID == x.host(at).got.ID+"/"+flow.CallSlot+"-1"
+}
+
+// explainGiven explains the text that the parameters of a site have at a pointer. A literal
+// is placed at the byte from of it.
+func (x *explainer) explainGiven(at site, pointer string, from int, text string, hops int) []Piece {
+	if at.step == nil || hops > maxHops {
+		return singlePiece(text, sourceOfMaker(at.got))
+	}
+	if journal.IsPseudoStep(at.got.ID) {
+		return x.explainInside(at, pointer, from, text, hops)
+	}
+	if filler, ok := x.fillerOf(at); ok && filler.got.Output.Map().Len() > 0 {
+		return x.explainFilled(filler, pointer, text, hops)
+	}
+	if at.step.With == nil {
+		return singlePiece(text, sourceOfPlace(at.step.Pos))
+	}
+	p, rest := flow.Descend(at.step.With, pointer)
+	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
+		pos, _ := at.step.With.Place(pointer, from)
+		return singlePiece(text, sourceOfPlace(pos))
+	}
+	return x.explainParam(at, p, rest, text, hops)
+}
+
+// explainInside explains a text of the parameters of a call that a step ran inside itself.
+func (x *explainer) explainInside(at site, pointer string, from int, text string, hops int) []Piece {
+	if !x.isFiller(at) {
+		return singlePiece(text, sourceOfMaker(at.got))
+	}
+	below, isDatum := cutPointer(pointer, "/data")
+	if !isDatum {
+		return singlePiece(text, Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos))
+	}
+	host := x.host(at)
+	if at.step.With == nil {
+		return singlePiece(text, sourceOfPlace(at.step.Pos))
+	}
+	p, rest := flow.Descend(at.step.With, below)
+	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
+		pos, _ := at.step.With.Place(below, from)
+		return singlePiece(text, sourceOfPlace(pos))
+	}
+	return x.explainParam(host, p, rest, text, hops)
+}
+
+// explainFilled explains a text of parameters that the call slot has filled.
+func (x *explainer) explainFilled(filler site, pointer, text string, hops int) []Piece {
+	sources, _ := filler.got.Output.Get("sources")
+	for at := pointer; ; {
+		if v, ok := sources.Get(at); ok {
+			if source, _ := v.Str(); source == "known" {
+				return x.explainInside(filler, "/data"+pointer, 0, text, hops)
+			}
+			break
+		}
+		if at == "" {
+			break
+		}
+		at = at[:strings.LastIndexByte(at, '/')]
+	}
+	return singlePiece(text, sourceOfMaker(filler.got))
+}
+
+// isLiteral reports whether the flow has what the parameters of a site are at a pointer.
+func (x *explainer) isLiteral(at site, pointer string) bool {
+	if at.step == nil || journal.IsPseudoStep(at.got.ID) || at.step.With == nil || at.step.EnableFilling {
+		return false
+	}
+	p, _ := flow.Descend(at.step.With, pointer)
+	_, isStatic := p.Static()
+	return isStatic && p.File == ""
+}
+
+// placeOf returns the place in the flow that gives the parameter at a pointer.
+func (x *explainer) placeOf(at site, pointer string) Source {
+	if at.step == nil {
+		return sourceOfMaker(at.got)
+	}
+	if journal.IsPseudoStep(at.got.ID) {
+		if !x.isFiller(at) {
+			return sourceOfMaker(at.got)
+		}
+		below, isDatum := cutPointer(pointer, "/data")
+		if !isDatum {
+			return Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos)
+		}
+		pointer = below
+	}
+	if at.step.With == nil {
+		return sourceOfPlace(at.step.Pos)
+	}
+	pos, _ := at.step.With.Place(pointer, 0)
+	return sourceOfPlace(pos)
+}
+
+// explainParam explains the text that a parameter of the flow gave; rest is its pointer
+// below what the flow writes out.
+func (x *explainer) explainParam(at site, p *flow.Param, rest, text string, hops int) []Piece {
+	switch {
+	case p.File != "":
+		return singlePiece(text, Source{Kind: SourceFile, Name: p.File}.at(p.Pos))
+	case p.Expr != nil, p.Text != nil:
+		return x.explainRendered(at, p, rest, text, hops)
+	}
+	return singlePiece(text, sourceOfPlace(p.Pos))
+}
+
+// tracedParam is a parameter in its site.
+type tracedParam struct {
+	at    site
+	param *flow.Param
+}
+
+// trace is what a parameter rendered to, with the spans of its texts.
+type trace struct {
+	value   value.Value
+	members []prompt.Member
+	source  string // of its expressions
+}
+
+// traceOf renders a parameter as the run did; nil where what it needs is not on record.
+func (x *explainer) traceOf(at site, p *flow.Param) *trace {
+	if at.got != nil {
+		at.got = x.record.HostOf(at.got)
+	}
+	key := tracedParam{at, p}
+	if known, ok := x.traces[key]; ok {
+		return known
+	}
+	t := &trace{}
+	var err error
+	if p.Expr != nil {
+		t.value, t.members, err = p.Expr.Trace(x.ctx, x.scopeOf(at))
+	} else {
+		var text string
+		var spans []prompt.Span
+		text, spans, err = p.Text.Trace(x.ctx, x.scopeOf(at))
+		t.value, t.members, t.source = value.OfString(text), []prompt.Member{{Spans: spans}}, p.Text.Source().Text
+	}
+	if err != nil {
+		t = nil
+	}
+	x.traces[key] = t
+	return t
+}
+
+// explainRendered explains the text that a template or an expression gave at rest.
+func (x *explainer) explainRendered(at site, p *flow.Param, rest, text string, hops int) []Piece {
+	place := sourceOfPlace(p.Pos)
+	if p.Expr != nil {
+		if path, ok := p.Expr.Path(); ok {
+			path = append(path[:len(path):len(path)], flow.PointerTokens(rest)...)
+			return x.hopInto(at, x.explainReference(at, path, 0, text, place, hops), path)
 		}
 	}
-	place, found := "", false
-	eachText(params, "", func(where, have string) {
-		if have == text && !found {
-			place, found = where, true
+	t := x.traceOf(at, p)
+	if t == nil {
+		return singlePiece(text, unknownSource(p))
+	}
+	if v, _ := t.value.At(rest); v.Kind() == value.String {
+		if was, _ := v.Str(); was != text {
+			return singlePiece(text, unknownSource(p))
 		}
+	}
+	for _, m := range t.members {
+		below, ok := cutPointer(rest, m.Pointer)
+		if !ok {
+			continue
+		}
+		var out []Piece
+		for _, span := range m.Spans {
+			stretch := text
+			if span.End > span.Start && below == "" && span.End <= len(text) {
+				stretch = text[span.Start:span.End]
+			}
+			out = append(out, x.explainSpan(at, t, span, below, stretch, place, hops)...)
+		}
+		return out
+	}
+	return collapsed(text, x.explainMembers(at, t, rest, place, hops), place)
+}
+
+// explainMembers explains the texts of an expression's result below a pointer.
+func (x *explainer) explainMembers(at site, t *trace, rest string, place Source, hops int) (all []Piece) {
+	for _, m := range t.members {
+		if _, ok := cutPointer(m.Pointer, rest); !ok {
+			continue
+		}
+		for _, span := range m.Spans {
+			all = append(all, x.explainSpan(at, t, span, "", " ", place, hops)...)
+		}
+	}
+	return all
+}
+
+// explainSpan explains a stretch of a rendered text, or what it has below a value.
+func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stretch string, place Source, hops int) []Piece {
+	switch span.Kind {
+	case prompt.Reference:
+		from := span.Sources[0]
+		path := append([]string{from.Name}, flow.PointerTokens(from.Pointer+below)...)
+		return x.hopInto(at, x.explainReference(at, path, from.Start, stretch, place, hops), path)
+	case prompt.Computed:
+		place.Kind = SourceComputed
+		if t.source != "" {
+			place.Name = t.source[span.TemplateStart:span.TemplateEnd]
+		}
+		for _, from := range span.Sources {
+			place.From = append(place.From, nameOf(from))
+		}
+	}
+	return singlePiece(stretch, place)
+}
+
+// nameOf writes a value of the scope as templates do.
+func nameOf(ref prompt.ValueRef) string {
+	name := ref.Name
+	for _, member := range flow.PointerTokens(ref.Pointer) {
+		name += "." + member
+	}
+	return name
+}
+
+// hopInto adds the step that took a text from another step.
+func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
+	_, isStep := at.flow.Step(path[0])
+	isStep = isStep || path[0] == "summary" || path[0] == "facts" || path[0] == "history"
+	if !isStep || at.step == nil {
+		return pieces
+	}
+	return withSource(pieces, Source{Kind: SourceStep, Step: at.prefix + at.step.ID})
+}
+
+// unknownSource returns the source of a text that cannot be rendered again: all the names
+// that may be in it.
+func unknownSource(p *flow.Param) Source {
+	source := Source{Kind: SourceComputed}.at(p.Pos)
+	p.EachRef(func(ref prompt.Ref) {
+		source.From = append(source.From, nameOf(prompt.ValueRef{Name: ref.Path[0], Pointer: pointerTo(ref.Path[1:])}))
 	})
-	if !found {
-		return nil, "", false
+	return source
+}
+
+// cutPointer returns the pointer below another; ok is false where it is not at or below it.
+func cutPointer(pointer, above string) (below string, ok bool) {
+	if !strings.HasPrefix(pointer, above) {
+		return "", false
 	}
-	p, at = flow.Descend(with, place)
-	return p, at, true
+	below = pointer[len(above):]
+	return below, below == "" || below[0] == '/'
 }

@@ -1,9 +1,9 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -17,7 +17,7 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 		return
 	}
 	x.seen[got.ID] = true
-	for _, part := range partsOfOutput(got.Output) {
+	for _, part := range x.partsOf(got) {
 		if !part.Included {
 			x.leftOut = append(x.leftOut, LeftOut{
 				Step: got.ID, Kind: part.Kind, Name: part.Name,
@@ -41,44 +41,98 @@ func partsOfOutput(output value.Value) (all []calls.Part) {
 	return all
 }
 
+// partPlace is which text of an output parts tell of: a message, the prompt, or the text at
+// a pointer.
+type partPlace struct {
+	message int // -1: none
+	at      string
+	// first is the byte of the message's text at which the text begins.
+	first int
+}
+
+// placeOfParts returns the place of the text at a pointer of an output; ok is false where
+// no part can tell of it.
+func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool) {
+	const withContent = 3 // messages, index, content
+	tokens := flow.PointerTokens(pointer)
+	switch {
+	case len(tokens) == 0:
+		return place, false
+	case pointer == "/prompt" || pointer == "/text":
+		return partPlace{message: -1}, true
+	case pointer == "/system":
+		return partPlace{}, true
+	case tokens[0] != "messages":
+		return partPlace{message: -1, at: pointer}, true
+	case len(tokens) < withContent || tokens[2] != "content":
+		return place, false
+	}
+	index, isIndex := atoi(tokens[1])
+	place.message = index
+	if len(tokens) == withContent {
+		return place, isIndex
+	}
+	content, _ := output.At("/messages/" + tokens[1] + "/content")
+	until, _ := atoi(tokens[withContent])
+	for _, part := range content.List()[:min(until, len(content.List()))] {
+		before, _ := part.Get("text")
+		text, _ := before.Str()
+		place.first += len(text)
+	}
+	return place, isIndex
+}
+
+// holds reports whether a part tells of the text at a place.
+func (p partPlace) holds(part calls.Part) bool {
+	message := -1
+	if part.Message != nil {
+		message = *part.Message
+	}
+	return part.Included && message == p.message && part.At == p.at
+}
+
 // explainParts explains a text by the provenance that the step put out with it. nil
 // means that there is none for this text.
-func (x *explainer) explainParts(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, hops int) []Piece {
-	index := -1
-	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	if tokens[0] == "messages" && len(tokens) > 2 {
-		index, _ = strconv.Atoi(tokens[1])
-	} else if tokens[0] == "system" {
-		index = 0
-	}
-	if image, ok := imagePart(got.Output, pointer, index); ok {
-		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{{Kind: SourcePart, Step: at.prefix + s.ID, Part: image.Kind, Name: image.Name}}}}
-	}
-	var pieces []Piece
-	end := 0
-	for _, part := range partsOfOutput(got.Output) {
-		mine := part.Message == nil && index < 0 || part.Message != nil && *part.Message == index
-		if !part.Included || !mine || part.Start < end || part.End > len(text) || part.Start == part.End {
-			continue
-		}
-		if part.Start > end {
-			pieces = append(pieces, singlePiece(text[end:part.Start], sourceOfMaker(got))...)
-		}
-		pieces = append(pieces, x.explainPart(at, s, got, part, text[part.Start:part.End], hops)...)
-		end = part.End
-	}
-	if pieces == nil {
+func (x *explainer) explainParts(at site, text, pointer string, hops int) (pieces []Piece) {
+	parts := x.partsOf(at.got)
+	place, ok := placeOfParts(at.got.Output, pointer)
+	if !ok || parts == nil {
 		return nil
 	}
-	if end < len(text) {
-		pieces = append(pieces, singlePiece(text[end:], sourceOfMaker(got))...)
+	if image, ok := imagePart(parts, at.got.Output, pointer, place.message); ok {
+		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{x.labelOf(at, image)}}}
+	}
+	end := 0
+	for _, part := range parts {
+		start, stop := max(part.Start-place.first, 0), min(part.End-place.first, len(text))
+		isLong := place.first == 0 && place.message < 0 && part.End > len(text)
+		if !place.holds(part) || start < end || start >= stop || isLong {
+			continue
+		}
+		if start > end {
+			pieces = append(pieces, singlePiece(text[end:start], sourceOfMaker(at.got))...)
+		}
+		inner := cutOrigins(part.Origins, start+place.first-part.Start, stop-start)
+		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
+		end = stop
+	}
+	if pieces != nil && end < len(text) {
+		pieces = append(pieces, singlePiece(text[end:], sourceOfMaker(at.got))...)
 	}
 	return pieces
 }
 
+// cutOrigins returns the origins of the size bytes of a piece from one on.
+func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
+	if from == 0 || len(origins) == 1 && origins[0].End == 0 {
+		return origins
+	}
+	return calls.Traced{Text: strings.Repeat(" ", from+size), Origins: origins}.Slice(from, from+size).Origins
+}
+
 // imagePart returns the part that tells of the image at a pointer into an output, in the
 // message of that index: the images of a message are told in their order.
-func imagePart(output value.Value, pointer string, message int) (image calls.Part, ok bool) {
+func imagePart(parts []calls.Part, output value.Value, pointer string, message int) (image calls.Part, ok bool) {
 	slash := strings.LastIndexByte(pointer, '/')
 	index, err := strconv.Atoi(pointer[slash+1:])
 	v, _ := output.At(pointer)
@@ -92,7 +146,7 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 			before++
 		}
 	}
-	for _, part := range partsOfOutput(output) {
+	for _, part := range parts {
 		if part.Kind != "image" || !part.Included || part.Message == nil || *part.Message != message {
 			continue
 		}
@@ -104,125 +158,117 @@ func imagePart(output value.Value, pointer string, message int) (image calls.Par
 	return image, false
 }
 
-// explainPart explains one part: by the parameters that it was taken from, where there
-// are some, and by its own word.
-func (x *explainer) explainPart(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string, hops int) []Piece {
-	label := Source{Kind: SourcePart, Step: at.prefix + s.ID, Part: part.Kind, Name: part.Name}
-	if part.Origins != nil && s.With != nil {
-		pieces := x.explainOrigins(at, s, got, part.Origins, text, hops)
-		if part.Kind == "" {
-			return pieces // it was only passed on
-		}
-		return withSource(pieces, label)
-	}
-	if p, rest, ok := findParam(s.With, got.Params, text, ""); ok && len(text) > 1 {
-		return withSource(x.explainParam(at, s, p, rest, text, hops), label)
-	}
-	return withSource(x.explainByQuotes(at, s, got, text, hops), label)
+// labelOf returns the source of a part of an output.
+func (x *explainer) labelOf(at site, part calls.Part) Source {
+	return Source{Kind: SourcePart, Step: x.host(at).got.ID, Part: part.Kind, Name: part.Name}
 }
 
-// explainOrigins explains a part by the parameters that, by its call, its bytes were
-// taken from. The bytes between are of the part itself: of its file, or the call's own
-// words.
-func (x *explainer) explainOrigins(at *frame, s *flow.Step, got *journal.StepState, origins []calls.Origin, text string, hops int) (pieces []Piece) {
+// explainPart explains one part of an output: by what its bytes were taken from, and by its
+// own name.
+func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin, text string, hops int) []Piece {
+	pieces := x.explainOrigins(at, origins, text, hops)
+	if part.Kind == "" {
+		return completed(pieces, sourceOfMaker(at.got)) // it was only passed on
+	}
+	label := x.labelOf(at, part)
+	for i := range pieces {
+		own := label
+		if sources := pieces[i].Sources; len(sources) == 1 {
+			switch sources[0].Kind { //nolint:exhaustive // the others are told beside the label
+			case SourceFile:
+				own.Path, own.PathLine = sources[0].Path, sources[0].PathLine
+			case SourceText, SourceClock:
+			default:
+				pieces[i].Sources = append(slices.Clip(sources), own)
+				continue
+			}
+			if sources[0].File == "" {
+				pieces[i].Sources = []Source{own}
+				continue
+			}
+		}
+		pieces[i].Sources = append(slices.Clip(pieces[i].Sources), own)
+	}
+	return pieces
+}
+
+// explainOrigins explains a text by what, by its call, its bytes were taken from. The bytes
+// between have no source.
+func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string, hops int) (pieces []Piece) {
+	if len(origins) == 1 && origins[0].End == 0 {
+		return x.explainOrigin(at, origins[0], text, hops)
+	}
 	end := 0
-	for _, o := range origins {
-		isNamed := o.Pointer != "" || o.Kind == "name"
-		if !isNamed || o.Start < end || o.Start >= o.End || o.End > len(text) {
+	for i := 0; i < len(origins); i++ {
+		o := origins[i]
+		if o.Start < end || o.Start >= o.End || o.End > len(text) {
 			continue
 		}
 		if o.Start > end {
 			pieces = append(pieces, singlePiece(text[end:o.Start])...)
 		}
-		pieces = append(pieces, x.explainStretch(at, s, got, o, text[o.Start:o.End], hops)...)
+		stretch := text[o.Start:o.End]
+		piece := x.explainOrigin(at, o, stretch, hops)
+		for o.Computed && i+1 < len(origins) && origins[i+1].Start == o.Start && origins[i+1].End == o.End {
+			i++
+			piece = append(piece, x.explainOrigin(at, origins[i], stretch, hops)...)
+		}
+		if o.Computed {
+			piece = collapsed(stretch, piece, x.placeOf(x.callerOf(at), o.Pointer))
+		}
+		pieces = append(pieces, piece...)
 		end = o.End
 	}
 	if end < len(text) {
 		pieces = append(pieces, singlePiece(text[end:])...)
 	}
-	return pieces
+	return merged(pieces)
 }
 
-// explainStretch explains a stretch that was taken from a parameter, by the pieces of
-// the whole parameter cut to the stretch, or from a name that templates have.
-func (x *explainer) explainStretch(at *frame, s *flow.Step, got *journal.StepState, o calls.Origin, stretch string, hops int) []Piece {
-	if o.Pointer == "" {
-		return x.explainReference(at, nil, strings.Split(o.Name, "."), stretch, s.Pos, hops)
-	}
-	p, rest := flow.Descend(s.With, o.Pointer)
-	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
-		pos, _ := s.With.Place(o.Pointer, o.From)
-		return singlePiece(stretch, sourceOfPlace(pos))
-	}
-	v, _ := got.Params.At(o.Pointer)
-	whole, isText := v.Str()
-	isCopy := !o.Computed && isText && o.From <= len(whole) && strings.HasPrefix(whole[o.From:], stretch)
-	if !isCopy {
-		return x.explainParam(at, s, p, rest, stretch, hops)
-	}
-	return cutPieces(x.explainParam(at, s, p, rest, whole, hops), o.From, o.From+len(stretch))
-}
-
-// cutPieces returns the pieces of the bytes [start, end) of the text that they make.
-func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
-	at := 0
+// merged joins neighbouring pieces that have the same sources: a string and the quotes
+// around it.
+func merged(pieces []Piece) (all []Piece) {
 	for _, p := range pieces {
-		from, to := max(start-at, 0), min(end-at, len(p.Text))
-		at += len(p.Text)
-		if from < to {
-			if to-from < len(p.Text) {
-				p.Tokens = 0 // what the whole piece costs
-			}
-			p.Text = p.Text[from:to]
-			cut = append(cut, p)
+		last := len(all) - 1
+		if last >= 0 && len(p.Sources) > 0 && slices.EqualFunc(p.Sources, all[last].Sources, Source.equals) {
+			all[last].Text += p.Text
+			all[last].Tokens = 0
+			continue
 		}
+		all = append(all, p)
 	}
-	return cut
+	return all
 }
 
-// isQuotable reports whether a parameter's text can be told from chance when it stands
-// inside a longer text: words, not a name or a path.
-func isQuotable(text string) bool {
-	const shortest = 8 // bytes
-	prose := func(r rune) bool { return r == ' ' || r == '\n' || r > unicode.MaxASCII }
-	return len(text) >= shortest && strings.ContainsFunc(text, prose)
-}
-
-// explainByQuotes splits a text that a call put together at the places where it holds the
-// text of a parameter word for word. The pieces between have no source of their
-// own.
-func (x *explainer) explainByQuotes(at *frame, s *flow.Step, got *journal.StepState, text string, hops int) []Piece {
-	var longest, place string
-	eachText(got.Params, "", func(at, quote string) {
-		if isQuotable(quote) && len(quote) > len(longest) && strings.Contains(text, quote) {
-			longest, place = quote, at
+// explainOrigin explains a stretch by its origin.
+func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops int) []Piece {
+	switch o.Kind {
+	case calls.OriginName:
+		from := o.From
+		if o.Computed {
+			from = -1
 		}
-	})
-	if longest == "" || s.With == nil {
-		return []Piece{{Text: text}}
+		path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
+		if at.frame == nil || at.step == nil {
+			return singlePiece(stretch, sourceOfMaker(at.got))
+		}
+		return x.explainReference(x.host(at), path, from, stretch, sourceOfPlace(at.step.Pos), hops)
+	case calls.OriginAnswer:
+		return singlePiece(stretch, Source{Kind: SourceModel})
+	case calls.OriginTool, calls.OriginMemory, calls.OriginUser:
+		return singlePiece(stretch, Source{Kind: SourceKind(o.Kind), Name: o.Name})
+	case calls.OriginText:
+		return singlePiece(stretch, Source{Kind: SourceText, Name: o.Name, PathLine: o.Line})
+	case calls.OriginClock:
+		return singlePiece(stretch, Source{Kind: SourceClock})
+	case calls.OriginParams:
+		return singlePiece(stretch, Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos))
 	}
-	before, after, _ := strings.Cut(text, longest)
-	var pieces []Piece
-	if before != "" {
-		pieces = x.explainByQuotes(at, s, got, before, hops)
+	if o.File != "" {
+		return singlePiece(stretch, Source{Kind: SourceFile, Name: o.File, Path: o.File, PathLine: o.Line})
 	}
-	p, rest := flow.Descend(s.With, place)
-	pieces = append(pieces, x.explainParam(at, s, p, rest, longest, hops)...)
-	if after != "" {
-		pieces = append(pieces, x.explainByQuotes(at, s, got, after, hops)...)
+	if o.Pointer == "" || at.step == nil {
+		return singlePiece(stretch)
 	}
-	return pieces
-}
-
-// eachText visits the strings in v with their pointers.
-func eachText(v value.Value, at string, visit func(at, text string)) {
-	if text, ok := v.Str(); ok {
-		visit(at, text)
-	}
-	for i, item := range v.List() {
-		eachText(item, at+"/"+strconv.Itoa(i), visit)
-	}
-	for k, member := range v.Map().All() {
-		eachText(member, at+"/"+value.Escape(k), visit)
-	}
+	return x.explainPointer(at, o, stretch, hops)
 }

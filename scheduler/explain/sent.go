@@ -4,56 +4,50 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // explainBuilt explains the prompt that a step has in its input or output. ok is false where
 // it has none, or where what it ran inside itself, or it later sent, goes on from it.
-func (x *explainer) explainBuilt(at *frame, s *flow.Step, got *journal.StepState, inside []*journal.StepState) (e *Explanation, ok bool) {
-	if journal.IsPseudoStep(got.ID) && len(got.Prompts) > 0 {
+func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Explanation, ok bool) {
+	if journal.IsPseudoStep(at.got.ID) && len(at.got.Prompts) > 0 {
 		return nil, false
 	}
-	prompt := finalPrompt(s, got)
+	prompt := finalPrompt(at.step, at.got)
 	if len(prompt) == 0 {
 		return nil, false
 	}
-	list, _ := got.Input.Get("messages")
-	for _, sender := range append(inside, got) {
+	list, _ := at.got.Input.Get("messages")
+	for _, sender := range append(inside, at.got) {
 		for _, p := range sender.Prompts {
 			if n := len(list.List()); n > 0 && len(p.Messages) >= n && value.Equal(value.OfList(p.Messages[:n]...), list) {
 				return nil, false
 			}
 		}
 	}
-	e = &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call}
+	e = &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: at.got.ID, Call: at.got.Call}
 	for _, m := range prompt {
-		x.addMessage(e, m.role, func(text located) []Piece { return x.explainText(at, s, got, text.text, text.pointer, text.of, 0) }, m.texts)
+		x.addMessage(e, m.role, m.texts, func(text located) []Piece {
+			return x.explainText(at, text.of, text.pointer, text.text, 0)
+		})
 	}
 	return e, true
 }
 
 // explainSent explains the conversations that a step, or what it ran inside itself, has sent.
-func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState) (all []*Explanation) {
-	host := x.record.HostOf(got)
-	input, _ := host.Input.Get("messages")
-	for _, p := range got.Prompts {
-		e := &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call, Shared: p.Shared}
+func (x *explainer) explainSent(at site) (all []*Explanation) {
+	for _, p := range at.got.Prompts {
+		e := &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: at.got.ID, Call: at.got.Call, Shared: p.Shared}
 		for i, m := range promptMessages(value.OfList(p.Messages...), ofInput) {
-			given := i < len(input.List()) && value.Equal(p.Messages[i], input.List()[i])
-			x.addMessage(e, m.role, func(text located) []Piece {
-				switch {
-				case given:
-					return x.explainText(at, s, host, text.text, text.pointer, ofInput, 0)
-				case m.role == "assistant":
-					return singlePiece(text.text, Source{Kind: SourceModel}, sourceOfMaker(got))
-				case m.role == "tool":
-					name, _ := p.Messages[i].Get("name")
-					tool, _ := name.Str()
-					return singlePiece(text.text, Source{Kind: SourceTool, Name: tool}, sourceOfMaker(got))
+			parts := partsOfMessage(p.Parts, i)
+			before := 0
+			x.addMessage(e, m.role, m.texts, func(text located) []Piece {
+				pieces := x.explainSentText(at, parts, text, before)
+				if text.isContent {
+					before += len(text.text)
 				}
-				return x.piecesOf(at, s, got, text.text, partsOf(p.Parts, i))
-			}, m.texts)
+				return pieces
+			})
 		}
 		all = append(all, e)
 	}
@@ -61,7 +55,7 @@ func (x *explainer) explainSent(at *frame, s *flow.Step, got *journal.StepState)
 }
 
 // addMessage adds a message whose texts are explained by pieces.
-func (x *explainer) addMessage(e *Explanation, role string, pieces func(located) []Piece, texts []located) {
+func (x *explainer) addMessage(e *Explanation, role string, texts []located, pieces func(located) []Piece) {
 	m := ExplainedMessage{Role: role, Pieces: []Piece{}}
 	for _, text := range texts {
 		for _, p := range pieces(text) {
@@ -89,8 +83,8 @@ func (x *explainer) mediaTokens(media value.Value) int {
 	return llm.MessageTokens(x.counter, message.AppendJSON(nil)) - llm.MessageOverhead
 }
 
-// partsOf returns the parts of one message.
-func partsOf(parts []calls.Part, message int) (mine []calls.Part) {
+// partsOfMessage returns the parts of one message.
+func partsOfMessage(parts []calls.Part, message int) (mine []calls.Part) {
 	for _, p := range parts {
 		if p.Message != nil && *p.Message == message {
 			mine = append(mine, p)
@@ -99,113 +93,68 @@ func partsOf(parts []calls.Part, message int) (mine []calls.Part) {
 	return mine
 }
 
-// piecesOf explains a text by the parts that the call gave for it; without these, by the texts of the
-// parameters that it quotes.
-func (x *explainer) piecesOf(at *frame, s *flow.Step, got *journal.StepState, text string, parts []calls.Part) (pieces []Piece) {
+// explainSentText explains a text of a message by the parts that the call gave for the
+// message; what they do not cover is the call's. The text begins at a byte of that of the
+// message.
+func (x *explainer) explainSentText(at site, parts []calls.Part, text located, first int) (pieces []Piece) {
+	maker := sourceOfMaker(at.got)
+	if len(parts) > 0 && (parts[0].End == 0 || !text.isContent) {
+		return x.explainWholeMessage(at, parts[0], text)
+	}
 	end := 0
 	for _, part := range parts {
-		if part.Start < end || part.End > len(text) || part.Start >= part.End {
+		start, stop := max(part.Start-first, 0), min(part.End-first, len(text.text))
+		if start < end || start >= stop {
 			continue
 		}
-		if part.Start > end {
-			pieces = append(pieces, x.explainUntold(at, s, got, text[end:part.Start])...)
+		if start > end {
+			pieces = append(pieces, singlePiece(text.text[end:start], maker)...)
 		}
-		pieces = append(pieces, x.explainOrigin(at, s, got, part, text[part.Start:part.End])...)
-		end = part.End
+		part.Origins = cutOrigins(part.Origins, start+first-part.Start, stop-start)
+		pieces = append(pieces, x.explainSentPart(at, part, text.text[start:stop])...)
+		end = stop
 	}
-	if end < len(text) {
-		pieces = append(pieces, x.explainUntold(at, s, got, text[end:])...)
+	if end < len(text.text) {
+		pieces = append(pieces, singlePiece(text.text[end:], maker)...)
 	}
 	return pieces
 }
 
-// explainUntold explains a text for which the call gave no parts.
-func (x *explainer) explainUntold(at *frame, s *flow.Step, got *journal.StepState, text string) []Piece {
-	host := x.declaringStep(got)
-	if s == nil {
-		return singlePiece(text, sourceOfMaker(got))
+// explainWholeMessage explains a text, an image or the tool calls of a message by the part
+// that stands for all of the message.
+func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) []Piece {
+	maker := sourceOfMaker(at.got)
+	if len(part.Origins) != 1 {
+		return singlePiece(text.text, maker)
 	}
-	if p, rest, ok := findParam(s.With, host.Params, text, ""); ok {
-		return withSource(x.explainParam(at, s, p, rest, text, 0), sourceOfMaker(got))
+	o := part.Origins[0]
+	o.Start, o.End = 0, 0
+	if o.Kind == calls.OriginAnswer {
+		return withSource(x.explainOrigin(at, o, text.text, 0), maker)
 	}
-	return withSource(x.explainByQuotes(at, s, host, text, 0), sourceOfMaker(got))
+	isValue := o.Kind == "" && part.End == 0
+	if isValue {
+		o.Pointer += text.inMessage
+	}
+	return completed(x.explainOrigin(at, o, text.text, 0), maker)
 }
 
-// declaringStep returns the step whose parameters stand in the flow: that around a pseudo-step.
-func (x *explainer) declaringStep(got *journal.StepState) *journal.StepState {
-	if host := x.record.HostOf(got); !host.Params.IsNull() {
-		return host
-	}
-	return got
-}
-
-// explainOrigin explains a part of a prompt by its kind: the words of the call itself, what a
-// step sees by name, a parameter.
-func (x *explainer) explainOrigin(at *frame, s *flow.Step, got *journal.StepState, part calls.Part, text string) []Piece {
-	if part.Kind == "text" {
-		return singlePiece(text, Source{Kind: SourceText, Name: part.Name}, sourceOfMaker(got))
-	}
-	label := sourceOfPart(got, part.Kind)
-	if s == nil {
-		return singlePiece(text, label)
-	}
+// explainSentPart explains a part of a message that was sent: by what its bytes were taken
+// from, and by its kind.
+func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Piece {
+	pieces := x.explainOrigins(at, part.Origins, text, 0)
 	switch part.Kind {
-	case "question":
-		return withSource(x.explainReference(at, nil, []string{"question"}, text, s.Pos, 0), label)
-	case "now":
-		return singlePiece(text, Source{Kind: SourceClock}, label)
+	case "":
+		return completed(pieces, sourceOfMaker(at.got))
+	case "text", "answer":
+		return withSource(pieces, sourceOfMaker(at.got))
 	case "tool":
-		return singlePiece(text, sourceOfPlace(s.Pos), label)
-	case "schema", "optional", "known", "purpose":
-		if p, ok := x.filledParam(s, got, part.Kind); ok {
-			return withSource(x.explainParam(at, s, p, "", text, 0), label)
+		if part.Origins != nil {
+			return withSource(pieces, sourceOfMaker(at.got))
 		}
-		if part.Kind != "known" {
-			return singlePiece(text, Source{Kind: SourceParams, Name: s.Call}.at(s.Pos), label)
+		if at.step != nil { // what it is for, by the step
+			return singlePiece(text, sourceOfPlace(at.step.Pos), sourceOfPart(at.got, part.Kind))
 		}
 	}
-	if upstream := x.upstreamWith(at, s, text); upstream != nil {
-		return singlePiece(text, sourceOfMaker(upstream), label)
-	}
-	pieces := x.explainUntold(at, s, got, text)
-	for i := range pieces {
-		pieces[i].Sources[len(pieces[i].Sources)-1] = label
-	}
-	return pieces
-}
-
-// filledParam returns the parameter that slot fills; ok is false where slot fills the
-// parameters of another call.
-func (x *explainer) filledParam(s *flow.Step, got *journal.StepState, kind string) (*flow.Param, bool) {
-	if slot := x.record.Step(journal.OuterPath(got.ID)); got.Call != flow.CallSlot && slot != nil {
-		got = slot // it has asked in a piece of its work
-	}
-	if s.With == nil || got.Call != s.Call {
-		return nil, false
-	}
-	name := "current_schema"
-	if kind == "known" {
-		name = "data"
-	}
-	if _, given := s.With.Literal.Get(name); given {
-		return s.With, true
-	}
-	p, rest := flow.Descend(s.With, "/"+name)
-	return p, rest == ""
-}
-
-// upstreamWith returns the newest step before s that gave just that text, or lists it.
-func (x *explainer) upstreamWith(at *frame, s *flow.Step, text string) *journal.StepState {
-	for i := s.Index - 1; i >= 0; i-- {
-		got := x.record.Step(at.prefix + at.flow.Steps[i].ID)
-		if got == nil || got.Output.Map().Len() == 0 {
-			continue
-		}
-		found := got.Output.JSON() == text
-		eachText(got.Output, "", func(_, have string) { found = found || have == text })
-		if found {
-			return got
-		}
-	}
-	return nil
+	return withSource(pieces, sourceOfPart(at.got, part.Kind))
 }

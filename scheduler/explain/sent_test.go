@@ -69,27 +69,27 @@ func TestExplainSent(t *testing.T) {
 	got := origins(t, r, "sum", "Write the notes", "We talked about rivers", "Mention the rivers", "How is the weather?")
 	got = append(got, origins(t, r, "known", "Read the conversation", "My cat is called Momo.", "The user lives in Lyon.")...)
 	got = append(got, origins(t, r, "args", "You fill in the arguments", "How is the weather?", "All about rivers.", "The cat is called Momo.",
-		`{"unit":"metric"}`, `"/city"`, "no idea", "That was no JSON object")...)
+		`{"unit":`, `"/city"`, "no idea", "That was no JSON object")...)
 	got = append(got, origins(t, r, "way", "Decide which branch", "The first way to go", "Lyon upon Rhone", "How is the weather?", "All about rivers.")...)
 	want := []string{
 		"Write the notes < the text summary summary.txt > sum (summary)",
-		"We talked about rivers < flow.yaml:7:11 > sum (summary): conversation",
-		"Mention the rivers < flow.yaml:7:11 > sum (summary): instructions",
+		"We talked about rivers < flow.yaml:7:46 > sum (summary): conversation",
+		"Mention the rivers < flow.yaml:7:98 > sum (summary): instructions",
 		"How is the weather? < inputs.question (flow.yaml:5:5) > sum (summary): question",
 		"Read the conversation < the text facts facts.txt > known (facts)",
-		"My cat is called Momo. < flow.yaml:8:36 > known (facts): conversation",
-		"The user lives in Lyon. < flow.yaml:8:36 > known (facts): known",
+		"My cat is called Momo. < flow.yaml:8:71 > known (facts): conversation",
+		"The user lives in Lyon. < flow.yaml:8:106 > known (facts): known",
 		"You fill in the arguments < the text slot prompt.txt > args/ask-1 (ask)",
 		"How is the weather? < inputs.question (flow.yaml:9:5) > args/ask-1 (ask): question",
 		"All about rivers. < sum (summary) > args/ask-1 (ask): summary",
 		"The cat is called Momo. < known (facts) > args/ask-1 (ask): facts",
-		`{"unit":"metric"} < flow.yaml:13:7 > args/ask-1 (ask): known`,
+		`{"unit": < flow.yaml:13:7 > args/ask-1 (ask): known`,
 		`"/city" < flow.yaml:13:7 > args/ask-1 (ask): schema`,
 		"no idea < the model's answer > args/ask-3 (ask)",
 		"That was no JSON object < the text slot retry.txt > args/ask-3 (ask)",
 		"Decide which branch < the text choice choice.txt > way (choice)",
-		"The first way to go < flow.yaml:18:11 > way (choice): choices",
-		"Lyon upon Rhone < flow.yaml:18:11 > way (choice): values",
+		"The first way to go < flow.yaml:18:82 > way (choice): choices",
+		"Lyon upon Rhone < flow.yaml:18:28 > way (choice): values",
 		"How is the weather? < inputs.question (flow.yaml:16:5) > way (choice): question",
 		"All about rivers. < sum (summary) > way (choice): summary",
 	}

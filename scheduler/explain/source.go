@@ -2,6 +2,9 @@ package explain
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -16,12 +19,14 @@ const (
 	SourceInput    SourceKind = "input"    // an input of the flow, by its path: inputs.visitor
 	SourceName     SourceKind = "name"     // another name that a template mentions
 	SourceComputed SourceKind = "computed" // what the expression Name made at File:Line:Col
-	SourceFile     SourceKind = "file"     // the file Name that the flow reads
+	SourceFile     SourceKind = "file"     // the file Name that the flow, or a call, reads
 	SourceStep     SourceKind = "step"     // a step that made the text, or passed it on
 	SourcePart     SourceKind = "part"     // the Part, a kind, of that Name which a step put in
 	SourceModel    SourceKind = "model"    // an answer of the model
 	SourceTool     SourceKind = "tool"     // a result of the tool Name
-	SourceText     SourceKind = "text"     // the built-in text Name of a call
+	SourceMemory   SourceKind = "memory"   // the memory Name
+	SourceUser     SourceKind = "user"     // what a person answered when the step waited
+	SourceText     SourceKind = "text"     // the text Name of a call
 	SourceClock    SourceKind = "clock"    // the time of the run's clock
 	SourceParams   SourceKind = "params"   // the schema of the parameters of the call Name
 )
@@ -41,6 +46,12 @@ type Source struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Col  int    `json:"col,omitempty"`
+	// Path is the file that a call has read the text from, and PathLine the line in it,
+	// or in the text Name; "" and 0 where there is none.
+	Path     string `json:"path,omitempty"`
+	PathLine int    `json:"path_line,omitempty"`
+	// From are the names that the text was computed from.
+	From []string `json:"from,omitempty"`
 }
 
 // String returns the source as people read it.
@@ -57,11 +68,11 @@ func (s Source) String() string {
 	case SourceFlow:
 		return place
 	case SourceComputed:
-		if s.Name == "" {
-			return place + " (computed)"
-		}
-		return place + " {{ " + s.Name + " }}"
+		return s.computed(place)
 	case SourceFile:
+		if place == "" {
+			return "file " + s.Name
+		}
 		return fmt.Sprintf("file %s (%s)", s.Name, place)
 	case SourceStep:
 		return maker
@@ -74,6 +85,10 @@ func (s Source) String() string {
 		return "the model's answer"
 	case SourceTool:
 		return "the tool " + s.Name
+	case SourceMemory:
+		return "the memory " + s.Name
+	case SourceUser:
+		return "the user's answer"
 	case SourceText:
 		return "the text " + s.Name
 	case SourceClock:
@@ -86,6 +101,35 @@ func (s Source) String() string {
 		return fmt.Sprintf("the parameters of %s (%s)", s.Name, place)
 	}
 	return s.Name
+}
+
+// computed writes the source of what an expression, or a call, made.
+func (s Source) computed(place string) string {
+	if s.Name != "" {
+		place += " {{ " + s.Name + " }}"
+	}
+	switch {
+	case len(s.From) > 0:
+		return place + " computed from " + strings.Join(s.From, ", ")
+	case s.Name == "":
+		return place + " (computed)"
+	}
+	return place
+}
+
+// origin names the source as what something was computed from.
+func (s Source) origin() string {
+	if s.Kind == SourceInput || s.Kind == SourceName {
+		return s.Name
+	}
+	return s.String()
+}
+
+// equals reports whether two sources are the same.
+func (s Source) equals(other Source) bool {
+	isSame := slices.Equal(s.From, other.From)
+	s.From, other.From = nil, nil
+	return isSame && reflect.DeepEqual(s, other)
 }
 
 func (s Source) position() flow.Position {

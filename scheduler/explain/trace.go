@@ -1,100 +1,70 @@
 package explain
 
 import (
-	"context"
-	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// maxHops bounds how many steps a text is followed back through.
-const maxHops = 64
+type side string
 
-// explainer follows texts back through the flows of one run.
-type explainer struct {
-	ctx     context.Context //nolint:containedctx // lives for one Explain
-	record  *journal.RunState
-	counter llm.Counter
-	seen    map[string]bool // steps whose left-out parts are listed
-	leftOut []LeftOut
-}
+const (
+	ofInput  side = "/input"
+	ofOutput side = "/output"
+)
 
-// frame is one flow of the run: the outermost, or one that a step runs.
-type frame struct {
-	flow   *flow.Flow
-	inputs value.Value
-	prefix string // of its steps in the record: outer[1]/
-	// step runs the flow in the frame around; nil for the outermost.
-	step   *flow.Step
-	got    *journal.StepState
-	around *frame
-}
-
-func (x *explainer) rootFrame(flow *flow.Flow) *frame {
-	return &frame{flow: flow, inputs: x.record.Inputs}
-}
-
-// subFlowFrame returns the frame of the flow that a step runs, nil where that flow is not
-// known.
-func (at *frame) subFlowFrame(s *flow.Step, got *journal.StepState) *frame {
-	if s.Sub == nil || got == nil {
-		return nil
-	}
-	inputs, _ := got.Params.Get("inputs")
-	return &frame{
-		flow: s.Sub, inputs: s.Sub.Inputs.ApplyDefaults(inputs), prefix: got.ID + "/",
-		step: s, got: got, around: at,
-	}
-}
-
-var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
-
-// findStep finds the step that an id of the record means, or that a pseudo-step ran in;
-// nil where its flow is not known.
-func (x *explainer) findStep(flow *flow.Flow, id string) (*frame, *flow.Step) {
-	at := x.rootFrame(flow)
-	for {
-		segment, rest, inner := strings.Cut(id, "/")
-		name, _, _ := strings.Cut(segment, "[")
-		s, ok := at.flow.Step(name)
-		if !ok || !inner || onlyPseudo.MatchString(rest) {
-			return at, s
-		}
-		at = at.subFlowFrame(s, x.record.Step(at.prefix+segment))
-		if at == nil {
-			return nil, nil
-		}
-		id = rest
-	}
-}
-
-// explainText explains a text that a step has in its input or output at pointer.
-func (x *explainer) explainText(at *frame, s *flow.Step, got *journal.StepState, text, pointer string, of side, hops int) []Piece {
-	if hops > maxHops || text == "" || s == nil {
-		return singlePiece(text, sourceOfMaker(got))
+// explainText explains a text that a step has in its input or output at pointer, or what
+// stands for a value there that is not text.
+func (x *explainer) explainText(at site, of side, pointer, text string, hops int) []Piece {
+	made := singlePiece(text, sourceOfMaker(at.got))
+	if hops > maxHops || text == "" || at.step == nil {
+		return made
 	}
 	if of == ofOutput {
-		x.collectLeftOut(got)
-		if pieces := x.explainParts(at, s, got, text, pointer, hops); pieces != nil {
+		x.collectLeftOut(at.got)
+		if pieces := x.explainParts(at, text, pointer, hops); pieces != nil {
 			return pieces
 		}
-		if s.Def.Info.UsesLLM {
-			return singlePiece(text, sourceOfMaker(got)) // the model's words, whatever they quote
-		}
-		if sub := at.subFlowFrame(s, got); sub != nil && sub.flow.Outputs != nil {
-			p, rest := flow.Descend(sub.flow.Outputs, pointer)
-			return withSource(x.explainParam(sub, nil, p, rest, text, hops+1), sourceOfMaker(got))
+		if sub, ok := at.subFlow(); ok {
+			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}
-	if p, rest, ok := findParam(s.With, got.Params, text, pointer); ok {
-		return x.explainParam(at, s, p, rest, text, hops)
+	if at.step.Def.Origins == nil || at.got.Call != at.step.Call {
+		return made
 	}
-	return withSource(x.explainByQuotes(at, s, got, text, hops), sourceOfMaker(got))
+	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output}
+	origins := at.step.Def.Origins(x.ctx, record, string(of)+pointer)
+	if origins == nil {
+		return made
+	}
+	pieces := x.explainOrigins(at, origins, text, hops)
+	if of == ofOutput {
+		return withSource(pieces, sourceOfMaker(at.got))
+	}
+	return completed(pieces, sourceOfMaker(at.got))
+}
+
+// explainOutput explains a text of the outputs of a flow. Without outputs, they are those
+// of steps by their ids.
+func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Piece {
+	if of.flow.Outputs != nil {
+		p, rest := flow.Descend(of.flow.Outputs, pointer)
+		return x.explainParam(of, p, rest, text, hops)
+	}
+	path := flow.PointerTokens(pointer)
+	if len(path) == 0 {
+		return singlePiece(text)
+	}
+	if s, ok := of.flow.Step(path[0]); ok {
+		if run, members := x.stepOf(of.frame, s, path[1:]); run.got != nil {
+			return x.explainText(run, ofOutput, pointerTo(members), text, hops+1)
+		}
+	}
+	return singlePiece(text)
 }
 
 func singlePiece(text string, sources ...Source) []Piece {
@@ -104,112 +74,207 @@ func singlePiece(text string, sources ...Source) []Piece {
 // withSource adds a hop to the way of every piece.
 func withSource(pieces []Piece, source Source) []Piece {
 	for i := range pieces {
-		pieces[i].Sources = append(pieces[i].Sources, source)
+		pieces[i].Sources = append(slices.Clip(pieces[i].Sources), source)
 	}
 	return pieces
 }
 
-// explainParam explains a text that a parameter of a step gave, or an output of the flow
-// where s is nil.
-func (x *explainer) explainParam(at *frame, s *flow.Step, p *flow.Param, rest, text string, hops int) []Piece {
-	place := p.Pos
-	if p.File != "" {
-		return singlePiece(text, Source{Kind: SourceFile, Name: p.File}.at(place))
-	}
-	if p.Expr != nil {
-		if path, ok := p.Expr.Path(); ok {
-			return x.explainReference(at, s, append(path[:len(path):len(path)], flow.PointerTokens(rest)...), text, place, hops)
+// completed adds a source to the pieces that have none.
+func completed(pieces []Piece, source Source) []Piece {
+	for i := range pieces {
+		if len(pieces[i].Sources) == 0 {
+			pieces[i].Sources = []Source{source}
 		}
-		return singlePiece(text, Source{Kind: SourceComputed}.at(place))
 	}
-	if p.Text != nil {
-		rendered, spans, err := p.Text.Trace(x.ctx, x.scopeOf(at))
-		if err != nil || rendered != text {
-			return singlePiece(text, sourceOfPlace(place))
-		}
-		var out []Piece
-		for _, span := range spans {
-			sub := rendered[span.Start:span.End]
-			switch span.Kind {
-			case prompt.Reference:
-				source := span.Sources[0]
-				path := append([]string{source.Name}, flow.PointerTokens(source.Pointer)...)
-				out = append(out, x.explainReference(at, s, path, sub, place, hops)...)
-			case prompt.Computed:
-				expr := p.Text.Source().Text[span.TemplateStart:span.TemplateEnd]
-				out = append(out, singlePiece(sub, Source{Kind: SourceComputed, Name: expr}.at(place))...)
-			default:
-				out = append(out, singlePiece(sub, sourceOfPlace(place))...)
-			}
-		}
-		return out
-	}
-	return singlePiece(text, sourceOfPlace(place))
+	return pieces
 }
 
-// explainReference explains a text that a name with members gave.
-func (x *explainer) explainReference(at *frame, s *flow.Step, path []string, text string, place flow.Position, hops int) []Piece {
+// cutPieces returns the pieces of the bytes [start, end) of the text that they make.
+func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
+	at := 0
+	for _, p := range pieces {
+		from, to := max(start-at, 0), min(end-at, len(p.Text))
+		at += len(p.Text)
+		if from < to {
+			if to-from < len(p.Text) {
+				p.Tokens = 0 // what the whole piece costs
+			}
+			p.Text = p.Text[from:to]
+			cut = append(cut, p)
+		}
+	}
+	return cut
+}
+
+// collapsed returns one piece of a text that was computed from the pieces of others: with
+// their sources where these are one, else with their names.
+func collapsed(text string, from []Piece, place Source) []Piece {
+	var ways [][]Source
+	for _, p := range from {
+		isKnown := slices.ContainsFunc(ways, func(way []Source) bool { return slices.EqualFunc(way, p.Sources, Source.equals) })
+		if !isKnown && len(p.Sources) > 0 {
+			ways = append(ways, p.Sources)
+		}
+	}
+	if len(ways) == 1 {
+		return singlePiece(text, ways[0]...)
+	}
+	for _, way := range ways {
+		if name := way[0].origin(); !slices.Contains(place.From, name) {
+			place.From = append(slices.Clip(place.From), name)
+		}
+	}
+	if len(place.From) > 0 {
+		place.Kind = SourceComputed
+	}
+	return singlePiece(text, place)
+}
+
+// explainReference explains a stretch of the value that a name with members gives, from
+// the byte from on of its text; from is below 0 for a text that was computed from it.
+func (x *explainer) explainReference(at site, path []string, from int, stretch string, place Source, hops int) []Piece {
+	v, _ := x.scopeOf(at).Map.Get(path[0])
+	v, _ = v.At(pointerTo(path[1:]))
+	whole, isText := v.Str()
+	if !isText && v.Kind() != value.Object && v.Kind() != value.List {
+		whole = stretch // however it is printed
+	}
+	if isText && from >= 0 && from <= len(whole) && strings.HasPrefix(whole[from:], stretch) {
+		return cutPieces(x.explainName(at, path, whole, place, hops), from, from+len(stretch))
+	}
+	if isText || v.Kind() == value.Object || v.Kind() == value.List {
+		if from >= 0 && !isText {
+			return x.explainName(at, path, stretch, place, hops) // it stands for the value
+		}
+		return collapsed(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
+			return x.explainName(at, append(slices.Clip(path), flow.PointerTokens(pointer)...), text, place, hops)
+		}), place)
+	}
+	return x.explainName(at, path, stretch, place, hops)
+}
+
+// maxLeaves bounds how many texts of a value are followed for what was computed from it.
+const maxLeaves = 200
+
+// explainLeaves explains the texts in a value.
+func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text string) []Piece) (all []Piece) {
+	left := maxLeaves
+	var visit func(v value.Value, pointer string)
+	visit = func(v value.Value, pointer string) {
+		switch v.Kind() {
+		case value.List, value.Object:
+			for i, item := range v.List() {
+				visit(item, pointer+"/"+itoa(i))
+			}
+			for key, member := range v.Map().All() {
+				visit(member, pointer+"/"+value.Escape(key))
+			}
+			return
+		}
+		left--
+		text, isText := v.Str()
+		if !isText {
+			text = v.JSON()
+		}
+		if left >= 0 && text != "" {
+			all = append(all, explain(pointer, text)...)
+		}
+	}
+	visit(v, "")
+	return all
+}
+
+// explainName explains the whole text that a name with members gives.
+func (x *explainer) explainName(at site, path []string, text string, place Source, hops int) []Piece {
+	if hops > maxHops {
+		return singlePiece(text, place)
+	}
 	if path[0] == "question" {
 		path = []string{"inputs", "question"}
 	}
-	source := Source{Kind: SourceName, Name: strings.Join(path, ".")}.at(place)
-	if path[0] == "inputs" {
+	source := place
+	source.Kind, source.Name, source.From = SourceName, strings.Join(path, "."), nil
+	switch path[0] {
+	case "inputs":
 		source.Kind = SourceInput
-	}
-	if path[0] == "inputs" && at.step != nil {
 		return withSource(x.explainInput(at, path, text, hops), source)
+	case "item":
+		return withSource(x.explainItem(at, path[1:], text, hops), source)
+	case "summary", "facts":
+		run, members := x.upstreamPlace(at, path[0])
+		if run.step == nil {
+			return x.explainName(at, append([]string{"inputs"}, path...), text, place, hops+1)
+		}
+		return x.explainText(run, ofOutput, pointerTo(append(members, path[1:]...)), text, hops+1)
+	case "history":
+		return x.explainHistory(at, path, text, source, hops)
 	}
-	upstream, ok := at.flow.Step(path[0])
+	s, ok := at.flow.Step(path[0])
 	if !ok {
 		return singlePiece(text, source)
 	}
-	id, members := at.prefix+upstream.ID, path[1:]
-	if upstream.ForEach != nil && len(members) > 0 {
-		id, members = id+"["+members[0]+"]", members[1:]
-	}
-	got := x.record.Step(id)
-	if got == nil {
+	run, members := x.stepOf(at.frame, s, path[1:])
+	if run.got == nil {
 		return singlePiece(text, Source{Kind: SourceName, Name: source.Name})
 	}
-	pieces := x.explainText(at, upstream, got, text, pointerTo(members), ofOutput, hops+1)
-	if s == nil {
-		return pieces
-	}
-	return withSource(pieces, Source{Kind: SourceStep, Step: at.prefix + s.ID})
+	return x.explainText(run, ofOutput, pointerTo(members), text, hops+1)
 }
 
 // explainInput explains the text of an input of a flow that a step runs: by what the step
 // gave, or else it is the default of the flow.
-func (x *explainer) explainInput(at *frame, path []string, text string, hops int) []Piece {
+func (x *explainer) explainInput(at site, path []string, text string, hops int) []Piece {
+	around := at.around
+	if around.frame == nil {
+		return singlePiece(text)
+	}
 	pointer := pointerTo(path)
-	if v, ok := at.got.Params.At(pointer); ok && at.step.With != nil && hops < maxHops {
-		if given, isText := v.Str(); isText && given == text {
-			p, rest := flow.Descend(at.step.With, pointer)
-			return x.explainParam(at.around, at.step, p, rest, text, hops+1)
-		}
+	if _, given := around.got.Params.At(pointer); !given {
+		return singlePiece(text)
 	}
-	return singlePiece(text)
+	return x.explainGiven(around, pointer, 0, text, hops+1)
 }
 
-func pointerTo(members []string) string {
-	pointer := ""
-	for _, m := range members {
-		pointer += "/" + value.Escape(m)
+// explainItem explains a text of the item that a step runs for.
+func (x *explainer) explainItem(at site, members []string, text string, hops int) []Piece {
+	index, ok := at.item()
+	if !ok {
+		return singlePiece(text)
 	}
-	return pointer
+	pointer := pointerTo(append([]string{index}, members...))
+	p, rest := flow.Descend(at.step.ForEach, pointer)
+	whole := site{at.frame, at.step, x.record.Step(at.prefix + at.step.ID)}
+	return x.explainParam(whole, p, rest, text, hops+1)
 }
 
-// scopeOf holds what the run recorded under the names of a flow's templates.
-func (x *explainer) scopeOf(at *frame) prompt.Scope {
-	names := value.NewMap(len(at.flow.Steps) + 2)
-	names.Set("inputs", at.inputs)
-	if q, ok := at.inputs.Get("question"); ok {
-		names.Set("question", q)
+// explainHistory explains a text of what the steps before left.
+func (x *explainer) explainHistory(at site, path []string, text string, source Source, hops int) []Piece {
+	steps := x.upstream(at)
+	const members = 3 // history, index, member
+	if len(path) < members {
+		return singlePiece(text, source)
 	}
-	for _, s := range at.flow.Steps {
-		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
-			names.Set(s.ID, got.Output)
-		}
+	i, ok := atoi(path[1])
+	if !ok || i >= len(steps) {
+		return singlePiece(text, source)
 	}
-	return prompt.Values{Map: names}
+	run, rest := x.stepOf(at.frame, steps[i], path[members:])
+	switch {
+	case run.got == nil:
+		return singlePiece(text, source)
+	case path[2] == "output":
+		return x.explainText(run, ofOutput, pointerTo(rest), text, hops+1)
+	case path[2] == "input":
+		return x.explainText(run, ofInput, pointerTo(rest), text, hops+1)
+	}
+	return singlePiece(text, sourceOfPlace(steps[i].Pos))
+}
+
+// partsOf returns the provenance in the output of a step.
+func (x *explainer) partsOf(got *journal.StepState) []calls.Part {
+	if known, ok := x.parts[got]; ok {
+		return known
+	}
+	parts := partsOfOutput(got.Output)
+	x.parts[got] = parts
+	return parts
 }

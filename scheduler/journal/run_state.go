@@ -107,6 +107,8 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
+	// Vars are the values of the variables that the parameters mention.
+	Vars value.Value `json:"-"`
 	// Prompts are what models were asked beyond Input, whole.
 	Prompts []Prompt `json:"-"`
 	// Remaining is the remaining schema of a step that waits, Answers what users
@@ -288,6 +290,9 @@ func (st *StepState) add(ev *Event, data *Data) {
 		}
 		if data.Input != nil {
 			st.Input = *data.Input
+		}
+		if data.Vars != nil {
+			st.Vars = *data.Vars
 		}
 		st.MaskedParams = data.Masked
 	case StepRetrying:

@@ -1,0 +1,210 @@
+package calls
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Traced is a text that knows where its bytes were taken from. Calls make it while they
+// put a prompt together, and hand it on as a [Part]. Bytes without an origin are the
+// call's own words. It is a value: its methods return new ones.
+type Traced struct {
+	Text    string
+	Origins []Origin
+}
+
+// TracedParam returns a text that is the parameter at a pointer, or a string inside one.
+func TracedParam(pointer, text string) Traced { return Traced{text, FromParam(pointer, text)} }
+
+// TracedName returns a text that is a name of the step's templates, or at a pointer below
+// it.
+func TracedName(name, pointer, text string) Traced {
+	if text == "" {
+		return Traced{}
+	}
+	return Traced{text, []Origin{{End: len(text), Kind: OriginName, Name: name, Pointer: pointer}}}
+}
+
+// ComputedFrom returns a text that was made from something, and is not a copy of it.
+func ComputedFrom(source Origin, text string) Traced {
+	if text == "" {
+		return Traced{}
+	}
+	source.Start, source.End, source.Computed = 0, len(text), true
+	return Traced{text, []Origin{source}}
+}
+
+// Slice returns the bytes [start, end).
+func (t Traced) Slice(start, end int) Traced {
+	cut := Traced{Text: t.Text[start:end]}
+	for _, o := range t.Origins {
+		from, to := max(o.Start, start), min(o.End, end)
+		if from >= to {
+			continue
+		}
+		if !o.Computed {
+			o.From += from - o.Start
+			if o.Line > 0 {
+				o.Line += strings.Count(t.Text[o.Start:from], "\n")
+			}
+		}
+		o.Start, o.End = from-start, to-start
+		cut.Origins = append(cut.Origins, o)
+	}
+	return cut
+}
+
+// Append returns the text with others after it.
+func (t Traced) Append(others ...Traced) Traced {
+	size, count := len(t.Text), len(t.Origins)
+	for _, other := range others {
+		size += len(other.Text)
+		count += len(other.Origins)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	text.WriteString(t.Text)
+	origins := append(make([]Origin, 0, count), t.Origins...)
+	for _, other := range others {
+		for _, o := range other.Origins {
+			o.Start += text.Len()
+			o.End += text.Len()
+			origins = appendOrigin(origins, o)
+		}
+		text.WriteString(other.Text)
+	}
+	return Traced{text.String(), origins}
+}
+
+// appendOrigin adds an origin; one that goes on where the last ends becomes one with it.
+func appendOrigin(origins []Origin, o Origin) []Origin {
+	if last := len(origins) - 1; last >= 0 && !o.Computed && o.Line == 0 {
+		before := origins[last]
+		goesOn := before.End == o.Start && before.From+before.End-before.Start == o.From
+		before.Start, before.End, before.From = o.Start, o.End, o.From
+		if goesOn && before == o {
+			origins[last].End = o.End
+			return origins
+		}
+	}
+	return append(origins, o)
+}
+
+// JoinTraced is [strings.Join] of traced texts.
+func JoinTraced(list []Traced, separator string) Traced {
+	all := make([]Traced, 0, 2*len(list))
+	for i, t := range list {
+		if i > 0 {
+			all = append(all, Traced{Text: separator})
+		}
+		all = append(all, t)
+	}
+	return Traced{}.Append(all...)
+}
+
+// TrimSpace is [strings.TrimSpace].
+func (t Traced) TrimSpace() Traced {
+	end := len(strings.TrimRightFunc(t.Text, unicode.IsSpace))
+	start := end - len(strings.TrimLeftFunc(t.Text[:end], unicode.IsSpace))
+	return t.Slice(start, end)
+}
+
+// ReplaceAll is [strings.ReplaceAll]. What is put in is computed from what it replaces.
+func (t Traced) ReplaceAll(old, replacement string) Traced {
+	if old == "" || old == replacement || !strings.Contains(t.Text, old) {
+		return t
+	}
+	var pieces []Traced
+	for {
+		at := strings.Index(t.Text, old)
+		if at < 0 {
+			return Traced{}.Append(append(pieces, t)...)
+		}
+		put := Traced{Text: replacement}
+		if from := t.Slice(at, at+len(old)).Origins; len(from) > 0 {
+			put = ComputedFrom(from[0], replacement)
+		}
+		pieces = append(pieces, t.Slice(0, at), put)
+		t = t.Slice(at+len(old), len(t.Text))
+	}
+}
+
+// Fields returns the words of the text, with one space between them.
+func (t Traced) Fields() Traced {
+	var pieces []Traced
+	end := -1 // of the last word
+	for rest := 0; rest < len(t.Text); {
+		start := len(t.Text) - len(strings.TrimLeftFunc(t.Text[rest:], unicode.IsSpace))
+		if start == len(t.Text) {
+			break
+		}
+		if end >= 0 {
+			pieces = append(pieces, t.Slice(end, start).ReplaceAll(t.Text[end:start], " "))
+		}
+		end = len(t.Text)
+		if n := strings.IndexFunc(t.Text[start:], unicode.IsSpace); n >= 0 {
+			end = start + n
+		}
+		pieces = append(pieces, t.Slice(start, end))
+		rest = end
+	}
+	return Traced{}.Append(pieces...)
+}
+
+// Truncate is [llm.TruncateTokens] of a text that costs more than budget.
+func (t Traced) Truncate(budget int, tokens llm.Counter) Traced {
+	short, _ := llm.TruncateTokens(t.Text, budget, tokens)
+	kept := strings.TrimSuffix(short, llm.TruncationMarker)
+	return t.Slice(0, len(kept)).Append(Traced{Text: short[len(kept):]})
+}
+
+// TracedJSON returns the JSON of a value. from returns the origin of the value at a
+// pointer into it. Strings that JSON writes as they are, are copies of theirs; keys and
+// braces belong to their list or object.
+func TracedJSON(v value.Value, from func(pointer string) Origin) Traced {
+	return Traced{}.Append(appendJSON(nil, v, "", from)...)
+}
+
+// appendJSON appends the pieces of the JSON of the value at a pointer.
+func appendJSON(pieces []Traced, v value.Value, pointer string, from func(pointer string) Origin) []Traced {
+	add := func(text string, isComputed bool) {
+		o := from(pointer)
+		o.Start, o.End, o.Computed = 0, len(text), o.Computed || isComputed
+		pieces = append(pieces, Traced{text, []Origin{o}})
+	}
+	switch v.Kind() { //nolint:exhaustive // all others are one piece
+	case value.List:
+		open := "["
+		for i, item := range v.List() {
+			add(open, false)
+			pieces = appendJSON(pieces, item, pointer+"/"+strconv.Itoa(i), from)
+			open = ","
+		}
+		add(strings.TrimPrefix(open, ",")+"]", false)
+	case value.Object:
+		open := "{"
+		for key, member := range v.Map().All() {
+			add(open+value.OfString(key).JSON()+":", false)
+			pieces = appendJSON(pieces, member, pointer+"/"+value.Escape(key), from)
+			open = ","
+		}
+		add(strings.TrimPrefix(open, ",")+"}", false)
+	case value.String:
+		text, _ := v.Str()
+		written := v.JSON()
+		if text == "" || written[1:len(written)-1] != text {
+			add(written, true)
+			return pieces
+		}
+		add(`"`, true)
+		add(text, false)
+		add(`"`, true)
+	default:
+		add(v.JSON(), false)
+	}
+	return pieces
+}

@@ -1,0 +1,86 @@
+package calls_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+type runes struct{}
+
+func (runes) Count(text string) int { return len([]rune(text)) }
+
+var _ llm.Counter = runes{}
+
+// checkTraced fails where an origin that is a copy of source does not show the bytes
+// that it names.
+func checkTraced(t *rapid.T, what string, got calls.Traced, want string, sources map[string]string) {
+	if got.Text != want {
+		t.Fatalf("%s: got %q, want %q", what, got.Text, want)
+	}
+	end := 0
+	for _, o := range got.Origins {
+		if o.Start < end || o.End <= o.Start || o.End > len(got.Text) {
+			t.Fatalf("%s: origin %+v of %q", what, o, got.Text)
+		}
+		end = o.End
+		stretch := got.Text[o.Start:o.End]
+		if !o.Computed && !strings.HasPrefix(sources[o.Pointer][o.From:], stretch) {
+			t.Fatalf("%s: %q is not at %d of %q", what, stretch, o.From, sources[o.Pointer])
+		}
+	}
+}
+
+// What is done to a traced text is what is done to a text, and its copies stay copies.
+func TestTraced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.StringMatching(`[ab </"\n]{0,12}`)
+		a, b := words.Draw(t, "a"), words.Draw(t, "b")
+		sources := map[string]string{"/a": a, "/b": b}
+		both := calls.TracedParam("/a", a).Append(calls.Traced{Text: " - "}, calls.TracedParam("/b", b))
+		text := a + " - " + b
+		from := rapid.IntRange(0, len(text)).Draw(t, "from")
+		to := rapid.IntRange(from, len(text)).Draw(t, "to")
+		checkTraced(t, "Append", both, text, sources)
+		checkTraced(t, "Slice", both.Slice(from, to), text[from:to], sources)
+		checkTraced(t, "TrimSpace", both.TrimSpace(), strings.TrimSpace(text), sources)
+		checkTraced(t, "Fields", both.Fields(), strings.Join(strings.Fields(text), " "), sources)
+		checkTraced(t, "ReplaceAll", both.ReplaceAll("</", `<\/`), strings.ReplaceAll(text, "</", `<\/`), sources)
+		checkTraced(t, "JoinTraced", calls.JoinTraced([]calls.Traced{both, both}, ", "), text+", "+text, sources)
+		budget := rapid.IntRange(0, len(text)).Draw(t, "budget")
+		short, _ := llm.TruncateTokens(text, budget, runes{})
+		checkTraced(t, "Truncate", both.Truncate(budget, runes{}), short, sources)
+	})
+}
+
+// The JSON of a value is that of the value, and its strings are told apart.
+func TestTracedJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[ab"</é]{0,5}`)
+		v := value.Must(map[string]any{
+			text.Draw(t, "key"): []any{text.Draw(t, "x"), rapid.IntRange(-3, 3).Draw(t, "n"), nil, map[string]any{}, []any{}},
+			"b":                 text.Draw(t, "y"),
+		})
+		got := calls.TracedJSON(v, func(pointer string) calls.Origin { return calls.Origin{Pointer: pointer} })
+		if got.Text != v.JSON() {
+			t.Fatalf("got %s, want %s", got.Text, v.JSON())
+		}
+		end := 0
+		for _, o := range got.Origins {
+			at, ok := v.At(o.Pointer)
+			given, isText := at.Str()
+			if !ok || o.Start != end || isText && !o.Computed && given != got.Text[o.Start:o.End] {
+				t.Fatalf("%+v of %s", o, got.Text)
+			}
+			end = o.End
+		}
+		if end != len(got.Text) {
+			t.Fatalf("%d of %d bytes", end, len(got.Text))
+		}
+	})
+}

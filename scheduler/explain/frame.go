@@ -1,0 +1,236 @@
+package explain
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// maxHops bounds how many steps a text is followed back through.
+const maxHops = 64
+
+// explainer follows texts back through the flows of one run. Explain makes one for each
+// prompt list; it is not safe for concurrent use.
+type explainer struct {
+	ctx     context.Context //nolint:containedctx // lives for one Explain
+	record  *journal.RunState
+	counter llm.Counter
+	seen    map[string]bool // steps whose left-out parts are listed
+	leftOut []LeftOut
+	// What was found out before: parts by the step, scopes by the site, renderings by the
+	// parameter in its site.
+	parts  map[*journal.StepState][]calls.Part
+	scopes map[site]prompt.Values
+	traces map[tracedParam]*trace
+}
+
+// frame is one flow of the run: the outermost, or one that a step runs.
+type frame struct {
+	flow   *flow.Flow
+	inputs value.Value
+	prefix string // of its steps in the record: outer[1]/
+	// around is the step that runs the flow; its frame is nil for the outermost.
+	around site
+}
+
+// site is a step of a frame as it ran: the step itself, an item of it, or what it ran
+// inside itself. A nil step stands for the outputs of the flow, or, where frame is nil as
+// well, for a step whose flow is not known.
+type site struct {
+	*frame
+	step *flow.Step
+	got  *journal.StepState
+}
+
+func (x *explainer) rootFrame(flow *flow.Flow) *frame {
+	return &frame{flow: flow, inputs: x.record.Inputs}
+}
+
+// subFlow returns the outputs of the flow that a step runs; ok is false where that flow is
+// not known.
+func (at site) subFlow() (outputs site, ok bool) {
+	if at.step == nil || at.step.Sub == nil || at.got == nil {
+		return site{}, false
+	}
+	inputs, _ := at.got.Params.Get("inputs")
+	sub := at.step.Sub
+	return site{frame: &frame{flow: sub, inputs: sub.Inputs.ApplyDefaults(inputs), prefix: at.got.ID + "/", around: at}}, true
+}
+
+var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
+
+// findSite finds the step that an id of the record means, or that a pseudo-step ran in.
+func (x *explainer) findSite(flow *flow.Flow, got *journal.StepState) site {
+	at, id := x.rootFrame(flow), got.ID
+	for {
+		segment, rest, inner := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(segment, "[")
+		s, ok := at.flow.Step(name)
+		if !ok {
+			return site{frame: at, got: got}
+		}
+		if !inner || onlyPseudo.MatchString(rest) {
+			return site{at, s, got}
+		}
+		sub, ok := site{at, s, x.record.Step(at.prefix + segment)}.subFlow()
+		if !ok {
+			return site{got: got}
+		}
+		at, id = sub.frame, rest
+	}
+}
+
+// host returns the site of the step of the flow that a pseudo-step ran inside.
+func (x *explainer) host(at site) site {
+	at.got = x.record.HostOf(at.got)
+	return at
+}
+
+// stepOf returns the record of a step of the frame, or of the item of it that members
+// begin with; it is nil where the step did not run.
+func (x *explainer) stepOf(at *frame, s *flow.Step, members []string) (run site, rest []string) {
+	id := at.prefix + s.ID
+	if s.ForEach != nil && len(members) > 0 {
+		if _, err := strconv.Atoi(members[0]); err == nil {
+			id, members = id+"["+members[0]+"]", members[1:]
+		}
+	}
+	return site{at, s, x.record.Step(id)}, members
+}
+
+// upstream returns the finished steps that a site sees, in file order: its ancestors, or
+// all for the outputs of the flow.
+func (x *explainer) upstream(at site) (finished []*flow.Step) {
+	for i, s := range at.flow.Steps {
+		if at.step != nil && !slices.Contains(at.flow.Ancestors(at.step.Index), i) {
+			continue
+		}
+		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
+			finished = append(finished, s)
+		}
+	}
+	return finished
+}
+
+// newestOf returns the newest finished step of a call that a site sees.
+func (x *explainer) newestOf(at site, call string) (run site, ok bool) {
+	for _, s := range slices.Backward(x.upstream(at)) {
+		if s.Call == call {
+			run, _ = x.stepOf(at.frame, s, nil)
+			return run, true
+		}
+	}
+	return site{}, false
+}
+
+// item returns the index of the item that a site runs for.
+func (at site) item() (index string, ok bool) {
+	if at.step == nil || at.step.ForEach == nil || at.got == nil {
+		return "", false
+	}
+	rest, found := strings.CutPrefix(at.got.ID, at.prefix+at.step.ID+"[")
+	index, _, closed := strings.Cut(rest, "]")
+	return index, found && closed
+}
+
+// scopeOf holds what the run recorded under the names of a site's templates.
+func (x *explainer) scopeOf(at site) prompt.Values {
+	if at.got != nil {
+		at.got = x.record.HostOf(at.got)
+	}
+	if known, ok := x.scopes[at]; ok {
+		return known
+	}
+	names := value.NewMap(len(at.flow.Steps) + 4)
+	question, ok := at.inputs.Get("question")
+	if !ok {
+		question = value.OfString("")
+	}
+	names.Set("inputs", at.inputs)
+	names.Set("question", question)
+	if at.got != nil {
+		names.Set("vars", at.got.Vars)
+	}
+	for _, s := range at.flow.Steps {
+		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
+			names.Set(s.ID, got.Output)
+		}
+	}
+	if index, ok := at.item(); ok {
+		list := x.record.Step(at.prefix + at.step.ID).Input
+		v, _ := list.At("/" + index)
+		i, _ := strconv.ParseInt(index, 10, 64)
+		names.Set("item", v)
+		names.Set("index", value.OfInt(i))
+	}
+	x.addUpstream(names, at)
+	scope := prompt.Values{Map: names}
+	x.scopes[at] = scope
+	return scope
+}
+
+// addUpstream adds what the steps before left: history, summary, facts.
+func (x *explainer) addUpstream(names *value.Map, at site) {
+	var history []value.Value
+	for _, s := range x.upstream(at) {
+		got := x.record.Step(at.prefix + s.ID)
+		input := got.Input
+		if s.ForEach != nil {
+			input = x.record.ItemInputs(got)
+		}
+		history = append(history, value.OfMap(value.Pairs("id", s.ID, "name", s.Name, "description", s.Description, "input", input, "output", got.Output)))
+	}
+	names.Set("history", value.OfList(history...))
+	for _, name := range []string{"summary", "facts"} {
+		if v, ok := x.upstreamValue(at, name); ok {
+			names.Set(name, v)
+		}
+	}
+}
+
+// upstreamValue returns the summary, or the facts, that a site sees.
+func (x *explainer) upstreamValue(at site, name string) (v value.Value, ok bool) {
+	run, members := x.upstreamPlace(at, name)
+	if run.step == nil {
+		v, ok = at.inputs.Get(name)
+	} else {
+		v, ok = run.got.Output.At(pointerTo(members))
+	}
+	if !ok && name == "summary" {
+		return value.OfString(""), true
+	}
+	if !ok {
+		return value.OfList(), true
+	}
+	return v, ok
+}
+
+// upstreamPlace returns the step whose output is the summary, or the facts, that a site
+// sees, and where in the output; no step where they are an input.
+func (x *explainer) upstreamPlace(at site, name string) (run site, members []string) {
+	run, ok := x.newestOf(at, name)
+	if !ok {
+		return site{}, nil
+	}
+	if _, has := run.got.Output.Get(name); !has {
+		name = "text"
+	}
+	return run, []string{name}
+}
+
+func pointerTo(members []string) string {
+	var pointer strings.Builder
+	for _, m := range members {
+		pointer.WriteString("/" + value.Escape(m))
+	}
+	return pointer.String()
+}
