@@ -30,11 +30,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// update is the flag of this package's tests that rewrites golden files.
-func update() bool {
-	f := flag.Lookup("update")
-	return f != nil && f.Value.String() == "true"
-}
+var update = flag.Bool("update", false, "write the golden files again")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -56,7 +52,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := runGolden(t, archive)
-			if update() {
+			if *update {
 				setFile(archive, "events", got)
 				if err := os.WriteFile(path, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)
