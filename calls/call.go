@@ -47,6 +47,9 @@ type Info struct {
 	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
+	// Stores says that the call keeps what it is given beyond the run: parameters with a
+	// secret in them are refused.
+	Stores bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
 }

@@ -21,14 +21,19 @@ type outputCollector struct {
 	task *task
 	mask textMask
 	text strings.Builder
-	data *value.Value
-	some bool // there was text, be it empty
-	err  error
+	// secret are the bytes of text that the call knows to be secret.
+	secret []value.ByteRange
+	data   *value.Value
+	some   bool // there was text, be it empty
+	err    error
 }
 
 // run takes the call from its construction to its output.
 func (f *outputCollector) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
 	f.ctx, f.call = ctx, def.Info.Name
+	if err := f.checkStorable(def.Info, params); err != nil {
+		return value.Value{}, err
+	}
 	call, err := def.New(params)
 	if err != nil {
 		return value.Value{}, f.locateError(err)
@@ -45,10 +50,30 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 		return value.Value{}, f.locateError(err)
 	}
 	output := f.output(def.Info.Output)
+	if f.task != nil {
+		output = f.task.run.secrets.set.Mark(output)
+	}
 	if problems := def.Info.Output.Check(output); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
 	}
 	return output, nil
+}
+
+// checkStorable returns an error where a call would store a secret.
+func (f *outputCollector) checkStorable(info *calls.Info, params value.Value) error {
+	if !info.Stores || f.task == nil {
+		return nil
+	}
+	_, found := f.task.run.secrets.maskWithPointers(params)
+	if len(found) == 0 {
+		return nil
+	}
+	err := calls.Errorf(calls.Invalid, "a secret is in the parameter %s, and %s stores what it is given", strings.TrimPrefix(found[0], "/"), info.Name).
+		WithHint("leave the secret out: what needs it takes it from secrets.NAME")
+	if f.task.around != nil {
+		return err
+	}
+	return &flow.LocatedError{Pos: f.task.step.With.PosAt(found[0]), Err: err}
 }
 
 // locateError finds the place of an error in a parameter of the step. A call that runs
@@ -89,9 +114,9 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.err = calls.Errorf(calls.Internal, "the call %s puts out text after data", f.call)
 	case c.Data == nil:
 		f.some = true
-		f.text.WriteString(c.Text)
+		shown := f.addText(c)
 		if f.task != nil {
-			f.emitDelta(f.mask.next(c.Text))
+			f.emitDelta(f.mask.next(shown))
 			if c.Text == "" {
 				f.emitDelta(f.mask.images.flushText())
 			}
@@ -102,6 +127,24 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.data = c.Data
 	}
 	return f.err == nil
+}
+
+// addText adds the text of a chunk, and returns what of it may be shown.
+func (f *outputCollector) addText(c calls.Chunk) (shown string) {
+	start := f.text.Len()
+	f.text.WriteString(c.Text)
+	if len(c.Secret) == 0 {
+		return c.Text
+	}
+	for _, r := range c.Secret {
+		f.secret = append(f.secret, value.ByteRange{Start: start + r.Start, End: start + r.End})
+	}
+	text := value.OfSecret(value.OfString(c.Text), c.Secret...)
+	if f.task != nil {
+		f.task.run.secrets.learnDerived(text)
+	}
+	shown, _ = text.Masked(masked).Str()
+	return shown
 }
 
 func (f *outputCollector) emitDelta(text string) {
@@ -124,5 +167,9 @@ func (f *outputCollector) output(s *schema.Schema) value.Value {
 			return emptyObject
 		}
 	}
-	return value.OfMap(value.Pairs("text", f.text.String()))
+	text := value.OfString(f.text.String())
+	if len(f.secret) > 0 {
+		text = value.OfSecret(text, f.secret...)
+	}
+	return value.OfMap(value.Pairs("text", text))
 }

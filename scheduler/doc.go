@@ -99,8 +99,8 @@
 // (run_stream.go), from which the caller's loop reads. The stream's lock guards the
 // state of the run too, so that the order of events is the order of what happened.
 // A reader that is slow holds the steps back. run_secrets.go masks every secret
-// that the flow mentions before anything gets into an event, and so none gets into
-// the journal; where one stood in an output, a resumed run knows that it is
+// that the flow mentions, and what templates computed from it ([value.OfSecret]),
+// before anything gets into an event, and so none gets into the journal; where one stood in an output, a resumed run knows that it is
 // missing. [journal.RunState] and package scheduler/explain put events together
 // again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
 // sent to a model, and where each piece of it comes from.

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -33,6 +34,9 @@ type StepExecutor struct {
 	// Secrets gives the value of secrets.NAME, and says whether the configuration
 	// allows it. nil allows none. Values never appear in events.
 	Secrets func(name string) (string, bool)
+	// Hidden gets to know the secrets that runs use, and what they compute from them: for
+	// logs and cassettes. It may be nil.
+	Hidden *secret.Set
 	// Language is the language of flows that name none.
 	Language string
 	// NewRunID makes the id of a run; nil makes a UUID of version 7.

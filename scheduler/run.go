@@ -120,7 +120,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: &secrets{}, gracePeriod: e.gracePeriod(),
+		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: newSecrets(e.Hidden), gracePeriod: e.gracePeriod(),
 	}
 	r.env.Registry = e.registry()
 	r.vars.Language = e.Language
@@ -150,7 +150,7 @@ func (r *run) prepare(inputs value.Value) error {
 	if err != nil {
 		return err
 	}
-	r.vars.Inputs = checked
+	r.vars.Inputs = r.secrets.set.Mark(checked)
 	question, _ := checked.Get("question")
 	r.vars.Question, _ = question.Str()
 	if r.flow.Language != "" {
@@ -182,7 +182,10 @@ func (r *run) scopeOfMemory() error {
 		if target.param == nil {
 			continue
 		}
-		v, err := target.param.Render(r.parent, r.newScope(r.parent, target.param))
+		v, err := r.render(r.parent, target.param, r.newScope(r.parent, target.param))
+		if err == nil && v.HasSecret() {
+			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
+		}
 		if err != nil {
 			return r.failureOf(err, target.param.Pos)
 		}

@@ -81,5 +81,5 @@ func (r *run) renderReply() string {
 // renderSafely makes an error of a panic in a resolver.
 func (r *run) renderSafely(p *flow.Param, s *scope) (v value.Value, err error) {
 	defer r.recoverPanic(&err, "rendering "+p.Pos.String())
-	return p.Render(s.ctx, s)
+	return r.render(s.ctx, p, s)
 }

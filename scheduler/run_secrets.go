@@ -1,11 +1,10 @@
 package scheduler
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -15,84 +14,44 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-const masked = "***"
+const masked = secret.Mask
 
-// secrets are the values that no event may show: every one that a template of the
-// run has mentioned so far.
-type secrets struct {
-	mu    sync.Mutex
-	known atomic.Pointer[secretList]
-}
+// secrets are what no event of a run may show: the secrets that its templates mention, and
+// what was computed from them. Values carry a mark ([value.OfSecret]) that says which of
+// their bytes those are; a set of texts is the second net, for what lost its mark on the way
+// through a call.
+type secrets struct{ set *secret.Set }
 
-// secretList is immutable.
-type secretList struct {
-	values   []string // the longest first
-	replacer *strings.Replacer
-}
-
-// addSecret makes a value a secret from now on.
-func (s *secrets) addSecret(text string) {
-	if text == "" {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var values []string
-	if l := s.known.Load(); l != nil {
-		values = slices.Clone(l.values)
-	}
-	if slices.Contains(values, text) {
-		return
-	}
-	for _, form := range secret.Forms(text) {
-		if !slices.Contains(values, form) {
-			values = append(values, form)
-		}
-	}
-	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(values))
-	for _, v := range values {
-		pairs = append(pairs, v, masked)
-	}
-	s.known.Store(&secretList{values, strings.NewReplacer(pairs...)})
-}
+// newSecrets returns the secrets of a run; outer gets to know them too.
+func newSecrets(outer *secret.Set) *secrets { return &secrets{secret.NewSet(outer)} }
 
 // maskText returns the text with every secret in it masked.
-func (s *secrets) maskText(text string) string {
-	if l := s.known.Load(); l != nil {
-		return l.replacer.Replace(text)
+func (s *secrets) maskText(text string) string { return s.set.MaskText(text) }
+
+// maskValue returns the value with every secret in it masked.
+func (s *secrets) maskValue(v value.Value) value.Value { return s.set.MaskValue(v) }
+
+// learnDerived makes secrets of the texts and numbers in v that are marked as such.
+func (s *secrets) learnDerived(v value.Value) {
+	if s.set.IsEmpty() || !v.HasSecret() {
+		return
 	}
-	return text
+	var texts []string
+	v.EachSecret(func(text string) { texts = append(texts, text) })
+	s.set.AddDerived(texts...)
 }
 
-// maskValue returns the value with every secret in its strings and keys masked.
-func (s *secrets) maskValue(v value.Value) value.Value {
-	if s.known.Load() == nil {
-		return v
-	}
-	switch v.Kind() {
-	case value.String:
-		text, _ := v.Str()
-		return value.OfString(s.maskText(text))
-	case value.List:
-		items := make([]value.Value, len(v.List()))
-		for i, item := range v.List() {
-			items[i] = s.maskValue(item)
-		}
-		return value.OfList(items...)
-	case value.Object:
-		m := value.NewMap(v.Map().Len())
-		for k, member := range v.Map().All() {
-			m.Set(s.maskText(k), s.maskValue(member))
-		}
-		return value.OfMap(m)
-	}
-	return v
+// render returns the value of a param. What it computed from secrets no event shows from
+// here on.
+func (r *run) render(ctx context.Context, p *flow.Param, s *scope) (value.Value, error) {
+	v, err := p.Render(ctx, s)
+	r.secrets.learnDerived(v)
+	return v, err
 }
 
-// maskWithPointers is mask, and the JSON pointers of what it changed.
+// maskWithPointers is maskValue, and the JSON pointers of what it changed.
 func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []string) {
-	if s.known.Load() == nil {
+	if s.set.IsEmpty() {
 		return v, nil
 	}
 	clear = s.maskValue(v)
@@ -115,7 +74,7 @@ func changedPointers(found []string, v, clear value.Value, pointer string) []str
 			other, _ := clear.Get(k)
 			found = changedPointers(found, member, other, pointer+"/"+value.Escape(k))
 		}
-	case value.String:
+	default:
 		if !value.Equal(v, clear) {
 			return append(found, pointer)
 		}
@@ -174,7 +133,7 @@ func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, b
 					return
 				}
 				if secret, ok := lookup(ref.Path[1]); ok {
-					s.addSecret(secret)
+					s.set.Add(secret)
 				}
 			})
 		}
@@ -195,13 +154,12 @@ type textMask struct {
 
 // next returns what can be shown once piece has come.
 func (m *textMask) next(piece string) string {
-	l := m.secrets.known.Load()
-	if l == nil {
+	if m.secrets.set.IsEmpty() {
 		return m.images.next(piece)
 	}
-	text := l.replacer.Replace(m.held + piece)
+	text := m.secrets.maskText(m.held + piece)
 	keep := 0
-	for _, secret := range l.values {
+	for _, secret := range m.secrets.set.Forms() {
 		for n := min(len(secret)-1, len(text)); n > keep; n-- {
 			if strings.HasPrefix(secret, text[len(text)-n:]) {
 				keep = n

@@ -16,8 +16,8 @@ import (
 // write a secret down.
 func TestSecretsInOtherForms(t *testing.T) {
 	const secret = "a\"b\\c\nd/é ?"
-	var s secrets
-	s.addSecret(secret)
+	s := newSecrets(nil)
+	s.set.Add(secret)
 	asJSON, err := json.Marshal(secret)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,10 @@ type scope struct {
 	failure *Failure
 }
 
-var _ prompt.LenientScope = (*scope)(nil)
+var (
+	_ prompt.LenientScope = (*scope)(nil)
+	_ prompt.SecretScope  = (*scope)(nil)
+)
 
 // newScope is that of the flow's own templates: the outputs, the reply to an error,
 // the scope of the memory. It sees every step.
@@ -130,6 +133,10 @@ func (s *scope) checkMasked(name string, hidden []string) (err error) {
 	return err
 }
 
+// HoldsSecrets reports whether the run knows a secret: it may be in the inputs, items and
+// outputs that a template mentions.
+func (s *scope) HoldsSecrets() bool { return !s.run.secrets.set.IsEmpty() }
+
 // IsAbsent reports whether the name is that of a step that was skipped: its members may
 // be given a default.
 func (s *scope) IsAbsent(name string) bool {
@@ -168,8 +175,8 @@ func (s *scope) mentionedSecrets() value.Value {
 	if lookup := s.run.exec.Secrets; lookup != nil {
 		for _, name := range s.mentionedMembers("secrets") {
 			if secret, ok := lookup(name); ok {
-				s.run.secrets.addSecret(secret)
-				m.Set(name, value.OfString(secret))
+				s.run.secrets.set.Add(secret)
+				m.Set(name, value.OfSecret(value.OfString(secret)))
 			}
 		}
 	}
@@ -219,7 +226,7 @@ func (s *scope) resolveVariables(ctx context.Context) error {
 			if err != nil {
 				return calls.Errorf(calls.Plugin, "the resolver of %s gave no JSON: %w", name, err)
 			}
-			resolved[name] = v
+			resolved[name] = s.run.secrets.set.Mark(v)
 		}
 	}
 	s.vars.Resolved = resolved

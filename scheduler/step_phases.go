@@ -285,7 +285,7 @@ func (t *task) prepareParams(ctx context.Context) error {
 	t.params = static
 	if !isStatic {
 		var err error
-		if t.params, err = t.step.With.Render(ctx, t.scope(ctx)); err != nil {
+		if t.params, err = t.run.render(ctx, t.step.With, t.scope(ctx)); err != nil {
 			return err
 		}
 	}

@@ -144,12 +144,13 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
-		text, err := t.Render(ctx, prompt.Values{Map: in.Values})
+		v, err := t.RenderValue(ctx, prompt.SecretValues{Values: prompt.Values{Map: in.Values}})
 		if err != nil {
 			yield(calls.Chunk{}, classifyError(err))
 			return
 		}
-		yield(calls.TextChunk(text), nil)
+		text, _ := v.Str()
+		yield(calls.Chunk{Text: text, Secret: v.SecretParts()}, nil)
 	}
 }
 

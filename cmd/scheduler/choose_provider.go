@@ -43,7 +43,7 @@ func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []s
 	var err error
 	if mode == "replay" {
 		c.all = true
-		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Secrets: rt.secretTexts()})
+		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Hidden: rt.hidden})
 		return c, notes, err
 	}
 	if c.name == "" {
@@ -68,8 +68,7 @@ func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []s
 	c.model = rt.modelOf(f, name)
 	if mode == "record" {
 		c.recording = true
-		secrets := append(secretsOf(c.llm), rt.secretTexts()...)
-		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secrets})
+		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secretsOf(c.llm), Hidden: rt.hidden})
 	}
 	return c, notes, err
 }
@@ -102,16 +101,6 @@ func firstModelStep(f *flow.Flow) *flow.Step {
 		}
 	}
 	return nil
-}
-
-// secretTexts returns the values of the secrets that the settings allow.
-func (rt *runtime) secretTexts() (texts []string) {
-	for _, name := range rt.settings.Secrets {
-		if text := os.Getenv(name); text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return texts
 }
 
 // otherProvider returns the provider that a flow or a sub-flow names under llm.

@@ -43,6 +43,8 @@ import (
 type runtime struct {
 	settings *config.Settings
 	log      io.Writer // what plugins and stores write while they work
+	// hidden are the secrets that the settings allow, and what runs compute from them.
+	hidden *secret.Set
 
 	mu       sync.Mutex          // guards what follows
 	catalogs map[string]*catalog // by the directory in which relative paths start
@@ -64,7 +66,11 @@ func providerTypes() []config.ProviderType {
 }
 
 func newRuntime(settings *config.Settings, log io.Writer) *runtime {
-	return &runtime{settings: settings, log: log, catalogs: map[string]*catalog{}}
+	rt := &runtime{settings: settings, log: log, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}}
+	for _, name := range settings.Secrets {
+		rt.hidden.Add(os.Getenv(name))
+	}
+	return rt
 }
 
 // newService puts the use cases together.
@@ -149,7 +155,7 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 		Folders:          slices.Concat(within(given.Folders...), []string{filepath.Join(rt.settings.StateDir, "plugins")}),
 		Plugins:          within(given.Paths...),
 		LockFile:         within(given.LockFile)[0],
-		Log:              rt.pluginLog(level),
+		Log:              rt.newLog(level),
 		AutoMTLS:         given.AutoMTLS,
 		Reaper:           true,
 		BuiltInVariables: variableNames(),
@@ -161,13 +167,15 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	return rt.catalogs[dir], nil
 }
 
-// pluginLog returns where plugins write to: standard error, without the secrets that a flow
-// may have given them.
-func (rt *runtime) pluginLog(level slog.Level) *slog.Logger {
-	mask, _ := secret.Replacer(rt.secretTexts(), "***")
+// newLog returns a log on standard error without the secrets that a flow may have given to
+// what writes it.
+func (rt *runtime) newLog(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-		if attr.Value.Kind() == slog.KindString {
-			attr.Value = slog.StringValue(mask.Replace(attr.Value.String()))
+		switch attr.Value.Kind() { //nolint:exhaustive // the others have no text
+		case slog.KindString, slog.KindAny:
+			if _, isLevel := attr.Value.Any().(slog.Level); !isLevel {
+				attr.Value = slog.StringValue(rt.hidden.MaskText(attr.Value.String()))
+			}
 		}
 		return attr
 	}}))
@@ -249,7 +257,7 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 	if env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts); err != nil {
 		return nil, nil, err
 	}
-	env.Log = slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	env.Log = rt.newLog(slog.LevelWarn)
 	if !o.Now.IsZero() {
 		env.Clock = func() time.Time { return o.Now }
 	}
@@ -278,6 +286,7 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 			}
 			return os.LookupEnv(name)
 		},
+		Hidden: rt.hidden,
 	}, notes, nil
 }
 

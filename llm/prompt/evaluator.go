@@ -108,7 +108,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	}
 	s.seen, s.v = true, val{v: v}
 	if m.trace && ok {
-		s.v = s.v.withOrigin(&origin{kind: Reference, key: n.name})
+		s.v = s.v.withOrigin(&origin{kind: Reference, key: n.name, value: v})
 		m.touch(nil, s.v.origin())
 	}
 	if !ok {

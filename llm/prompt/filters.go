@@ -20,7 +20,7 @@ func newFilterTable() map[string]*builtin {
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
 		"string":  {fn: func(m *evaluator, c *call) (val, error) { return m.asText(c.in) }},
-		"length":  {fn: func(m *evaluator, c *call) (val, error) { n, err := m.lengthOf(c.in); return ofInt(n), err }},
+		"length":  {fn: lengthFilter},
 		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
 	maps.Copy(t, textFilters())

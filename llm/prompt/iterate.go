@@ -66,7 +66,7 @@ func (m *evaluator) itemsOf(v val) ([]val, error) {
 			item = item.withOrigin(sliceOrigin(v.origin(), offset, len(s)))
 			offset += len(s)
 		case v.isDict():
-			item = item.withOrigin(computedOrigin([]*origin{v.origin()})) // a key
+			item = item.withOrigin(keyOrigin(v.origin()))
 		default:
 			item = item.withOrigin(elementOrigin(v.origin(), i))
 		}

@@ -329,7 +329,7 @@ func (n *dictNode) eval(m *evaluator) (val, error) {
 	plain := value.NewMap(len(n.keys))
 	d := (*pyDict)(nil)
 	for i := range n.keys {
-		k, err := n.keys[i].eval(m)
+		k, err := m.evalTraced(n.keys[i])
 		if err != nil {
 			return none, err
 		}

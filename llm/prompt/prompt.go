@@ -2,7 +2,7 @@
 // and statements with typed values and strict undefined names. It is the only door
 // to pongo2.
 //
-// A template.goes through these steps, each in the files named:
+// A template goes through these steps, each in the files named:
 //   - lexing: lexer.go cuts the inside of a tag into tokens.
 //   - parsing: parser.go, parse_expr.go and parse_operand.go read Jinja2's expression
 //     grammar into the nodes of node.go; compile.go and compile_statement.go read
@@ -15,7 +15,8 @@
 //   - builtins.go lists what has a name: filters (filters.go and filter_*.go), tests
 //     (tests.go), methods (string_methods.go) and functions (globals.go);
 //     it also has what Python offers beyond that, with what to write instead.
-//   - tracing of sources: [Template.Trace] and trace.go.
+//   - tracing of sources: [Template.Trace] and trace.go; by it secret.go knows what of a
+//     result is secret.
 //   - transformers.go reads chat templates of models, another dialect ([Options]).
 //   - limits.go bounds size, nesting, steps and output.
 //
@@ -138,14 +139,18 @@ func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes
 func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	m := newEvaluator(ctx, scope, e.slots)
 	defer m.release()
-	v, err := e.root.eval(m)
+	m.trace = holdsSecrets(scope)
+	v, err := m.evalTraced(e.root)
 	if err != nil {
 		return value.Value{}, e.src.locate(err)
 	}
-	if v.py() == nil {
+	if v.py() == nil && !m.trace {
 		return v.v, nil
 	}
 	out, err := m.exportValue(v)
+	if err == nil && m.trace {
+		out, err = markSecrets(v, out)
+	}
 	if err != nil {
 		return value.Value{}, e.src.locate(withPosition(err, e.root.pos()))
 	}

@@ -43,13 +43,17 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 // Render returns the text that the template makes of the names in scope. Errors are
 // of type *[Error].
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
-	text, _, err := t.run(ctx, scope, false)
-	return text, err
+	m, err := t.evaluate(ctx, scope, false)
+	defer m.release()
+	if err != nil {
+		return "", err
+	}
+	return string(m.out), nil
 }
 
-func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []Span, error) {
+// evaluate renders into the evaluator that it returns, and which the caller releases.
+func (t *Template) evaluate(ctx context.Context, scope Scope, trace bool) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	defer m.release()
 	m.trace, m.prog = trace, t.prog
 	m.frame = &frame{}
 	m.root = m.frame
@@ -60,12 +64,9 @@ func (t *Template) run(ctx context.Context, scope Scope, trace bool) (string, []
 		err = t.prog.runs[0].writeSegments(m)
 	}
 	if err != nil {
-		return "", nil, t.src.locate(err)
+		return m, t.src.locate(err)
 	}
-	if !trace {
-		return string(m.out), nil, nil
-	}
-	return string(m.out), spans(m.parts, 0, 0), nil
+	return m, nil
 }
 
 // Source returns the source that the template was parsed from.

@@ -62,12 +62,14 @@ type origin struct {
 	parent *origin
 	key    string
 	offset int
+	value  value.Value // of a name of the scope
 	// Of a literal: its bytes in the template; exact where they are the text itself.
 	start, stop int
 	exact       bool
 
-	from  []*origin // references that a value was computed from
-	parts []part    // of a joined text
+	from     []*origin // references that a value was computed from
+	harmless bool      // a length, a truth value or a key: see [SecretScope]
+	parts    []part    // of a joined text
 }
 
 // part is a stretch of a text that is being written or joined.
@@ -125,6 +127,13 @@ func computedOrigin(from []*origin) *origin {
 		add(o)
 	}
 	return c
+}
+
+// keyOrigin returns the origin of a key of a dict.
+func keyOrigin(dict *origin) *origin {
+	o := computedOrigin([]*origin{dict})
+	o.harmless = true
+	return o
 }
 
 // sliceOrigin returns the origin of a part of a text.
@@ -224,7 +233,9 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 	m.touched = nil
 	v, err := n.eval(m)
 	if v.origin().isUnknown() {
-		v = v.withOrigin(v.origin().completed(computedOrigin(m.touched)))
+		computed := computedOrigin(m.touched)
+		computed.harmless = v.py() == nil && v.v.Kind() == value.Bool
+		v = v.withOrigin(v.origin().completed(computed))
 	}
 	m.touched = append(outer, m.touched...)
 	return v, err
@@ -327,7 +338,12 @@ func (o *origin) ref() ValueRef {
 // Trace renders like [Template.Render] and returns where every byte of the text
 // comes from. It takes about twice the time; Render pays nothing for it.
 func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
-	return t.run(ctx, scope, true)
+	m, err := t.evaluate(ctx, scope, true)
+	defer m.release()
+	if err != nil {
+		return "", nil, err
+	}
+	return string(m.out), spans(m.parts, 0, 0), nil
 }
 
 // Trace evaluates like [Expr.Eval] and returns where the texts and values in the

@@ -275,7 +275,7 @@ func dictAt(v val, i int) (key, member val) {
 		return ofStr(k), val{v: x}
 	}
 	key = ofStr(k)
-	key = key.withOrigin(computedOrigin([]*origin{v.origin()}))
+	key = key.withOrigin(keyOrigin(v.origin()))
 	return key, val{v: x}.withOrigin(childOrigin(v.origin(), k))
 }
 

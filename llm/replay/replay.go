@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // Mode is what a provider does with a request.
@@ -43,6 +44,8 @@ type Config struct {
 	Inner llm.Provider
 	// Secrets are texts that must not get into the file: they are masked.
 	Secrets []string
+	// Hidden are further ones, which come up while the runs go on; nil for none.
+	Hidden *secret.Set
 	// Hint is how to record, for the message about a request that is not recorded; ""
 	// is a general one.
 	Hint string
@@ -109,7 +112,8 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			yield(llm.Delta{}, &llm.Error{Provider: p.config.Name, Err: err})
 			return
 		}
-		r, err := p.describeRequest(req)
+		hidden := p.secrets.with(p.config.Hidden.Forms())
+		r, err := p.describeRequest(req, hidden)
 		if err != nil {
 			yield(llm.Delta{}, p.newError(err))
 			return
@@ -124,7 +128,11 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				return
 			}
 		}
-		p.recordAnswer(ctx, req, r, yield)
+		if hidden.occurIn(r.request) {
+			yield(llm.Delta{}, p.newError(errSecret))
+			return
+		}
+		p.recordAnswer(ctx, req, r, hidden, yield)
 	}
 }
 
@@ -158,11 +166,7 @@ func (p *Provider) nextTake(key string) (deltas []llm.Delta, ok bool) {
 }
 
 // recordAnswer passes on the answer of the inner provider, and keeps it when it is whole.
-func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recording, yield func(llm.Delta, error) bool) {
-	if p.secrets.occurIn(r.request) {
-		yield(llm.Delta{}, p.newError(errSecret))
-		return
-	}
+func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
 	for d, err := range p.config.Inner.Chat(ctx, req) {
 		if err == nil {
 			r.deltas = append(r.deltas, withoutCost(d))
@@ -171,7 +175,7 @@ func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recordi
 			return
 		}
 	}
-	if err := p.keepRecording(r); err != nil {
+	if err := p.keepRecording(r, hidden); err != nil {
 		yield(llm.Delta{}, p.newError(fmt.Errorf("recording the answer: %w", err)))
 	}
 }
@@ -187,9 +191,9 @@ func withoutCost(d llm.Delta) llm.Delta {
 	return d
 }
 
-// keepRecording adds a recording to the cassette and writes the file.
-func (p *Provider) keepRecording(r recording) error {
-	deltas, err := p.secrets.maskDeltas(r.deltas)
+// keepRecording adds a recording to the cassette and writes the file, without what is hidden.
+func (p *Provider) keepRecording(r recording, hidden secrets) error {
+	deltas, err := hidden.maskDeltas(r.deltas)
 	if err != nil {
 		return err
 	}

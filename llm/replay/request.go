@@ -15,7 +15,7 @@ import (
 
 // describeRequest makes the recording of a request without its answer: the request as
 // the cassette shows it, and its key.
-func (p *Provider) describeRequest(req *llm.Request) (recording, error) {
+func (p *Provider) describeRequest(req *llm.Request, hidden secrets) (recording, error) {
 	m := value.NewMap(7)
 	set := func(name string, x any) error {
 		v, err := value.Of(x)
@@ -48,7 +48,7 @@ func (p *Provider) describeRequest(req *llm.Request) (recording, error) {
 	if err != nil {
 		return recording{}, err
 	}
-	request := p.secrets.maskValue(digestImages(value.OfMap(m)))
+	request := hidden.maskValue(digestImages(value.OfMap(m)))
 	return recording{key: keyOf(request), request: request}, nil
 }
 

@@ -26,6 +26,15 @@ func newSecrets(texts []string) secrets {
 	return secrets{forms, replacer}
 }
 
+// with returns the secrets and further ones, which are given in all their forms.
+func (s secrets) with(forms []string) secrets {
+	if len(forms) == 0 {
+		return s
+	}
+	forms = slices.Concat(s.forms, forms)
+	return secrets{forms, secret.NewReplacer(forms, mask)}
+}
+
 func (s secrets) maskValue(v value.Value) value.Value {
 	if len(s.forms) == 0 {
 		return v

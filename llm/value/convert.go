@@ -233,6 +233,8 @@ func (v Value) Any() any {
 			m[k] = member.Any()
 		}
 		return m
+	case *hidden:
+		return v.unhide().Any()
 	}
 	return v.v
 }

@@ -87,6 +87,8 @@ func (v Value) appendFormatted(b []byte, newline, indent string, depth int) []by
 			space(depth)
 		}
 		return append(b, '}')
+	case *hidden:
+		return v.unhide().AppendJSON(b)
 	}
 	return b
 }

@@ -65,7 +65,7 @@ const maxExponent = 1 << 40
 // decimal that names it, the one that it is written as: 0.1 is 0.1.
 func decimalOf(v Value) (d decimal, ok bool) {
 	var s string
-	switch x := v.v.(type) {
+	switch x := v.unhide().v.(type) {
 	case int64:
 		s = strconv.FormatInt(x, 10)
 	case float64:
@@ -137,6 +137,7 @@ func (d decimal) wholeDigits() (string, bool) {
 
 // compareNumbers orders two numbers by their mathematical value.
 func compareNumbers(a, b Value) int {
+	a, b = a.unhide(), b.unhide()
 	switch x := a.v.(type) {
 	case int64:
 		if y, ok := b.v.(int64); ok {

@@ -41,7 +41,7 @@ func (k Kind) isNumber() bool { return k == Int || k == Float }
 
 // Value is one JSON value. The zero Value is null.
 type Value struct {
-	// v is nil, bool, int64, float64, raw, string, []Value or *Map.
+	// v is nil, bool, int64, float64, raw, string, []Value, *Map, or *hidden for a secret.
 	v any
 }
 
@@ -131,6 +131,8 @@ func (v Value) Kind() Kind {
 		return String
 	case []Value:
 		return List
+	case *hidden:
+		return v.unhide().Kind()
 	default:
 		return Object
 	}
@@ -140,24 +142,34 @@ func (v Value) Kind() Kind {
 func (v Value) IsNull() bool { return v.v == nil }
 
 // Str returns the text of a string; ok is false for any other kind.
-func (v Value) Str() (s string, ok bool) { s, ok = v.v.(string); return s, ok }
+func (v Value) Str() (s string, ok bool) {
+	if s, ok = v.v.(string); ok {
+		return s, true
+	}
+	s, ok = v.unhide().v.(string)
+	return s, ok
+}
 
 // Bool is the truth value of a boolean; ok is false for any other kind.
 func (v Value) Bool() (b, ok bool) { b, ok = v.v.(bool); return b, ok }
 
 // Int returns an integer that fits int64; a Float, even 3.0, is not one.
 func (v Value) Int() (i int64, ok bool) {
-	i, ok = v.v.(int64)
-	if !ok && v.v == raw("-0") {
+	if i, ok = v.v.(int64); ok {
+		return i, true
+	}
+	v = v.unhide()
+	if v.v == raw("-0") {
 		return 0, true
 	}
+	i, ok = v.v.(int64)
 	return i, ok
 }
 
 // Float is any number as float64, rounded where it must be. A number beyond
 // float64's range becomes an infinity; ok is false for any other kind.
 func (v Value) Float() (f float64, ok bool) {
-	switch x := v.v.(type) {
+	switch x := v.unhide().v.(type) {
 	case int64:
 		return float64(x), true
 	case float64:
@@ -171,7 +183,7 @@ func (v Value) Float() (f float64, ok bool) {
 
 // Big returns an integer of any size; ok is false for Floats and other kinds.
 func (v Value) Big() (i *big.Int, ok bool) {
-	switch x := v.v.(type) {
+	switch x := v.unhide().v.(type) {
 	case int64:
 		return big.NewInt(x), true
 	case raw:
@@ -280,7 +292,7 @@ func Equal(a, b Value) bool {
 		}
 		return true
 	default:
-		return a.v == b.v
+		return a.unhide().v == b.unhide().v
 	}
 }
 

@@ -36,7 +36,8 @@ type Member struct {
 	*Param
 }
 
-// Render returns the value. A whole {{ expression }} keeps its type.
+// Render returns the value. A whole {{ expression }} keeps its type; what comes from the
+// secrets of a [prompt.SecretScope] is marked ([value.OfSecret]).
 func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
 	switch {
 	case p == nil:
@@ -44,8 +45,7 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 	case p.Expr != nil:
 		return p.Expr.Eval(ctx, scope)
 	case p.Text != nil:
-		text, err := p.Text.Render(ctx, scope)
-		return value.OfString(text), err
+		return p.Text.RenderValue(ctx, scope)
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {

@@ -1,7 +1,6 @@
-// Package secret keeps texts that nobody may see out of what is printed or stored: by
-// searching for them, in the forms in which templates and protocols write a text. It is
-// the second net, for what lost its origin on the way; a value that is known to be a
-// secret is masked as such.
+// Package secret keeps secrets out of what is printed or stored. A value that is marked as
+// a secret ([value.OfSecret]) is masked as such. What lost its mark on the way is found by
+// its text, in the forms in which templates and protocols write a text.
 package secret
 
 import (
@@ -67,13 +66,17 @@ func Replacer(secrets []string, mask string) (replacer *strings.Replacer, forms 
 			forms = append(forms, Forms(s)...)
 		}
 	}
-	slices.Sort(forms)
-	forms = slices.Compact(forms)
-	// The replacer takes the first that fits: the longest must come first.
+	return NewReplacer(forms, mask), forms
+}
+
+// NewReplacer returns a replacer that puts mask in the place of the forms, which it sorts:
+// the longest first.
+func NewReplacer(forms []string, mask string) *strings.Replacer {
+	// The replacer takes the first that fits.
 	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(forms))
 	for _, form := range forms {
 		pairs = append(pairs, form, mask)
 	}
-	return strings.NewReplacer(pairs...), forms
+	return strings.NewReplacer(pairs...)
 }

@@ -1,9 +1,11 @@
 package secret_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
@@ -39,5 +41,48 @@ func TestReplacer(t *testing.T) {
 	}
 	if text := strings.Join(forms, "\n"); strings.Contains(text, "\n \n") {
 		t.Error("white space is a secret")
+	}
+}
+
+// TestSet: a set masks what it knows, marks what comes back, and tells the set around it.
+func TestSet(t *testing.T) {
+	process := secret.NewSet(nil)
+	s := secret.NewSet(process)
+	if v := value.OfString("hunter2"); !s.IsEmpty() || s.MaskValue(v).JSON() != v.JSON() {
+		t.Error("an empty set masks something")
+	}
+	s.Add("hunter2")
+	s.AddDerived("abc", "4711", "   ", "hunt")
+	for text, want := range map[string]string{
+		`{"a": "a hunter2", "hunter2": 1}`:      `{"a":"a ***","***":1}`,
+		`[4711, 4712, 47.11, 14711, "x4711"]`:   `["***",4712,47.11,14711,"x***"]`,
+		`["abc", "HUNTER2", true, null, "hun"]`: `["abc","***",true,null,"hun"]`,
+	} {
+		v, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.MaskValue(v).JSON(); got != want {
+			t.Errorf("%s is masked as %s, want %s", text, got, want)
+		}
+		if marked := s.Mark(v); !marked.HasSecret() || marked.JSON() != v.JSON() {
+			t.Errorf("%s is marked as %s", text, marked)
+		}
+	}
+	if s.Mark(value.OfString("nothing")).HasSecret() {
+		t.Error("a text without a secret is marked")
+	}
+	if got := process.MaskText("hunter2 4711"); got != "*** ***" {
+		t.Errorf("the outer set masks %q", got)
+	}
+	overlapping := s.Mark(value.OfString("hunter2retnuh 4711"))
+	if got, _ := overlapping.Masked("*").Str(); got != "* *" {
+		t.Errorf("secrets that overlap: %q", got)
+	}
+	for i := range 300 {
+		s.AddDerived(fmt.Sprintf("derived %d", i))
+	}
+	if n := len(s.Forms()); n > 4000 || !s.Has("derived 299") || !s.Has("hunter2") {
+		t.Errorf("%d forms", n)
 	}
 }

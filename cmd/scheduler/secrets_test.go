@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// derivations are what templates can make of the secrets KEY, PIN, NUM, ROPE and PEM.
+var derivations = []string{
+	"KEY", "KEY | urlencode", "KEY | e", "KEY | upper", "KEY | lower", "KEY | reverse", "KEY | capitalize",
+	"KEY.title()", "KEY[2:9]", "KEY[::-1]", "KEY | replace('q', 'QQ')", "KEY | tojson",
+	"KEY | list | join('-')", "KEY | sort | join", "KEY | truncate(9)", "'%30s' | format(KEY)", "('id' ~ KEY ~ 1) | upper",
+	"KEY.split('+')[1]", "{'k': [KEY | lower]} | tojson", "KEY | map('upper') | join('/')",
+	"[KEY, 1] | string", "KEY | trim | indent(3, true)",
+	"PIN | int", "PIN | int * 3", "PIN | reverse", "PIN ~ PIN", "'%x' | format(PIN | int * 99)", "PIN | float",
+	"NUM | int", "NUM | int + 1", "NUM | int / 7", "'%e' | format(NUM | float)", "NUM[:7]", "NUM | batch(3) | list | string",
+	"ROPE.split('|')[1]", "ROPE.split('|') | last | upper", "ROPE | replace('|', '!')", "ROPE.rsplit('|', 1)[0]",
+	"PEM.split('\\n')[1]", "PEM.splitlines()[1][4:16]", "PEM | replace('\\n', ' ')",
+}
+
+var secretTexts = map[string]string{
+	"KEY": "Zq7+w/Kx9=Lm&t<u>", "PIN": "4711937", "NUM": "83920174", "ROPE": "alphabravo|charliedelta",
+	"PEM": "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END-----",
+}
+
+// TestDerivedSecrets: what a template makes of a secret is neither printed nor stored
+// anywhere, whether it stays in the run, goes to a model and comes back, or to a server.
+func TestDerivedSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"echo": %s}`, value.OfString(r.FormValue("x")).JSON())
+	}))
+	defer server.Close()
+	t.Setenv("SCHEDULER_HTTP_ALLOW_HOSTS", "127.0.0.1:*")
+	known := value.NewMap(len(secretTexts))
+	names := make([]string, 0, len(secretTexts))
+	for name, text := range secretTexts {
+		t.Setenv(name, text)
+		known.Set(name, value.OfString(text))
+		names = append(names, name)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("scheduler.yaml", "secrets: ["+strings.Join(names, ", ")+"]\n")
+	for i, derivation := range derivations {
+		expr, err := prompt.ParseExpr(prompt.Source{Text: derivation}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", derivation, err)
+		}
+		v, err := expr.Eval(t.Context(), prompt.Values{Map: known})
+		if err != nil {
+			t.Fatalf("%s: %v", derivation, err)
+		}
+		secret := prompt.Text(v)
+		for name := range secretTexts {
+			derivation = strings.ReplaceAll(derivation, name, "secrets."+name)
+		}
+		flow := fmt.Sprintf("derive-%d", i)
+		write(flow+".yaml", flowOf(flow, derivation, server.URL))
+		shown := runAndShow(t, flow)
+		for place, text := range shown {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: %q is in %s:\n%s", derivation, secret, place, text)
+			}
+		}
+		if !strings.Contains(shown["events"], `> and ***"`) {
+			t.Errorf("%s: the step's own text is not there:\n%s", derivation, shown["events"])
+		}
+	}
+}
+
+// flowOf returns a flow that uses what is derived from a secret in all ways.
+func flowOf(name, derivation, server string) string {
+	quoted := value.OfString("{{ " + derivation + " }}").JSON()
+	inText := value.OfString("say {{ " + derivation + " }} now").JSON()
+	return `
+name: ` + name + `
+steps:
+  - {id: made, call: template, with: {template: "<{{ v }}> and {{ v | string | upper }}", values: {v: ` + quoted + `}}}
+  - {id: each, call: template, for_each: "{{ [made.text] }}", with: {template: "{{ x }}.", values: {x: "{{ item | lower }}"}}}
+  - {id: ask, call: chat, to_user: true, with: {messages: [{role: user, content: ` + inText + `}]}}
+  - {id: fetch, call: http, with: {url: "` + server + `/", query: {x: ` + quoted + `}}}
+  - {id: wrong, call: template, on_error: continue, with: {template: "{{ v.member }}.", values: {v: ` + quoted + `}}}
+outputs: {all: "{{ [made.text, each, ask.text, fetch.body, ` + derivation + `] }}"}
+`
+}
+
+// runAndShow runs a flow in all ways that print or store something, and returns that.
+func runAndShow(t *testing.T, flow string) map[string]string {
+	shown := map[string]string{}
+	run := func(place string, args ...string) {
+		var stdout, stderr bytes.Buffer
+		if code := execute(args, strings.NewReader(""), &stdout, &stderr); code != 0 {
+			t.Fatalf("%v: exit status %d\n%s%s", args, code, stdout.String(), stderr.String())
+		}
+		shown[place], shown["the log of "+place] = stdout.String(), stderr.String()
+	}
+	run("events", "run", flow+".yaml", "--llm", "echo", "--record", "--json")
+	run("explain", "run", flow+".yaml", "--llm", "echo", "--explain")
+	run("outputs", "run", flow+".yaml", "--llm", "echo", "--outputs")
+	run("runs show", "runs", "show", "last")
+	run("runs show --json", "runs", "show", "last", "--json")
+	run("runs show --prompt", "runs", "show", "last", "--prompt", "ask")
+	files, err := filepath.Glob(".scheduler/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, flow+".cassette.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[file] = string(text)
+	}
+	return shown
+}

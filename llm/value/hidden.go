@@ -1,0 +1,132 @@
+package value
+
+import (
+	"slices"
+	"strings"
+)
+
+// ByteRange is the bytes of a text from Start up to End.
+type ByteRange struct{ Start, End int }
+
+// hidden is a text or a number that is secret, or of which parts are. Everything that
+// reads a [Value] sees what is in it; [Value.Masked] shows what may be shown.
+type hidden struct {
+	v      any         // a string, int64, float64 or raw
+	ranges []ByteRange // of a text: what is secret, in order and apart; nil for all of it
+}
+
+// OfSecret returns the text or number v as a secret; of a text, the given ranges of it,
+// which are in order and do not overlap, or all of it where none are given. The mark goes
+// wherever the Value goes, and is lost with it: in a Go string, in JSON. Values of other
+// kinds are returned as they are: what is true, false or null tells nothing of a secret
+// that it was computed from, and a list or an object is as secret as its members.
+func OfSecret(v Value, ranges ...ByteRange) Value {
+	switch inner := v.unhide(); x := inner.v.(type) {
+	case string:
+		if x == "" {
+			return inner
+		}
+		return Value{&hidden{x, ranges}}
+	case int64, float64, raw:
+		return Value{&hidden{v: x}}
+	}
+	return v
+}
+
+// unhide returns v without its mark.
+func (v Value) unhide() Value {
+	if h, ok := v.v.(*hidden); ok {
+		return Value{h.v}
+	}
+	return v
+}
+
+// SecretParts returns which bytes of a text, or of the JSON text of a number, are secret:
+// none where v is not marked as a secret. They must not be changed.
+func (v Value) SecretParts() []ByteRange {
+	h, ok := v.v.(*hidden)
+	if !ok {
+		return nil
+	}
+	if h.ranges != nil {
+		return h.ranges
+	}
+	return []ByteRange{{0, len(v.plainText())}}
+}
+
+// plainText returns a text, or the JSON text of a number.
+func (v Value) plainText() string {
+	if s, ok := v.Str(); ok {
+		return s
+	}
+	return v.JSON()
+}
+
+// nearby is how many bytes may be between two secret parts of one stretch.
+const nearby = 4
+
+// EachSecret visits the secret texts in v: of texts the parts that are secret, and each
+// stretch of such parts with but a few bytes between them, as in a text of single
+// characters; of numbers their JSON text.
+func (v Value) EachSecret(visit func(text string)) {
+	switch x := v.v.(type) {
+	case []Value:
+		for _, item := range x {
+			item.EachSecret(visit)
+		}
+	case *Map:
+		for _, member := range x.vals {
+			member.EachSecret(visit)
+		}
+	case *hidden:
+		x.eachPart(v.plainText(), visit)
+	}
+}
+
+func (h *hidden) eachPart(text string, visit func(string)) {
+	var stretch []ByteRange
+	visitStretch := func() {
+		if last := len(stretch) - 1; last > 0 {
+			visit(text[stretch[0].Start:stretch[last].End])
+		}
+		stretch = nil
+	}
+	for _, r := range (Value{h}).SecretParts() {
+		visit(text[r.Start:r.End])
+		if last := len(stretch) - 1; last >= 0 && r.Start > stretch[last].End+nearby {
+			visitStretch()
+		}
+		stretch = append(stretch, r)
+	}
+	visitStretch()
+}
+
+// HasSecret reports whether v, or anything in it, is marked as a secret.
+func (v Value) HasSecret() bool {
+	switch x := v.v.(type) {
+	case []Value:
+		return slices.ContainsFunc(x, Value.HasSecret)
+	case *Map:
+		return x != nil && slices.ContainsFunc(x.vals, Value.HasSecret)
+	case *hidden:
+		return true
+	}
+	return false
+}
+
+// Masked returns a secret text or number as the text that may be shown, with mask in the
+// place of each part that is secret. Any other value is returned as it is.
+func (v Value) Masked(mask string) Value {
+	if _, ok := v.v.(*hidden); !ok {
+		return v
+	}
+	var shown strings.Builder
+	text, end := v.plainText(), 0
+	for _, r := range v.SecretParts() {
+		shown.WriteString(text[end:r.Start])
+		shown.WriteString(mask)
+		end = r.End
+	}
+	shown.WriteString(text[end:])
+	return OfString(shown.String())
+}

@@ -1,0 +1,221 @@
+package secret
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Mask is what is shown in the place of a secret.
+const Mask = "***"
+
+const (
+	// minDerived is how long a text must be that was computed from a secret to be searched
+	// for by itself.
+	minDerived = 4
+	// maxDerived bounds how many of them a set knows: the oldest are forgotten.
+	maxDerived = 256
+	// maxFormed is how long they may be for their other forms to be searched for too.
+	maxFormed = 4 << 10
+)
+
+// Set is texts that may not be shown, in all their [Forms]. [NewSet] makes one for a run,
+// or for a process; it knows more and more. It is safe for concurrent use.
+type Set struct {
+	outer *Set
+
+	mu      sync.Mutex // guards what follows
+	given   [][]string // each in all its forms, first as it is
+	derived [][]string
+
+	known atomic.Pointer[forms]
+}
+
+// forms is immutable.
+type forms struct {
+	list     []string // the longest first
+	has      map[string]bool
+	replacer *strings.Replacer
+}
+
+// NewSet returns an empty set. What it gets to know outer knows too, unless it is nil.
+func NewSet(outer *Set) *Set { return &Set{outer: outer} }
+
+// Add makes a text a secret from now on.
+func (s *Set) Add(text string) {
+	if s == nil || text == "" {
+		return
+	}
+	s.outer.Add(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.given, func(forms []string) bool { return forms[0] == text }) {
+		s.given = append(s.given, Forms(text))
+		s.updateLocked()
+	}
+}
+
+// AddDerived makes what was computed from a secret one too, where it is long enough not to
+// be in other texts by chance.
+func (s *Set) AddDerived(texts ...string) {
+	if s == nil {
+		return
+	}
+	texts = slices.DeleteFunc(slices.Clone(texts), func(text string) bool {
+		return len(text) < minDerived || strings.TrimSpace(text) == "" || s.Has(text)
+	})
+	if len(texts) == 0 {
+		return
+	}
+	s.outer.AddDerived(texts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range texts {
+		forms := []string{text}
+		if len(text) <= maxFormed {
+			forms = Forms(text)
+		}
+		s.derived = append(s.derived, forms)
+	}
+	s.derived = s.derived[max(len(s.derived)-maxDerived, 0):]
+	s.updateLocked()
+}
+
+func (s *Set) updateLocked() {
+	f := &forms{has: map[string]bool{}}
+	for _, list := range slices.Concat(s.given, s.derived) {
+		for _, form := range list {
+			if !f.has[form] {
+				f.has[form] = true
+				f.list = append(f.list, form)
+			}
+		}
+	}
+	f.replacer = NewReplacer(f.list, Mask)
+	s.known.Store(f)
+}
+
+// IsEmpty reports whether the set knows no secret.
+func (s *Set) IsEmpty() bool { return s == nil || s.known.Load() == nil }
+
+// Has reports whether the text is one of the secrets, in one of its forms.
+func (s *Set) Has(text string) bool {
+	return !s.IsEmpty() && s.known.Load().has[text]
+}
+
+// Forms returns the texts to search for, the longest first. They must not be changed.
+func (s *Set) Forms() []string {
+	if s.IsEmpty() {
+		return nil
+	}
+	return s.known.Load().list
+}
+
+// MaskText returns the text with [Mask] in the place of every secret.
+func (s *Set) MaskText(text string) string {
+	if s.IsEmpty() {
+		return text
+	}
+	return s.known.Load().replacer.Replace(text)
+}
+
+// MaskValue returns the value without what is marked as a secret in it ([value.OfSecret]),
+// and without the secrets of the set in its texts, keys and numbers. A secret number
+// becomes a text.
+func (s *Set) MaskValue(v value.Value) value.Value {
+	if s.IsEmpty() {
+		return v
+	}
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Masked(Mask).Str()
+		return value.OfString(s.MaskText(text))
+	case value.Int, value.Float:
+		if shown := v.Masked(Mask); shown.Kind() == value.String {
+			return shown
+		}
+		if s.Has(v.JSON()) {
+			return value.OfString(Mask)
+		}
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = s.MaskValue(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for k, member := range v.Map().All() {
+			m.Set(s.MaskText(k), s.MaskValue(member))
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// Mark returns the value with a mark ([value.OfSecret]) on every secret of the set in its
+// texts and numbers, so that what is computed from them is known to be secret too.
+func (s *Set) Mark(v value.Value) value.Value {
+	if s.IsEmpty() || value.Equal(s.MaskValue(v), v) {
+		return v
+	}
+	return s.markNested(v)
+}
+
+func (s *Set) markNested(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		if ranges := s.find(text); v.SecretParts() == nil && ranges != nil {
+			return value.OfSecret(v, ranges...)
+		}
+	case value.Int, value.Float:
+		if s.Has(v.JSON()) {
+			return value.OfSecret(v)
+		}
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = s.markNested(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for k, member := range v.Map().All() {
+			m.Set(k, s.markNested(member))
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// find returns where in a text secrets are, in order and apart.
+func (s *Set) find(text string) (ranges []value.ByteRange) {
+	if s.MaskText(text) == text {
+		return nil
+	}
+	for _, form := range s.Forms() {
+		for start := 0; ; {
+			i := strings.Index(text[start:], form)
+			if i < 0 {
+				break
+			}
+			ranges = append(ranges, value.ByteRange{Start: start + i, End: start + i + len(form)})
+			start += i + 1
+		}
+	}
+	slices.SortFunc(ranges, func(a, b value.ByteRange) int { return cmp.Compare(a.Start, b.Start) })
+	merged := ranges[:0]
+	for _, r := range ranges {
+		if last := len(merged) - 1; last >= 0 && r.Start <= merged[last].End {
+			merged[last].End = max(merged[last].End, r.End)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}
