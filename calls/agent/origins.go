@@ -56,6 +56,12 @@ func toolOf(message value.Value) (name string, ok bool) {
 // origins returns those of the messages: parameters, answers of the model, results of
 // tools.
 func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	if use, ok := strings.CutSuffix(pointer, "/result"); ok {
+		v, _ := of.Output.At(strings.TrimPrefix(use, "/output"))
+		given, _ := v.Get("name")
+		name, _ := given.Str()
+		return []calls.Origin{{Kind: calls.OriginTool, Name: name}}
+	}
 	side, at, ok := strings.Cut(strings.TrimPrefix(pointer, "/"), "/messages/")
 	number, below, _ := strings.Cut(at, "/")
 	i, err := strconv.Atoi(number)

@@ -60,6 +60,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lint
+	def.Origins = origins
 	return def
 }
 

@@ -86,9 +86,15 @@ func (x *explainer) explainGiven(at site, pointer string, from int, text string,
 	if at.step.With == nil {
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
-	p, rest := flow.Descend(at.step.With, pointer)
+	return x.explainBelow(at, at.step.With, pointer, from, text, hops)
+}
+
+// explainBelow explains the text at a pointer into a parameter. A literal is placed at the
+// byte from of it.
+func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from int, text string, hops int) []Piece {
+	p, rest := flow.Descend(root, pointer)
 	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
-		pos, _ := at.step.With.Place(pointer, from)
+		pos, _ := root.Place(pointer, from)
 		return singlePiece(text, sourceOfPlace(pos))
 	}
 	return x.explainParam(at, p, rest, text, hops)
@@ -107,12 +113,7 @@ func (x *explainer) explainInside(at site, pointer string, from int, text string
 	if at.step.With == nil {
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
-	p, rest := flow.Descend(at.step.With, below)
-	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
-		pos, _ := at.step.With.Place(below, from)
-		return singlePiece(text, sourceOfPlace(pos))
-	}
-	return x.explainParam(host, p, rest, text, hops)
+	return x.explainBelow(host, at.step.With, below, from, text, hops)
 }
 
 // explainFilled explains a text of parameters that the call slot has filled.

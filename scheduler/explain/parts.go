@@ -95,8 +95,14 @@ func (p partPlace) holds(part calls.Part) bool {
 // means that there is none for this text.
 func (x *explainer) explainParts(at site, text, pointer string, hops int) (pieces []Piece) {
 	parts := x.partsOf(at.got)
+	if len(parts) == 0 {
+		return nil
+	}
+	if part, ok := partAt(at.got.Output, pointer); ok {
+		return x.explainPart(at, part, part.Origins, text, hops)
+	}
 	place, ok := placeOfParts(at.got.Output, pointer)
-	if !ok || parts == nil {
+	if !ok {
 		return nil
 	}
 	if image, ok := imagePart(parts, at.got.Output, pointer, place.message); ok {
@@ -120,6 +126,17 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		pieces = append(pieces, singlePiece(text[end:], sourceOfMaker(at.got))...)
 	}
 	return pieces
+}
+
+// partAt returns the part whose own text stands at a pointer of an output.
+func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
+	above, isText := strings.CutSuffix(pointer, "/text")
+	isOfList := strings.HasPrefix(above, "/parts/") || strings.HasPrefix(above, "/trace/")
+	v, found := output.At(above)
+	if !isText || !isOfList || !found {
+		return part, false
+	}
+	return part, value.Decode(v, &part) == nil
 }
 
 // cutOrigins returns the origins of the size bytes of a piece from one on.

@@ -117,12 +117,15 @@ func (s Source) computed(place string) string {
 	return place
 }
 
-// origin names the source as what something was computed from.
-func (s Source) origin() string {
-	if s.Kind == SourceInput || s.Kind == SourceName {
-		return s.Name
+// origins names the source as what something was computed from.
+func (s Source) origins() []string {
+	switch {
+	case len(s.From) > 0:
+		return s.From
+	case s.Kind == SourceInput || s.Kind == SourceName:
+		return []string{s.Name}
 	}
-	return s.String()
+	return []string{s.String()}
 }
 
 // equals reports whether two sources are the same.

@@ -52,8 +52,7 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 // of steps by their ids.
 func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Piece {
 	if of.flow.Outputs != nil {
-		p, rest := flow.Descend(of.flow.Outputs, pointer)
-		return x.explainParam(of, p, rest, text, hops)
+		return x.explainBelow(of, of.flow.Outputs, pointer, 0, text, hops)
 	}
 	path := flow.PointerTokens(pointer)
 	if len(path) == 0 {
@@ -120,8 +119,10 @@ func collapsed(text string, from []Piece, place Source) []Piece {
 		return singlePiece(text, ways[0]...)
 	}
 	for _, way := range ways {
-		if name := way[0].origin(); !slices.Contains(place.From, name) {
-			place.From = append(slices.Clip(place.From), name)
+		for _, name := range way[0].origins() {
+			if !slices.Contains(place.From, name) {
+				place.From = append(slices.Clip(place.From), name)
+			}
 		}
 	}
 	if len(place.From) > 0 {
@@ -241,9 +242,8 @@ func (x *explainer) explainItem(at site, members []string, text string, hops int
 		return singlePiece(text)
 	}
 	pointer := pointerTo(append([]string{index}, members...))
-	p, rest := flow.Descend(at.step.ForEach, pointer)
 	whole := site{at.frame, at.step, x.record.Step(at.prefix + at.step.ID)}
-	return x.explainParam(whole, p, rest, text, hops+1)
+	return x.explainBelow(whole, at.step.ForEach, pointer, 0, text, hops+1)
 }
 
 // explainHistory explains a text of what the steps before left.

@@ -43,6 +43,7 @@ func (u *unit) compileFlow() {
 		f.MaxTokens = k.Budget.MaxTokens.n
 	}
 	f.Outputs = u.compileOptional(k.Outputs, &u.outputUses)
+	u.setOrigin(f.Outputs, k.Outputs)
 	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
 	for _, s := range k.Steps {
 		if s.itself.isSet() {
@@ -99,10 +100,11 @@ func (u *unit) compileStep(k *stepKeys) {
 	u.lookUpCall(s)
 	s.When = u.compileOptional(k.When, &s.whenUses)
 	s.ForEach = u.compileOptional(k.ForEach, &s.eachUses)
+	u.setOrigin(s.ForEach, k.ForEach)
 	if k.With.isSet() {
 		s.with = yaml.Resolve(k.With.node)
 		s.With = u.compileWith(s)
-		s.With.origin = &origin{u.flowText, s.with, u.loading.files}
+		u.setOrigin(s.With, k.With)
 	}
 	if k.OverrideInput.isSet() {
 		s.OverrideInput = u.readLiteral(k.OverrideInput.node)
@@ -150,6 +152,13 @@ func (u *unit) compileTimes(s *stepUnit) {
 		if k.MaxInterval.isSet() && s.Retry.MaxInterval < s.Retry.InitialInterval && (k == s.keys.Retry || s.Index == 0) {
 			u.add(u.positionOf(k.MaxInterval.node), "max_interval %s is shorter than initial_interval %s", s.Retry.MaxInterval, s.Retry.InitialInterval)
 		}
+	}
+}
+
+// setOrigin lets the places in a param be found.
+func (u *unit) setOrigin(p *Param, k anyKey) {
+	if p != nil {
+		p.origin = &origin{u.flowText, yaml.Resolve(k.node), u.loading.files}
 	}
 }
 

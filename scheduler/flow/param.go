@@ -26,7 +26,7 @@ type Param struct {
 	Literal value.Value
 
 	source string  // of a template, of an expression without its braces
-	origin *origin // of the parameters of a step
+	origin *origin // of the parameters of a step, of its items, of the outputs
 }
 
 // Member is a member of a map.
@@ -187,8 +187,8 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 
 // Place returns where a byte of the text at a JSON pointer into the value stands: in
 // the flow file, or in the file that !file names. Where the text is made when the
-// flow runs it is where the flow makes it, and not exact. p has the parameters of
-// a step.
+// flow runs it is where the flow makes it, and not exact. p has the parameters or the
+// items of a step, or the outputs of the flow.
 func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 	if p == nil {
 		return Position{}, false
