@@ -176,7 +176,7 @@ func appendJSON(pieces []Traced, v value.Value, pointer string, from func(pointe
 		o.Start, o.End, o.Computed = 0, len(text), o.Computed || isComputed
 		pieces = append(pieces, Traced{text, []Origin{o}})
 	}
-	switch v.Kind() { //nolint:exhaustive // all others are one piece
+	switch v.Kind() {
 	case value.List:
 		open := "["
 		for i, item := range v.List() {

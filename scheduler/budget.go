@@ -108,6 +108,7 @@ func (m *metered) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if free {
 				return
 			}
+			m.task.countEstimate()
 			if ctx.Err() != nil { // nobody waits for exact numbers
 				tokens, answer.tokens = byLength{}, byLength{}
 			}

@@ -66,6 +66,15 @@ func (t *task) countRequest(model string) {
 	}
 }
 
+// countEstimate counts a request whose tokens the provider did not tell.
+func (t *task) countEstimate() {
+	for ; t != nil; t = t.around {
+		t.asked.mu.Lock()
+		t.asked.use.Estimated++
+		t.asked.mu.Unlock()
+	}
+}
+
 // setFirstToken notes how long the answer to a request took to begin.
 func (t *task) setFirstToken(waited time.Duration) {
 	ms := float64(waited) / float64(time.Millisecond)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -25,17 +26,20 @@ func (a *app) printPrompts(prompts *service.Prompts) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(a.Stdout, tokensNote(prompts.Step))
+	_, err := io.WriteString(a.Stdout, tokensNote(prompts.Step, prompts.Explanations))
 	return err
 }
 
-// tokensNote returns what the tokens are that stand with a prompt, and beside them in the
-// lines of steps.
-func tokensNote(st *journal.StepState) string {
-	note := fmt.Sprintf("\nTokens are estimates, of texts and images alone: each message costs about %d more.\n", llm.MessageOverhead)
-	if st.Usage.Total() > 0 {
-		note += fmt.Sprintf("All that step %s asked cost %d tokens in, %d out, by the count of the provider (where it gives none, an estimate).\n",
-			st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
+// tokensNote returns what the tokens are that stand with a prompt.
+func tokensNote(st *journal.StepState, prompts []*explain.Explanation) string {
+	note := "\nTokens of messages and pieces are estimates, of texts and images alone; "
+	if prompts[len(prompts)-1].CountedBy == explain.ByProvider {
+		note += "those of the whole prompt are by the count of the provider.\n"
+	} else {
+		note += fmt.Sprintf("the whole prompt has about %d more for each message.\n", llm.MessageOverhead)
+	}
+	if len(prompts) > 1 && st.Usage.Total() > 0 {
+		note += fmt.Sprintf("All that step %s asked cost %d tokens in, %d out.\n", st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
 	}
 	return note
 }

@@ -28,13 +28,31 @@ type Explanation struct {
 	Call string `json:"call"`
 	// Tokens is what the texts and images of the messages cost, estimated.
 	Tokens int `json:"tokens"`
+	// Total is what the whole prompt cost, with all that is around these texts, and
+	// CountedBy who counted it: it is the one count that the lines of steps show as well.
+	Total     int     `json:"total"`
+	CountedBy Counted `json:"counted_by"`
 	// Shared is how many of the first messages are those of the prompt before in the
 	// list, where a conversation went on.
 	Shared   int                `json:"shared,omitempty"`
 	Messages []ExplainedMessage `json:"messages"`
 	// LeftOut are the pieces that upstream steps offered and did not include.
 	LeftOut []LeftOut `json:"left_out"`
+	// Cache is how much of the prompt is as in the step's prompt before; nil where there
+	// was none, and for prompts that no model was asked: see [CompareCaches].
+	Cache *Cache `json:"cache,omitempty"`
+
+	isSent bool
 }
+
+// Counted is who has counted tokens.
+type Counted string
+
+// Who counts.
+const (
+	ByProvider Counted = "provider"
+	ByEstimate Counted = "estimate"
+)
 
 // ExplainedMessage is one message of the prompt.
 type ExplainedMessage struct {
@@ -114,6 +132,9 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	}
 	all = append(all, x.explainSent(at)...)
 	for i, e := range all {
+		if e.Total == 0 {
+			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate
+		}
 		if i == 0 || e.Shared > len(all[i-1].Messages) {
 			e.Shared = 0
 		}

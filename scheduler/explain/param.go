@@ -268,7 +268,7 @@ func (x *explainer) explainMembers(at site, t *trace, rest string, place Source,
 
 // explainSpan explains a stretch of a rendered text, or what it has below a value.
 func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stretch string, place Source, hops int) []Piece {
-	switch span.Kind {
+	switch span.Kind { //nolint:exhaustive // a literal is at its place
 	case prompt.Reference:
 		from := span.Sources[0]
 		path := append([]string{from.Name}, flow.PointerTokens(from.Pointer+below)...)

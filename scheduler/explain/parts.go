@@ -191,7 +191,7 @@ func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin
 	for i := range pieces {
 		own := label
 		if sources := pieces[i].Sources; len(sources) == 1 {
-			switch sources[0].Kind { //nolint:exhaustive // the others are told beside the label
+			switch sources[0].Kind {
 			case SourceFile:
 				own.Path, own.PathLine = sources[0].Path, sources[0].PathLine
 			case SourceText, SourceClock:

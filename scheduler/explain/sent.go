@@ -25,7 +25,15 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 			}
 		}
 	}
-	e = &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: at.got.ID, Call: at.got.Call}
+	e = newExplanation(at.got)
+	e.isSent = at.step != nil && at.step.Def.Info.UsesLLM
+	if e.isSent && len(inside) == 0 {
+		e.setTotal(at.got)
+	} else if built, ok := at.got.Output.Get("tokens"); ok && !e.isSent {
+		if n, ok := built.Int(); ok {
+			e.Total, e.CountedBy = int(n), ByEstimate
+		}
+	}
 	for _, m := range prompt {
 		x.addMessage(e, m.role, m.texts, func(text located) []Piece {
 			return x.explainText(at, text.of, text.pointer, text.text, 0)
@@ -37,7 +45,11 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 // explainSent explains the conversations that a step, or what it ran inside itself, has sent.
 func (x *explainer) explainSent(at site) (all []*Explanation) {
 	for _, p := range at.got.Prompts {
-		e := &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: at.got.ID, Call: at.got.Call, Shared: p.Shared}
+		e := newExplanation(at.got)
+		e.Shared, e.isSent = p.Shared, true
+		if len(at.got.Prompts) == 1 {
+			e.setTotal(at.got)
+		}
 		for i, m := range promptMessages(value.OfList(p.Messages...), ofInput) {
 			parts := partsOfMessage(p.Parts, i)
 			before := 0
@@ -52,6 +64,21 @@ func (x *explainer) explainSent(at site) (all []*Explanation) {
 		all = append(all, e)
 	}
 	return all
+}
+
+func newExplanation(got *journal.StepState) *Explanation {
+	return &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call}
+}
+
+// setTotal sets what the prompt cost by what its step spent, where it asked once.
+func (e *Explanation) setTotal(got *journal.StepState) {
+	if got.LLM == nil || got.LLM.Requests != 1 || got.Attempts != 1 || got.Usage.InputTokens == 0 {
+		return
+	}
+	e.Total, e.CountedBy = got.Usage.InputTokens, ByProvider
+	if got.LLM.Estimated > 0 {
+		e.CountedBy = ByEstimate
+	}
 }
 
 // addMessage adds a message whose texts are explained by pieces.

@@ -116,6 +116,8 @@ type ModelUse struct {
 	Model    string `json:"model,omitempty"`
 	// Requests are all that were sent, those that failed as well.
 	Requests int `json:"requests"`
+	// Estimated are those of them whose tokens the provider did not tell.
+	Estimated int `json:"estimated,omitempty"`
 	// FirstTokenMS is how long the last request that was answered waited for the first
 	// piece of its answer, by the stopwatch; nil where none was.
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`

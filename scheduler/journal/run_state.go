@@ -109,6 +109,8 @@ type StepState struct {
 	Output value.Value `json:"-"`
 	// Vars are the values of the variables that the parameters mention.
 	Vars value.Value `json:"-"`
+	// LLM is what the last process asked of a model; nil where it asked nothing.
+	LLM *ModelUse `json:"-"`
 	// Prompts are what models were asked beyond Input, whole.
 	Prompts []Prompt `json:"-"`
 	// Remaining is the remaining schema of a step that waits, Answers what users
@@ -358,6 +360,7 @@ func (st *StepState) AddAnswers(answers value.Value) {
 }
 
 func (st *StepState) took(data *Data) {
+	st.LLM = data.LLM
 	if data.DurationMS != nil {
 		st.DurationMS = *data.DurationMS
 	}

@@ -202,7 +202,12 @@ func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string)
 	if details.Unreadable != nil {
 		return nil, unavailable(details.Unreadable)
 	}
-	return promptsOf(ctx, details.Flow, details.State, step, s.parts.Counter(details.Flow, details.options.LLM))
+	j, err := s.journal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	run := recordedRun{j, details.Info.ID, details.Flow, details.State}
+	return promptsOf(ctx, run, step, s.parts.Counter(details.Flow, details.options.LLM))
 }
 
 // Events yields the events of a run with a seq of at least from.

@@ -2,14 +2,11 @@ package service
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -68,7 +65,7 @@ func (s *Session) Waiting() []journal.WaitingFor {
 
 // Prompts explains the prompts of a step; "" is the last step that built one.
 func (s *Session) Prompts(ctx context.Context, step string) (*Prompts, error) {
-	return promptsOf(ctx, s.Flow, s.State, step, s.executor.Env.Tokens)
+	return promptsOf(ctx, recordedRun{s.executor.Journal, s.ID, s.Flow, s.State}, step, s.executor.Env.Tokens)
 }
 
 // Close ends the session. A run without a record loses its memory; with drain, the
@@ -105,28 +102,4 @@ func (s *Session) follow(events iter.Seq2[*journal.Event, error]) iter.Seq2[*jou
 			}
 		}
 	}
-}
-
-// Prompts are the prompts of one step of a run. Its JSON is what `runs show --prompt
-// --json` prints.
-type Prompts struct {
-	Step         *journal.StepState     `json:"-"`
-	Explanations []*explain.Explanation `json:"prompts"`
-}
-
-// ErrNoPrompt is the error of a run without a prompt to explain.
-var ErrNoPrompt = errors.New("no step of the run built a prompt")
-
-func promptsOf(ctx context.Context, f *flow.Flow, state *journal.RunState, step string, counter llm.Counter) (*Prompts, error) {
-	if step == "" {
-		step = explain.LastPrompt(f, state)
-		if step == "" {
-			return nil, ErrNoPrompt
-		}
-	}
-	all, err := explain.Explain(ctx, f, state, step, counter)
-	if err != nil {
-		return nil, err
-	}
-	return &Prompts{state.Step(step), all}, nil
 }

@@ -198,11 +198,15 @@ func figures(d *journal.Data) string {
 		s += " " + Milliseconds(*d.DurationMS)
 	}
 	if d.Usage != nil {
-		s += fmt.Sprintf(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
+		about := ""
+		if d.LLM != nil && d.LLM.Estimated > 0 {
+			about = "about "
+		}
+		s += fmt.Sprintf(", %s%d tokens in, %d out", about, d.Usage.InputTokens, d.Usage.OutputTokens)
 	}
 	if d.Output != nil {
 		if n, ok := d.Output.Get("tokens"); ok {
-			s += fmt.Sprintf(", prompt of %s tokens", n)
+			s += fmt.Sprintf(", prompt of about %s tokens", n)
 		}
 	}
 	return s

@@ -1,0 +1,100 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Prompts are the prompts of one step of a run. Its JSON is what `runs show --prompt
+// --json` prints.
+type Prompts struct {
+	Step         *journal.StepState     `json:"-"`
+	Explanations []*explain.Explanation `json:"prompts"`
+}
+
+// ErrNoPrompt is the error of a run without a prompt to explain.
+var ErrNoPrompt = errors.New("no step of the run built a prompt")
+
+// recordedRun is a run with the journal that has it; the journal is nil where the run is
+// in none.
+type recordedRun struct {
+	journal journal.Journal
+	id      string
+	flow    *flow.Flow
+	state   *journal.RunState
+}
+
+func promptsOf(ctx context.Context, run recordedRun, step string, counter llm.Counter) (*Prompts, error) {
+	if step == "" {
+		step = explain.LastPrompt(run.flow, run.state)
+		if step == "" {
+			return nil, ErrNoPrompt
+		}
+	}
+	all, err := explain.Explain(ctx, run.flow, run.state, step, counter)
+	if err != nil {
+		return nil, err
+	}
+	earlier, from := run.earlierPrompts(ctx, step, counter)
+	explain.CompareCaches(all, earlier, from, counter)
+	return &Prompts{run.state.Step(step), all}, nil
+}
+
+var lastIndex = regexp.MustCompile(`^(.*)\[([0-9]+)\]([^\[]*)$`)
+
+// earlierPrompts returns the prompts that a step has sent before: for the item before, else
+// in the run of the flow and session before, whose id from is. There may be none.
+func (r recordedRun) earlierPrompts(ctx context.Context, step string, counter llm.Counter) (earlier []*explain.Explanation, from string) {
+	if parts := lastIndex.FindStringSubmatch(step); parts != nil {
+		if i, err := strconv.Atoi(parts[2]); err == nil && i > 0 {
+			before := parts[1] + "[" + strconv.Itoa(i-1) + "]" + parts[3]
+			if all, err := explain.Explain(ctx, r.flow, r.state, before, counter); err == nil {
+				return all, ""
+			}
+		}
+	}
+	id, state := r.runBefore(ctx)
+	if state == nil {
+		return nil, ""
+	}
+	all, err := explain.Explain(ctx, r.flow, state, step, counter)
+	if err != nil {
+		return nil, "" // it did not come so far
+	}
+	return all, id
+}
+
+// runBefore returns the last run of the same flow, user and session; nil where there is
+// none that can be read.
+func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.RunState) {
+	if r.journal == nil {
+		return "", nil
+	}
+	info, err := r.journal.Run(ctx, r.id)
+	if err != nil {
+		return "", nil
+	}
+	filter := journal.RunFilter{Flow: info.Flow, After: info.Cursor, Limit: 1, Labels: map[string]string{}}
+	for _, label := range []string{journal.LabelOwner, journal.LabelSession} {
+		if v, ok := info.Labels[label]; ok {
+			filter.Labels[label] = v
+		}
+	}
+	for other, err := range r.journal.Runs(ctx, filter) {
+		if err != nil {
+			return "", nil
+		}
+		if state, err = journal.Fold(r.journal.Events(ctx, other.ID, 1)); err != nil {
+			return "", nil
+		}
+		return other.ID, state
+	}
+	return "", nil
+}
