@@ -22,7 +22,7 @@ type Params struct {
 	Path         *value.Map  `json:"path,omitempty" doc:"Values of the {name}s in the URL's path. They are escaped."`
 	Query        *value.Map  `json:"query,omitempty" doc:"Parameters of the query: texts, numbers, booleans, lists of them; null leaves one out."`
 	Headers      *value.Map  `json:"headers,omitempty" doc:"Headers of the request. They do not follow a redirect to another host."`
-	Body         value.Value `json:"body,omitempty" doc:"A text is sent as it is, anything else as JSON, or as a form where the header Content-Type says application/x-www-form-urlencoded."`
+	Body         value.Value `json:"body,omitempty" doc:"A text is sent as it is, anything else as JSON, or as a form where the header Content-Type, or the operation, says application/x-www-form-urlencoded or multipart/form-data. A file of such a form is a text, or a data URL (data:image/png;base64,...)."`
 	OpenAPI      value.Value `json:"openapi,omitempty" type:"string|object" doc:"An OpenAPI 3 document: a JSON or YAML file beside the flow or below, or the document itself. Taken as written."`
 	Operation    string      `json:"operation,omitempty" doc:"The operationId of an operation of that document, or METHOD /path."`
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
@@ -149,6 +149,11 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	}
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if op != nil {
+		for _, q := range op.Refused {
+			env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
+		}
+	}
 	req, err := in.newRequest(within, op)
 	if err != nil {
 		return nil, err

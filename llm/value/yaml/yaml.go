@@ -44,9 +44,11 @@ const (
 const (
 	MaxBytes = 8 << 20
 	maxDepth = 200
-	// maxNodes bounds the nodes, those that aliases unfold to counted.
 	maxNodes = 1_000_000
 )
+
+// Limits bound a text: its bytes, and its nodes, those that aliases unfold to counted.
+type Limits struct{ Bytes, Nodes int }
 
 // Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
 // library does not tell it.
@@ -68,9 +70,11 @@ var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:
 // Parse reads exactly one document and returns its root node; nil for an empty
 // text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
-func Parse(src []byte) (*Node, error) {
-	if len(src) > MaxBytes {
-		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), MaxBytes)}
+func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes, maxNodes}) }
+
+func parseWithin(src []byte, limits Limits) (*Node, error) {
+	if len(src) > limits.Bytes {
+		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), limits.Bytes)}
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(src)))
 	var doc, second Node
@@ -90,8 +94,11 @@ func Parse(src []byte) (*Node, error) {
 		return nil, nil
 	}
 	root := doc.Content[0]
-	budget := maxNodes
+	budget := limits.Nodes
 	if err := checkSize(root, 0, &budget); err != nil {
+		if budget < 0 {
+			err.Msg = fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", limits.Nodes)
+		}
 		return nil, err
 	}
 	return root, nil
@@ -103,10 +110,11 @@ func wrap(err error) *Error {
 	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
 }
 
-func checkSize(n *Node, depth int, budget *int) error {
+// checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.
+func checkSize(n *Node, depth int, budget *int) *Error {
 	*budget--
 	if *budget < 0 {
-		return &Error{n.Line, n.Column, fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", maxNodes)}
+		return &Error{Line: n.Line, Col: n.Column}
 	}
 	if depth > maxDepth {
 		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
@@ -232,7 +240,12 @@ func scalarValue(n *Node) (value.Value, error) {
 
 // ParseValue reads one document as a value; null for an empty text.
 func ParseValue(src []byte) (value.Value, error) {
-	n, err := Parse(src)
+	return ParseValueWithin(src, Limits{MaxBytes, maxNodes})
+}
+
+// ParseValueWithin is [ParseValue] with other limits.
+func ParseValueWithin(src []byte, limits Limits) (value.Value, error) {
+	n, err := parseWithin(src, limits)
 	if err != nil || n == nil {
 		return value.Value{}, err
 	}
