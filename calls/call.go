@@ -41,8 +41,8 @@ type Info struct {
 	// Params, Input and Output are JSON Schemas (draft 7) of objects. [Define]
 	// infers them from the types.
 	Params, Input, Output *schema.Schema
-	// Literal names parameters that are taken as written, without templates,
-	// unless the whole value is one {{ expression }}.
+	// Literal names parameters that are taken as written, without templates. A flow
+	// computes one, or something in it, with !expr.
 	Literal []string
 	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.

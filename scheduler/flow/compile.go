@@ -169,8 +169,8 @@ func (u *unit) compileOptional(k anyKey, uses *[]nameUse) *Param {
 	return u.compileParam(k.node, uses)
 }
 
-// compileWith compiles with: parameters that the call takes literally are data
-// unless they are one whole expression.
+// compileWith compiles with: parameters that the call takes literally are data, but for
+// what !expr computes in them.
 func (u *unit) compileWith(s *stepUnit) *Param {
 	var literal []string
 	if s.known {
@@ -180,25 +180,8 @@ func (u *unit) compileWith(s *stepUnit) *Param {
 		return u.compileParam(s.with, &s.uses)
 	}
 	return u.compileMap(s.with, func(m member) *Param {
-		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
-			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
-				if _, _, whole := prompt.SingleExpr(n.Value); whole {
-					first := len(s.uses)
-					p := u.compileParam(m.node, &s.uses)
-					for i := range s.uses[first:] {
-						s.uses[first+i].literal = m.name
-					}
-					return p
-				}
-			}
-			if u.reportUnquoted(n) {
-				return unknownParam(u.positionOf(m.node))
-			}
-			p := &Param{Pos: u.positionOf(m.node), Literal: u.readLiteral(m.node)}
-			if n := yaml.Resolve(m.node); ownTag(n) == "!file" {
-				p.File = n.Value
-			}
-			return p
+		if slices.Contains(literal, m.name) {
+			return u.compileLiteral(m.node, &s.uses)
 		}
 		return u.compileParam(m.node, &s.uses)
 	})
@@ -210,22 +193,14 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 	pos := u.positionOf(n)
 	n = yaml.Resolve(n)
 	switch {
+	case ownTag(n) == exprTag:
+		return u.compileExprTag(n, pos, uses)
 	case ownTag(n) == "!file":
 		return &Param{Pos: pos, File: n.Value, Literal: u.readLiteral(n)}
 	case ownTag(n) != "":
 		return &Param{Pos: pos, Literal: u.readLiteral(n)}
 	case n.Kind == yaml.Sequence:
-		items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
-		static := true
-		for i, c := range n.Content {
-			items[i] = u.compileParam(c, uses)
-			v, ok := items[i].Static()
-			values[i], static = v, static && ok
-		}
-		if static {
-			return &Param{Pos: pos, Literal: value.OfList(values...)}
-		}
-		return &Param{Pos: pos, List: items}
+		return u.compileList(n, func(item *yaml.Node) *Param { return u.compileParam(item, uses) })
 	case n.Kind == yaml.Mapping:
 		if u.reportUnquoted(n) {
 			return unknownParam(pos)
@@ -235,6 +210,21 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 		return u.compileTemplate(n, pos, uses)
 	}
 	return &Param{Pos: pos, Literal: u.readLiteral(n)}
+}
+
+// compileList compiles a sequence, each item by compile.
+func (u *unit) compileList(n *yaml.Node, compile func(*yaml.Node) *Param) *Param {
+	items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
+	static := true
+	for i, c := range n.Content {
+		items[i] = compile(c)
+		v, ok := items[i].Static()
+		values[i], static = v, static && ok
+	}
+	if static {
+		return &Param{Pos: u.positionOf(n), Literal: value.OfList(values...)}
+	}
+	return &Param{Pos: u.positionOf(n), List: items}
 }
 
 // compileMap compiles a mapping, each member by compile.
@@ -269,18 +259,7 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 	within := u.positionsWithin(n)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
 	if text, base, whole := prompt.SingleExpr(n.Value); whole {
-		e, err := prompt.ParseExpr(prompt.Source{
-			File: u.file, Text: text,
-			At: func(offset int) (int, int) { return at(base + offset) },
-		}, nil)
-		if err != nil {
-			return u.badTemplate(err, pos)
-		}
-		for _, ref := range e.Refs() {
-			ref.Offset += base
-			*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
-		}
-		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
+		return u.compileExpr(n, pos, text, base, uses)
 	}
 	source := prompt.Source{File: u.file, Text: n.Value, At: at}
 	t, err := prompt.Parse(source)
@@ -298,6 +277,23 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 	}
 	return &Param{Pos: pos, Text: t, source: n.Value}
+}
+
+// compileExpr compiles the expression that stands at an offset in the text of a scalar.
+func (u *unit) compileExpr(n *yaml.Node, pos Position, text string, base int, uses *[]nameUse) *Param {
+	within := u.positionsWithin(n)
+	e, err := prompt.ParseExpr(prompt.Source{
+		File: u.file, Text: text,
+		At: func(offset int) (line, col int) { p := within(base + offset); return p.Line, p.Col },
+	}, nil)
+	if err != nil {
+		return u.badTemplate(err, pos)
+	}
+	for _, ref := range e.Refs() {
+		ref.Offset += base
+		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
+	}
+	return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 }
 
 func (u *unit) badTemplate(err error, pos Position) *Param {
@@ -321,44 +317,6 @@ func unknownParam(pos Position) *Param {
 		panic(err) // it is an expression
 	}
 	return &Param{Pos: pos, Expr: e}
-}
-
-// readLiteral reads a node as data: nothing in it is a template, !file puts the
-// content of a file in its place.
-func (u *unit) readLiteral(n *yaml.Node) value.Value {
-	n = yaml.Resolve(n)
-	switch tag := ownTag(n); tag {
-	case "":
-	case "!raw":
-		plain := *n
-		plain.Tag, plain.Style = "", n.Style&^yaml.Tagged
-		n = &plain
-	case "!file":
-		return u.fileValue(n)
-	default:
-		u.add(u.positionOf(n), "the tag %s is not known", tag).hint("!raw VALUE takes a value as it is written, !file PATH the content of a file")
-		return value.Value{}
-	}
-	switch n.Kind {
-	case yaml.Sequence:
-		items := make([]value.Value, len(n.Content))
-		for i, c := range n.Content {
-			items[i] = u.readLiteral(c)
-		}
-		return value.OfList(items...)
-	case yaml.Mapping:
-		m := value.NewMap(len(n.Content) / 2)
-		for _, member := range u.membersOf(n, "a map") {
-			m.Set(member.name, u.readLiteral(member.node))
-		}
-		return value.OfMap(m)
-	}
-	v, err := yaml.Value(n)
-	var fault *yaml.Error
-	if errors.As(err, &fault) {
-		u.add(u.positionOf(n), "%s", fault.Msg)
-	}
-	return v
 }
 
 // lookUpCall finds the definition of a step's call.

@@ -77,8 +77,33 @@ Hello
 		"no closing braces": {`steps: [{id: a, call: chat, with: {user: "{{ inputs.x }"}}]`, []string{
 			`flow.yaml:1:45: template: }} is missing: the tag is not closed`,
 		}},
-		"a whole expression": {`steps: [{id: a, call: template, with: {template: "{{ v }}", values: {v: 1}}}]`, []string{
-			`flow.yaml:1:54: unknown name "v" (one whole {{ expression }} is rendered by the flow, also in template; write template: !raw "{{ v }}" for a template of the call)`,
+		"a whole expression": {`steps: [{id: a, call: template, with: {template: "{{ v }}", values: {v: 1}}}]`, nil},
+		"a name of the flow that is given": {`steps: [{id: a, call: template, with: {template: "{{ question }}", values: {question: 1}}}]`, nil},
+		"a whole expression of the flow": {`inputs: {type: object, properties: {t: {type: string}}}
+steps:
+  - {id: a, call: template, with: {template: "{{ inputs.t }}"}}
+  - {id: b, call: template, with: {template: "{{ a.text }}", values: "{{ inputs }}"}}
+  - {id: c, call: slot, with: {current_schema: "{{ b }}"}}
+  - {id: d, call: template, with: {template: !expr "inputs.t"}}
+  - {id: e, call: chat, with: {user: x, tools: [{type: function, function: !expr inputs.tool}]}}
+`, []string{
+			`flow.yaml:3:50: template: no value is given for the name "inputs" (template is taken as it is written; to let the flow compute it write template: !expr "inputs.t")`,
+			`flow.yaml:4:46: warning: template: {{ a.text }} is not computed by the flow (template is taken as it is written; to let the flow compute it write template: !expr "a.text")`,
+			`flow.yaml:5:48: current_schema: want object, got string (current_schema is taken as it is written; to let the flow compute it write current_schema: !expr "b")`,
+			`flow.yaml:7:82: there is no input "tool" (declare it under properties of inputs)`,
+		}},
+		"expressions": {`steps:
+  - {id: a, call: chat, when: !expr "question == 'x'", for_each: !expr "[1, 2]", with: {user: !expr "{{ question }}"}}
+  - {id: b, call: chat, with: {user: x, extra: !raw {x: !expr a}}}
+  - {id: c, call: chat, with: {user: !expr [a]}}
+  - {id: d, call: chat, when: !expr "a is defined", with: !expr "{'user': a[0].txt}"}
+outputs: {x: !expr "d.text +"}
+`, []string{
+			`flow.yaml:2:95: !expr wants the expression without {{ and }} (write !expr "question")`,
+			`flow.yaml:3:57: !expr cannot stand here: this is data that is known before the run (!expr gives a value under with, when, for_each, outputs and memory, but not inside !raw)`,
+			`flow.yaml:4:38: !expr wants an expression as a text, not a list (write !expr "step.text")`,
+			`flow.yaml:5:75: a[0] has no "txt" (did you mean "text"?)`,
+			`flow.yaml:6:29: template: unexpected the end of the expression: expected an expression`,
 		}},
 		"raw":    {`steps: [{id: a, call: template, with: {template: !raw "{{ v }}", values: {v: 1}}}]`, nil},
 		"filled": {`steps: [{id: a, call: template, enable_filling: true, with: {template: "Hi {{ v }}"}}]`, nil},
@@ -202,7 +227,7 @@ Hello
 		"from elsewhere": {`
 steps:
   - {id: t, call: template, with: {template: "{{ '{{' }} name.first }}"}}
-  - {id: a, call: template, with: {template: "{{ t.text }}", values: {name: {}}}}
+  - {id: a, call: template, with: {template: !expr t.text, values: {name: {}}}}
 `, "flow.yaml:4:46", "template:1:4: name.first is undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -160,10 +160,6 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 
 func (u *unit) unknownName(use nameUse, name string) {
 	p := u.add(use.pos(), "unknown name %q", name)
-	if use.literal != "" {
-		p.hint("one whole {{ expression }} is rendered by the flow, also in %s; write %s: !raw %q for a template of the call", use.literal, use.literal, use.template.Value)
-		return
-	}
 	properties, _ := u.flow.Inputs.Doc().Get("properties")
 	if _, isInput := properties.Get(name); isInput {
 		p.hint("inputs are named by inputs.%s", name)

@@ -89,7 +89,7 @@ func (u *unit) lintParams(s *stepUnit) {
 			u.reportConstruct(s, with, err)
 		}
 	}
-	for _, p := range problems {
+	for _, p := range u.explainLiterals(s, problems) {
 		u.reportParam(s, p)
 	}
 }

@@ -68,9 +68,6 @@ type nameUse struct {
 	within func(offset int) Position
 	// template is the scalar that it stands in.
 	template *yaml.Node
-	// literal is the parameter that it stands in where the call takes that as it is
-	// written but for a whole {{ expression }}; "" elsewhere.
-	literal string
 }
 
 func (u nameUse) pos() Position { return u.within(u.Offset) }
