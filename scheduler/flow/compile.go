@@ -44,10 +44,27 @@ func (u *unit) compileFlow() {
 	}
 	f.Outputs = u.compileOptional(k.Outputs, &u.outputUses)
 	u.setOrigin(f.Outputs, k.Outputs)
+	u.checkNames(k.Outputs.node, "the output")
+	if k.Inputs.isSet() {
+		u.checkNames(nodeAt(k.Inputs.node, "/properties"), "the input")
+	}
 	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
 	for _, s := range k.Steps {
 		if s.itself.isSet() {
 			u.compileStep(s)
+		}
+	}
+}
+
+// checkNames refuses invisible characters in the keys of a map that name something.
+func (u *unit) checkNames(n *yaml.Node, what string) {
+	if n == nil || yaml.Resolve(n).Kind != yaml.Mapping {
+		return
+	}
+	content := yaml.Resolve(n).Content
+	for i := 0; i < len(content); i += 2 {
+		if key := yaml.Resolve(content[i]); key.Kind == yaml.Scalar {
+			u.checkName(content[i], what, key.Value)
 		}
 	}
 }
@@ -70,11 +87,32 @@ func (u *unit) inputSchema() *schema.Schema {
 	}
 	s, err := schema.Parse(doc)
 	if err != nil {
-		u.add(u.positionOf(k.node), "inputs: %v", err)
+		u.reportSchema("inputs", k.node, "", err)
 		s, _ = schema.Parse(keySchema("type", "object"))
 	}
 	u.warnTypos("inputs", k.node, doc)
 	return s
+}
+
+// schemaTypes are the types that JSON Schema knows.
+var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// reportSchema reports what is wrong with a schema of the flow, each fault at its own place.
+// within is the pointer of the node in the schema.
+func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) {
+	var wrong *schema.InvalidError
+	if !errors.As(err, &wrong) {
+		u.add(u.positionOf(n), "%s: %v", key, err)
+		return
+	}
+	for _, p := range wrong.Problems {
+		pointer := strings.TrimPrefix(p.Pointer, within)
+		at := nodeAt(n, pointer)
+		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, p.Message)
+		if near := value.Nearest(yaml.Resolve(at).Value, schemaTypes); near != "" && strings.HasSuffix(pointer, "/type") {
+			found.hint("did you mean %q?", near)
+		}
+	}
 }
 
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
@@ -109,7 +147,7 @@ func (u *unit) compileStep(k *stepKeys) {
 	if k.OverrideInput.isSet() {
 		s.OverrideInput = u.readLiteral(k.OverrideInput.node)
 		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
-			u.add(u.positionOf(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
+			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
 			u.warnTypos("override_input", nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
@@ -257,6 +295,7 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
 	}
 	within := u.positionsWithin(n)
+	u.lintDollar(n.Value, within)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
 	if text, base, whole := prompt.SingleExpr(n.Value); whole {
 		return u.compileExpr(n, pos, text, base, uses)

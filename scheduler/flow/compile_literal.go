@@ -98,4 +98,3 @@ func (u *unit) readLiteral(n *yaml.Node) value.Value {
 	}
 	return v
 }
-

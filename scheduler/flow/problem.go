@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Problems are what is wrong in a flow and its sub-flows: those of a file in the
@@ -94,6 +96,16 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 // hint sets the remedy of a problem.
 func (p *Problem) hint(format string, args ...any) {
 	p.Hint = fmt.Sprintf(format, args...)
+}
+
+// suggest hints at the one of the known names that was most likely meant; where none is
+// near, list is the format of a hint with all of them.
+func (p *Problem) suggest(name string, known []string, list string) {
+	if near := value.Nearest(name, known); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if len(known) > 0 {
+		p.hint(list, value.ListNames(known))
+	}
 }
 
 // Problem is something wrong in a flow, found before anything runs.
