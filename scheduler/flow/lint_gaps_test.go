@@ -222,6 +222,22 @@ steps: [{id: b, call: flow, with: {path: sub.yaml}}]
 -- sub.yaml --
 steps: [{id: a, call: memory-save, with: {content: x}}]
 `, nil},
+		"a flow in JSON": {`{ // with a comment
+	"inputs": {"type": "object"},
+	"steps": [
+		{"id": "a", "call": "template", "with": {"template": "\ud83d\ude00 <\/b> {{ x }}", "values": {"x": "\ud83d\ude00 {{ inptus }}", "d": !file d.json}}}
+	]
+}`, []string{`flow.yaml:4:134: not JSON: invalid character '!' at start of value`}},
+		"a place in a flow in JSON": {`{
+	"steps": [
+		{"id": "a", "call": "template", "with": {"template": "x", "values": {"x": "\ud83d\ude00\/ {{ inptus }}"}}}
+	]
+}`, []string{`flow.yaml:3:96: unknown name "inptus" (did you mean "inputs"?)`}},
+		"comments in a JSON file": {`steps: [{id: a, call: template, with: {template: x, values: !file d.json}}]
+-- d.json --
+{"a": "\ud83d\ude00", // a comment
+}
+`, nil},
 		"invisible characters": {`name: "we\u202Eather"
 description: "two\nlines\tare fine"
 inputs: {type: object, properties: {"a\u200B": {}}}

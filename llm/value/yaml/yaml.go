@@ -4,6 +4,7 @@
 package yaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -67,8 +68,8 @@ func (e *Error) Error() string {
 
 var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
 
-// Parse reads exactly one document and returns its root node; nil for an empty
-// text. A second document, nesting that is too deep and aliases that unfold to
+// Parse reads exactly one document, YAML or JSON (in which comments are allowed), and returns
+// its root node; nil for an empty text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
 func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes, maxNodes}) }
 
@@ -76,6 +77,39 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), limits.Bytes)}
 	}
+	root, err := parseAny(bytes.TrimPrefix(src, []byte("\uFEFF")))
+	if root == nil || err != nil {
+		return nil, err
+	}
+	budget := limits.Nodes
+	if err := checkSize(root, 0, &budget); err != nil {
+		if budget < 0 {
+			err.Msg = fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", limits.Nodes)
+		}
+		return nil, err
+	}
+	return root, nil
+}
+
+// parseAny reads JSON by the grammar of JSON, comments allowed, and anything else as YAML.
+func parseAny(src []byte) (*Node, error) {
+	likely, sure := beginsLikeJSON(src)
+	if !likely {
+		return parseYAML(src)
+	}
+	root, jsonErr := readJSON(src)
+	if jsonErr == nil {
+		return root, nil
+	}
+	root, err := parseYAML(src)
+	if err != nil && sure {
+		return nil, jsonErr
+	}
+	return root, err
+}
+
+// parseYAML returns the root node, nil for an empty text.
+func parseYAML(src []byte) (*Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(string(src)))
 	var doc, second Node
 	if err := dec.Decode(&doc); err != nil {
@@ -93,15 +127,7 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
-	root := doc.Content[0]
-	budget := limits.Nodes
-	if err := checkSize(root, 0, &budget); err != nil {
-		if budget < 0 {
-			err.Msg = fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", limits.Nodes)
-		}
-		return nil, err
-	}
-	return root, nil
+	return doc.Content[0], nil
 }
 
 func wrap(err error) *Error {
