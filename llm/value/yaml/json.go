@@ -45,7 +45,7 @@ func readJSON(src []byte) (*Node, error) {
 	root, err := jsonc.ParseElements(src)
 	var fault *jsonc.Error
 	if errors.As(err, &fault) {
-		return nil, &Error{fault.Line, fault.Col, "not JSON: " + fault.Msg}
+		return nil, &Error{Line: fault.Line, Col: fault.Col, Msg: "not JSON: " + fault.Msg, JSON: true}
 	}
 	return (&jsonReader{src: src, line: 1}).read(&root), err
 }

@@ -56,6 +56,8 @@ type Limits struct{ Bytes, Nodes int }
 type Error struct {
 	Line, Col int
 	Msg       string
+	// JSON: the text was read by the rules of JSON.
+	JSON bool
 }
 
 // Error is line:col: message.
@@ -143,7 +145,7 @@ func checkSize(n *Node, depth int, budget *int) *Error {
 		return &Error{Line: n.Line, Col: n.Column}
 	}
 	if depth > maxDepth {
-		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
+		return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("nested deeper than %d", maxDepth)}
 	}
 	if n.Kind == Alias {
 		return checkSize(n.Alias, depth+1, budget)
@@ -189,15 +191,15 @@ func Value(n *Node) (value.Value, error) {
 		for i := 0; i < len(n.Content); i += 2 {
 			key := Resolve(n.Content[i])
 			if key.Kind != Scalar {
-				return value.Value{}, &Error{key.Line, key.Column, "a key must be plain text"}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "a key must be plain text"}
 			}
 			if key.Tag == "!!merge" {
-				return value.Value{}, &Error{key.Line, key.Column, "merge keys (<<) are not supported"}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "merge keys (<<) are not supported"}
 			}
 			if _, ok := m.Get(key.Value); ok {
 				first := firstKey(n, key.Value)
 				msg := fmt.Sprintf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column)
-				return value.Value{}, &Error{key.Line, key.Column, msg}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: msg}
 			}
 			member, err := Value(n.Content[i+1])
 			if err != nil {
@@ -221,7 +223,7 @@ func firstKey(n *Node, text string) *Node {
 }
 
 func unknownTag(n *Node) *Error {
-	return &Error{n.Line, n.Column, fmt.Sprintf("unknown tag %s", n.ShortTag())}
+	return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("unknown tag %s", n.ShortTag())}
 }
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
@@ -261,7 +263,7 @@ func scalarValue(n *Node) (value.Value, error) {
 	default:
 		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
+	return value.Value{}, &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
 }
 
 // ParseValue reads one document as a value; null for an empty text.
