@@ -12,10 +12,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // CoreCall is one use of a node type. The engine makes one by [Definition.New] for
@@ -60,16 +60,8 @@ type Info struct {
 	Examples []Example
 }
 
-// Text is a sentence in the two built-in languages.
-type Text struct{ En, Zh string }
-
-// In returns the text in a language, English where there is none.
-func (t Text) In(language string) string {
-	if slices.Contains(WithoutRegion(language), "zh") && t.Zh != "" {
-		return t.Zh
-	}
-	return t.En
-}
+// Text is a sentence in the built-in languages.
+type Text = wording.Text
 
 // Example is a use of a call that runs without a network.
 type Example struct {

@@ -31,9 +31,10 @@ var layers = map[string][]string{
 	"llm":     {},
 	"plugins": {},
 	// The value type and its text forms.
-	"llm/value":       {},
-	"llm/value/jsonc": {"llm/value"},
-	"llm/value/yaml":  {"llm/value"},
+	"llm/value":         {},
+	"llm/value/wording": {},
+	"llm/value/jsonc":   {"llm/value"},
+	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// What stands on the roots.
 	"llm/...":        {"llm", "llm/endpoint", "llm/value/...", "*"},
 	"llm/prompt/...": {"llm/value/...", "*"},
@@ -53,8 +54,8 @@ var layers = map[string][]string{
 	"plugins/examples/...":  {"plugins", "plugins/sdk", "llm", "llm/value"},
 	"test/slow":             {},
 	"test/hostile":          {"plugins/proto"},
-	"calls/schema":          {"llm/value"},
-	"calls":                 {"llm", "plugins", "calls/schema", "llm/value"},
+	"calls/schema":          {"llm/value", "llm/value/wording"},
+	"calls":                 {"llm", "plugins", "calls/schema", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
 	// What calls with prompts of their own share is in calls/ask; the window over a

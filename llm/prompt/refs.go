@@ -154,7 +154,7 @@ func isEquality(op string) bool { return op == "==" || op == "!=" }
 func constants(n node) (all []value.Value) {
 	switch n := n.(type) {
 	case *constNode:
-		if n.v.x == nil {
+		if n.v.py() == nil {
 			all = append(all, n.v.v)
 		}
 	case *listNode:

@@ -227,7 +227,7 @@ steps: [{id: a, call: memory-save, with: {content: x}}]
 	"steps": [
 		{"id": "a", "call": "template", "with": {"template": "\ud83d\ude00 <\/b> {{ x }}", "values": {"x": "\ud83d\ude00 {{ inptus }}", "d": !file d.json}}}
 	]
-}`, []string{`flow.yaml:4:134: not JSON: invalid character '!' at start of value`}},
+}`, []string{`flow.yaml:4:136: not JSON: invalid character '!' at start of value`}},
 		"a place in a flow in JSON": {`{
 	"steps": [
 		{"id": "a", "call": "template", "with": {"template": "x", "values": {"x": "\ud83d\ude00\/ {{ inptus }}"}}}

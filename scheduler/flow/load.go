@@ -119,6 +119,9 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 	slices.SortStableFunc(u.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
+	for i := range u.problems {
+		u.problems[i].in(u.language)
+	}
 	ld.reports[slot] = slices.Compact(u.problems)
 	if u.problems.HasErrors() {
 		return nil
