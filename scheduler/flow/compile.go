@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -365,7 +364,7 @@ func (u *unit) lookUpCall(s *stepUnit) {
 	}
 	registry := u.loading.Registry
 	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
-		u.add(u.positionOf(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
+		u.add(u.positionOf(s.keys.Call.node), "%v", err).hintOf(err)
 		return
 	}
 	s.Def, s.known = registry.Call(s.Call)

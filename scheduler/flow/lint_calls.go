@@ -3,7 +3,6 @@ package flow
 import (
 	"slices"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -19,7 +18,7 @@ func (u *unit) lintCalls() {
 	}
 	for i, name := range u.keys.Plugins {
 		if err := u.loading.Registry.CheckPlugin(name.text); name.isSet() && err != nil {
-			u.add(u.positionOf(name.node), "%v", err).Hint = calls.HintOf(err)
+			u.add(u.positionOf(name.node), "%v", err).hintOf(err)
 		} else {
 			u.lintListed(name, u.loading.Plugins, "there is no plugin %q", "install it, or take it out", "there are %s; install it, or take it out")
 		}

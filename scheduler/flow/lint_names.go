@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -280,7 +279,7 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 		v.step.Resolve = append(v.step.Resolve, name)
 	}
 	if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
-		u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
+		u.add(use.pos(), "the variable %q cannot be used: %v", name, err).hintOf(err)
 		return
 	}
 	r, ok := u.loading.Registry.Resolver(name)

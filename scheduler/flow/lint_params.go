@@ -102,7 +102,7 @@ func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 	if errors.As(err, &at) {
 		pos = at.Pos
 	}
-	u.add(pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
+	u.add(pos, "%s: %v", s.Call, err).hintOf(err)
 }
 
 // askCall lets the call look at what is known of its parameters.
