@@ -196,7 +196,6 @@ func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, erro
 		b.close()
 		return nil, err
 	}
-	ws.warnOfTools(b.tools)
 	return b, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // failure is an error of the library with what it is about.
@@ -72,7 +71,7 @@ func (f *failure) declares(name string) bool {
 }
 
 // message words a failure; the library's own message serves the rare ones.
-func (f *failure) message(keyword string) wording.Text {
+func (f *failure) message(keyword string) wording {
 	if f.sub == nil {
 		return f.libraryMessage(keyword)
 	}
@@ -126,11 +125,11 @@ func (f *failure) message(keyword string) wording.Text {
 }
 
 // libraryMessage returns the library's own message, which is English.
-func (f *failure) libraryMessage(keyword string) wording.Text {
+func (f *failure) libraryMessage(keyword string) wording {
 	if keyword == "" {
-		return wording.Text{En: f.err.Message, Zh: "不符合 schema"}
+		return wording{f.err.Message, "不符合 schema"}
 	}
-	return wording.Text{En: f.err.Message, Zh: "不符合关键字 " + keyword + " 的要求"}
+	return wording{f.err.Message, "不符合关键字 " + keyword + " 的要求"}
 }
 
 func (f *failure) hint(keyword string) string {
@@ -152,13 +151,13 @@ func (f *failure) hint(keyword string) string {
 
 // unionMessage returns why no branch fits: branches for another type of value are passed
 // over, unless there are no others.
-func (f *failure) unionMessage(keyword string) wording.Text {
+func (f *failure) unionMessage(keyword string) wording {
 	have := value.Truncate(f.have.JSON(), 40)
 	if len(f.err.Causes) == 0 {
 		return say("%s fits more than one branch of %s", have, keyword)
 	}
 	var types []string
-	var reasons []wording.Text
+	var reasons []wording
 	for i, cause := range f.err.Causes {
 		branch, failed := f.schema.failedKeyword(cause)
 		if branch != nil && failed == "type" && cause.InstanceLocation == f.err.InstanceLocation {
@@ -172,32 +171,32 @@ func (f *failure) unionMessage(keyword string) wording.Text {
 	if len(reasons) == 0 {
 		return say("want %s, got %s", anyOfTypes(types), typeWording(f.have.Kind().String()))
 	}
-	return say("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
+	return say("%s fits no branch of %s: %s", have, keyword, joinWordings(reasons, "; ", "；"))
 }
 
 // maxReason bounds the reasons of one branch, in characters.
 const maxReason = 200
 
 // joinMessages joins the problems of a branch.
-func joinMessages(all []problem) wording.Text {
-	texts := make([]wording.Text, len(all))
+func joinMessages(all []problem) wording {
+	texts := make([]wording, len(all))
 	for i, p := range all {
-		texts[i] = wording.Text{En: p.Error(), Zh: p.In("zh")}
+		texts[i] = wording{p.Error(), p.In("zh")}
 		if p.Pointer != "" {
-			texts[i].Zh = p.Pointer + "：" + p.In("zh")
+			texts[i].zh = p.Pointer + "：" + p.In("zh")
 		}
 	}
-	joined := wording.Join(texts, "; ", "；")
-	return wording.Text{En: value.Truncate(joined.En, maxReason), Zh: value.Truncate(joined.Zh, maxReason)}
+	joined := joinWordings(texts, "; ", "；")
+	return wording{value.Truncate(joined.en, maxReason), value.Truncate(joined.zh, maxReason)}
 }
 
 // countOf returns a number of things.
-func countOf(n int, unit string) wording.Text {
+func countOf(n int, unit string) wording {
 	zh := strconv.Itoa(n) + " " + map[string]string{"character": "个字符", "item": "项", "member": "个成员"}[unit]
 	if n == 1 {
-		return wording.Text{En: "1 " + unit, Zh: zh}
+		return wording{"1 " + unit, zh}
 	}
-	return wording.Text{En: fmt.Sprintf("%d %ss", n, unit), Zh: zh}
+	return wording{fmt.Sprintf("%d %ss", n, unit), zh}
 }
 
 // formatBound returns a bound as people write it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 func newCalls(a *app) *cobra.Command {
@@ -52,7 +52,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 				return err
 			}
 			if asJSON {
-				return a.PrintJSON(callJSON(def, a.settings.DefaultLanguage()))
+				return a.PrintJSON(service.CallDocument(def, a.settings.DefaultLanguage()))
 			}
 			return a.describeCall(def)
 		},
@@ -62,19 +62,12 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 	return cmd
 }
 
-func callJSON(def calls.Definition, language string) value.Value {
-	info := def.Info
-	return value.OfMap(value.Pairs("name", info.Name, "summary", info.Summary.In(language),
-		"params", info.Params.Doc(), "input", info.Input.Doc(), "output", info.Output.Doc(),
-		"literal", value.Must(info.Literal), "example", exampleFlow(def)))
-}
-
 func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 	if asJSON {
 		list := []value.Value{}
 		for _, name := range registry.CallNames() {
 			def, _ := registry.Call(name)
-			list = append(list, callJSON(def, a.settings.DefaultLanguage()))
+			list = append(list, service.CallDocument(def, a.settings.DefaultLanguage()))
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}
@@ -100,7 +93,7 @@ func (a *app) describeCall(def calls.Definition) error {
 	writeParamTable(&b, info.Output.Doc(), nil)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
-		terminal.Indent(&b, exampleFlow(def))
+		terminal.Indent(&b, service.ExampleFlow(def))
 		for _, path := range exampleFiles(def) {
 			fmt.Fprintf(&b, "\nwith the file %s:\n\n", path)
 			terminal.Indent(&b, info.Examples[0].Files[path])
@@ -142,39 +135,6 @@ func writeParamTable(b *strings.Builder, schema value.Value, literal []string) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p), mark, doc)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
-}
-
-// exampleFlow returns the first example of a call as a whole flow. A call that asks a
-// model answers with the offline provider echo.
-func exampleFlow(def calls.Definition) string {
-	info := def.Info
-	if len(info.Examples) == 0 {
-		return ""
-	}
-	example := info.Examples[0]
-	var b strings.Builder
-	fmt.Fprintf(&b, "name: try-%s\n", strings.ReplaceAll(info.Name, ".", "-"))
-	if info.UsesLLM {
-		b.WriteString("llm: echo    # repeats the user's words; name a provider of your settings here\n")
-	}
-	if v := example.Vars; v != nil && v.Question != "" {
-		question, err := json.Marshal(v.Question)
-		if err == nil {
-			fmt.Fprintf(&b, "inputs: {type: object, properties: {question: {type: string, default: %s}}}\n", question)
-		}
-	}
-	if v := example.Vars; v != nil && v.Scope.User != "" {
-		fmt.Fprintf(&b, "memory: {user: %s, session: %s}\n", v.Scope.User, v.Scope.Session)
-	}
-	fmt.Fprintf(&b, "steps:\n  - id: try\n    call: %s\n", info.Name)
-	if with := strings.TrimSpace(example.With); with != "" && with != "{}" {
-		b.WriteString("    with:\n")
-		for line := range strings.SplitSeq(strings.Trim(example.With, "\n"), "\n") {
-			b.WriteString(strings.TrimRight("      "+line, " ") + "\n")
-		}
-	}
-	b.WriteString("outputs: {result: \"{{ try }}\"}\n")
-	return b.String()
 }
 
 // exampleFiles lists the files of a call's first example by their paths, sorted.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // TestCallExamples lints and runs what `scheduler calls NAME` prints as an example,
@@ -16,7 +17,7 @@ func TestCallExamples(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		t.Run(def.Info.Name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			files := map[string]string{"try.yaml": exampleFlow(def)}
+			files := map[string]string{"try.yaml": service.ExampleFlow(def)}
 			for _, path := range exampleFiles(def) {
 				files[path] = def.Info.Examples[0].Files[path]
 			}

@@ -207,7 +207,7 @@ prompt came from.`),
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal and the memory (default the setting state_dir)")
 	root.SetVersionTemplate(versionLine())
 	root.AddCommand(
-		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newInit(a), newVersion(a))
+		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newToken(a), newInit(a), newVersion(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
 	}

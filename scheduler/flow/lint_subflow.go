@@ -47,7 +47,9 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 				continue
 			}
 			p := schema.Problem{Pointer: "/inputs/" + value.Escape(name), Message: fmt.Sprintf("the flow %s has no such input", text)}
-			p.Hint = value.Suggest(name, declared.Map().Keys())
+			if near := value.Nearest(name, declared.Map().Keys()); near != "" {
+				p.Hint = fmt.Sprintf("did you mean %q?", near)
+			}
 			problems = append(problems, p)
 		}
 	}

@@ -32,6 +32,8 @@ type CallRequest struct {
 	Vars CallVars
 	// LLM is the model; nil is that of the settings.
 	LLM llm.Provider
+
+	wrap func(llm.Provider) llm.Provider // what asks the model; nil for the model itself
 }
 
 // CallVars is what a single call sees.
@@ -117,6 +119,9 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	}
 	if r.LLM != nil {
 		env.LLM = r.LLM
+	}
+	if env.LLM != nil && r.wrap != nil {
+		env.LLM = r.wrap(env.LLM)
 	}
 	env.Memory = c.service.memories
 	env.Calls = directCalls{env}

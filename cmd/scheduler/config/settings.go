@@ -35,6 +35,7 @@ type Settings struct {
 	Run       Run      `json:"run,omitempty"`
 	Plugins   Plugins  `json:"plugins,omitempty"`
 	Memory    Memory   `json:"memory,omitempty"`
+	Serve     Serve    `json:"serve,omitempty"`
 
 	// Root is the directory of the project: the nearest one, from the working directory
 	// upward, with a settings file or a state directory. "" is the working directory.
@@ -221,10 +222,13 @@ func (c *Settings) check(types []ProviderType) error {
 		return err
 	}
 	if c.LLM.Default != "" && !slices.Contains(c.LLM.Names(), c.LLM.Default) {
-		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, value.SuggestSuffix(c.LLM.Default, c.LLM.Names()))
+		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, value.DidYouMeanSuffix(c.LLM.Default, c.LLM.Names()))
 	}
 	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)
+	}
+	if err := c.Serve.check(&c.LLM); err != nil {
+		return err
 	}
 	return c.Memory.check(&c.LLM)
 }

@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // A door is the one way by which text reaches a person: what would steer a terminal or hide
@@ -69,7 +67,7 @@ func Visible(text string) string {
 		}
 		after, _ := utf8.DecodeRuneInString(text[i+size:])
 		joins := isJoiner(r) && before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
-		if value.IsInvisible(r) && !joins {
+		if isHidden(r) && !joins {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteString(text[i : i+size])
@@ -92,3 +90,16 @@ func isPlain(text string) bool {
 
 // isJoiner reports whether r is a zero-width joiner or non-joiner.
 func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// isHidden reports whether r steers a terminal or cannot be seen.
+func isHidden(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u061c', '\u180e', '\u2028', '\u2029', '\ufeff':
+		return true
+	}
+	isMark := r >= '\u200b' && r <= '\u200f' || r >= '\u202a' && r <= '\u202e'
+	isFormat := r >= '\u2060' && r <= '\u206f'
+	return isMark || isFormat || unicode.IsControl(r)
+}

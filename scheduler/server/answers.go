@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// placeWait is how long a run that goes on waits for a place.
+const placeWait = 10 * time.Second
+
+// answer is a value for a step that waits.
+type answer struct {
+	Step    string      `json:"step,omitempty" doc:"The step; it may be left out where one waits."`
+	Pointer string      `json:"pointer" doc:"The JSON pointer of what it waits for."`
+	Value   value.Value `json:"value"`
+}
+
+type answerRunInput struct {
+	RunID
+	Check bool `query:"check" doc:"Only check the answers."`
+	Body  struct {
+		Answers []answer    `json:"answers,omitempty"`
+		Values  value.Value `json:"values,omitempty" doc:"Instead of answers: an object of values by pointer or name, or of such objects by step."`
+	}
+}
+
+// accepted is the answer to what goes on in the background.
+type accepted struct {
+	Run    string `json:"run"`
+	State  string `json:"state"`
+	Events string `json:"events"`
+}
+
+type answerRunOutput struct {
+	Status int
+	Body   accepted
+}
+
+// answerRun gives a run what it waits for: all of the answers, or none where one is wrong.
+func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunOutput, error) {
+	info, err := s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if info.State != journal.RunWaiting {
+		return nil, notWaiting(info)
+	}
+	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := in.read(details.State.Waiting)
+	if err != nil {
+		return nil, err
+	}
+	out := &answerRunOutput{http.StatusOK, accepted{Run: in.ID, State: string(info.State), Events: base + "/runs/" + in.ID + "/events"}}
+	if in.Check {
+		return out, nil
+	}
+	if err := s.dispatcher.Resume(ctx, principalOf(ctx), in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}); err != nil {
+		return nil, err
+	}
+	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
+	return out, nil
+}
+
+// notWaiting is the answer where a run waits for nothing.
+func notWaiting(info *journal.RunInfo) *Problem {
+	if service.IsOver(info.State) {
+		return overProblem(info)
+	}
+	p := newProblem(http.StatusConflict, "held", "the run does not wait: it is "+string(info.State), "")
+	p.Run = info.ID
+	return p
+}
+
+// read returns the answers. The error has every one that is wrong.
+func (in *answerRunInput) read(waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
+	if !in.Body.Values.IsNull() {
+		if len(in.Body.Answers) > 0 {
+			return nil, calls.Errorf(calls.Invalid, "answers and values are both given").WithHint("leave one out")
+		}
+		return scheduler.AnswersOf(in.Body.Values, waiting)
+	}
+	if len(in.Body.Answers) == 0 {
+		return nil, calls.Errorf(calls.Invalid, "there are no answers").WithHint(`send {"answers": [{"step", "pointer", "value"}]}`)
+	}
+	var all []scheduler.Answer
+	var faults []Fault
+	for i, a := range in.Body.Answers {
+		one := scheduler.Answer{Step: a.Step, Pointer: a.Pointer, Value: a.Value}
+		all = append(all, one)
+		if err := scheduler.CheckAnswers([]scheduler.Answer{one}, waiting); err != nil {
+			faults = append(faults, Fault{Pointer: "/answers/" + strconv.Itoa(i), Message: err.Error(), Hint: calls.HintOf(err)})
+		}
+	}
+	if len(faults) > 0 {
+		p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), faults[0].Message, faults[0].Hint)
+		p.Errors = faults
+		return nil, p
+	}
+	return all, scheduler.CheckAnswers(all, waiting)
+}
+
+type resumeRunInput struct {
+	RunID
+	Body *struct {
+		Flow *struct {
+			Text string `json:"text" minLength:"1" doc:"The text of the edited flow: steps that have finished must be unchanged."`
+		} `json:"flow,omitempty"`
+	} `required:"false"`
+}
+
+// resumeRun goes on with a run that failed, was cancelled or is stuck.
+func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accepted], error) {
+	info, err := s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if info.State == journal.RunFinished {
+		return nil, overProblem(info)
+	}
+	with := service.ResumeWith{Wait: placeWait}
+	if in.Body != nil && in.Body.Flow != nil {
+		if p := checkScope(requestOf(ctx).caller, store.FlowsWrite); p != nil {
+			return nil, p
+		}
+		var problems flow.Problems
+		with.Flow, problems, err = s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, in.Body.Flow.Text)
+		if err != nil {
+			return nil, err
+		}
+		if with.Flow == nil {
+			return nil, brokenFlow(problems)
+		}
+	}
+	if err := s.dispatcher.Resume(ctx, principalOf(ctx), in.ID, with); err != nil {
+		return nil, err
+	}
+	return &body[accepted]{accepted{in.ID, string(journal.RunRunning), base + "/runs/" + in.ID + "/events"}}, nil
+}
+
+// waiter is one step of a run that waits.
+type waiter struct {
+	Run     string    `json:"run"`
+	Flow    string    `json:"flow"`
+	Owner   string    `json:"owner,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Since   time.Time `json:"since" doc:"When the run came to wait."`
+	journal.WaitingFor
+}
+
+// listWaiting lists all that visible runs wait for, the run that began first at the top. A
+// page has whole runs, at most as many as its limit.
+func (s *Server) listWaiting(ctx context.Context, in *Listing) (*body[page[waiter]], error) {
+	after, err := strconv.ParseInt("0"+in.Cursor, 10, 64)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoted(in.Cursor)).WithHint("leave it out to list from the start")
+	}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}
+	var runs []*journal.RunInfo // the newest first
+	for info, err := range s.options.Service.Runs(ctx, principalOf(ctx), filter) {
+		if err != nil {
+			return nil, err
+		}
+		if key, err := strconv.ParseInt(info.Cursor, 10, 64); err != nil || key <= after {
+			break
+		}
+		runs = append(runs, info)
+	}
+	next := ""
+	if len(runs) > in.Limit {
+		runs = runs[len(runs)-in.Limit:]
+		next = runs[0].Cursor
+	}
+	var items []waiter
+	for i := len(runs) - 1; i >= 0; i-- {
+		waits, err := s.options.Service.WaitsFor(ctx, principalOf(ctx), runs[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range waits {
+			items = append(items, waiter{runs[i].ID, runs[i].Flow, runs[i].Labels[journal.LabelOwner], runs[i].Labels[journal.LabelSession], runs[i].UpdatedAt, w})
+		}
+	}
+	return newPage(items, next), nil
+}

@@ -1,0 +1,255 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// base is where the API begins.
+const base = "/api/v1"
+
+// endpoint describes an operation for the router, the checks and the document.
+type endpoint struct {
+	method, path string
+	id, summary  string
+	// scope is what the token needs; open endpoints need no token.
+	scope store.Scope
+	open  bool
+	// status is that of success; 0 is 200.
+	status int
+	// errors are the statuses of problems beside 401, 403, 422 and 500.
+	errors []int
+	// media are media types of the answer beside JSON; json is the type of the JSON of an
+	// endpoint that answers by itself, nil for others.
+	media []string
+	json  reflect.Type
+	// bodyMedia is the media type of a body that the handler reads by itself.
+	bodyMedia string
+	// bodyType is the type of a JSON body that the handler reads by itself; nil for others.
+	bodyType reflect.Type
+}
+
+// none is the input or output of an endpoint without one.
+type none struct{}
+
+// body is the output of an endpoint that has a body alone.
+type body[T any] struct{ Body T }
+
+// shaped is a JSON value whose schema is that of T: the engine writes it, T documents it.
+type shaped[T any] struct{ value.Value }
+
+// Schema returns the schema of T.
+func (shaped[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// page is a part of a list.
+type page[T any] struct {
+	Items []T `json:"items" nullable:"false"`
+	// Next is the cursor of the next part.
+	Next *string `json:"next" doc:"The cursor of the next part; null at the end."`
+}
+
+// newPage returns a page. next is "" at the end.
+func newPage[T any](items []T, next string) *body[page[T]] {
+	p := page[T]{Items: items}
+	if p.Items == nil {
+		p.Items = []T{}
+	}
+	if next != "" {
+		p.Next = &next
+	}
+	return &body[page[T]]{p}
+}
+
+// Listing is the input of lists.
+type Listing struct {
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many items at most."`
+	Cursor string `query:"cursor" doc:"next of the page before."`
+}
+
+// register adds an endpoint.
+func register[I, O any](s *Server, e endpoint, handle func(context.Context, *I) (*O, error)) {
+	op := huma.Operation{
+		Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, DefaultStatus: e.status,
+		MaxBodyBytes: s.options.MaxBody, SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
+		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.guard(e)},
+	}
+	statuses := append([]int{http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
+	if !e.open {
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+		scopes := []string{}
+		if e.scope != "" {
+			scopes = append(scopes, string(e.scope))
+			op.Extensions = map[string]any{"x-scope": string(e.scope)}
+		}
+		op.Security = []map[string][]string{{"token": scopes}, {"session": {}}}
+	}
+	problem := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	slices.Sort(statuses)
+	for _, status := range slices.Compact(statuses) {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
+		}
+	}
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return out, nil
+	})
+	s.describe(e)
+}
+
+// describe completes what the document has of an endpoint: a variable that takes the rest of
+// a path is named without dots there, and other media types are added.
+func (s *Server) describe(e endpoint) {
+	paths := s.api.OpenAPI().Paths
+	item := paths[e.path]
+	if plain := strings.Replace(e.path, "...}", "}", 1); plain != e.path {
+		delete(paths, e.path)
+		paths[plain] = item
+	}
+	op := map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
+	}[e.method]
+	status := strconv.Itoa(max(e.status, http.StatusOK))
+	if e.json != nil {
+		schema := s.api.OpenAPI().Components.Schemas.Schema(e.json, true, "")
+		op.Responses[status].Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+	}
+	if e.bodyMedia != "" {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{e.bodyMedia: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	}
+	if e.bodyType != nil {
+		schema := s.api.OpenAPI().Components.Schemas.Schema(e.bodyType, true, "")
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	}
+	for _, media := range e.media {
+		if op.Responses[status].Content == nil {
+			op.Responses[status].Content = map[string]*huma.MediaType{}
+		}
+		op.Responses[status].Content[media] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+}
+
+// tagOf returns the group of a path.
+func tagOf(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, base), "/"), "/")
+	first, _, _ = strings.Cut(first, ".")
+	return first
+}
+
+// guard lets only callers with the scope pass, and notes the route for the audit.
+func (s *Server) guard(e endpoint) func(huma.Context, func(huma.Context)) {
+	route := strings.Replace(e.path, "...}", "}", 1)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		req := requestOf(ctx.Context())
+		req.route = route
+		if !e.open {
+			if p := checkScope(req.caller, e.scope); p != nil {
+				r, w := humago.Unwrap(ctx)
+				s.writeProblem(w, r, p)
+				return
+			}
+		}
+		next(ctx)
+	}
+}
+
+// newAPI returns the library's part.
+func (s *Server) newAPI() huma.API {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry.RegisterTypeAlias(reflect.TypeFor[value.Value](), reflect.TypeFor[any]())
+	config := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "scheduler", Version: "1",
+				Description: "Flows that build the context of language models: run, follow, answer and explain them.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{
+				Schemas: registry,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token":   {Type: "http", Scheme: "bearer", Description: "A token of scheduler token create."},
+					"session": {Type: "apiKey", In: "cookie", Name: cookieName},
+				},
+			},
+		},
+		Formats:       map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat},
+		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{s.transform},
+	}
+	return humago.New(s.mux, config)
+}
+
+// jsonFormat writes < and & as they are: the texts of prompts are full of them.
+var jsonFormat = huma.Format{
+	Marshal: func(w io.Writer, v any) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
+	},
+	Unmarshal: json.Unmarshal,
+}
+
+// writeJSON answers with a JSON document.
+func writeJSON(w http.ResponseWriter, status int, media string, v any) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_ = jsonFormat.Marshal(w, v) // the client may have gone
+}
+
+// registerAll adds all endpoints. What is not here is not served.
+func (s *Server) registerAll() {
+	s.api = s.newAPI()
+	s.registerRuns()
+	s.registerFlows()
+	s.registerCalls()
+	s.registerMemory()
+	s.registerAdmin()
+	s.registerSeed()
+	s.registerOpenAI()
+	s.mux.HandleFunc("GET /login", s.login)
+	s.mux.HandleFunc("/", s.root)
+}
+
+// root answers what no endpoint does.
+func (s *Server) root(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "scheduler serve\n\nThe API is described at "+base+"/openapi.json\n") // the client may have gone
+		return
+	}
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := s.mux.Handler(probe); pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		p := newProblem(http.StatusMethodNotAllowed, "method", r.Method+" is not a method of this path", "use "+strings.Join(allowed, " or "))
+		p.header.Set("Allow", strings.Join(allowed, ", "))
+		s.writeProblem(w, r, p)
+		return
+	}
+	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", "there is no such path", "GET "+base+"/openapi.json describes all"))
+}
+
+// quoted returns a text of a client for a message.
+func quoted(text string) string { return strconv.Quote(value.Truncate(text, 80)) }

@@ -1,0 +1,188 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// TestSession exchanges a token for a cookie, which then is the token, until the end of the
+// session.
+func TestSession(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead)
+	r := f.do("", "POST", "/api/v1/session", `{"token": "`+token+`"}`)
+	cookie := r.header.Get("Set-Cookie")
+	for _, part := range []string{"scheduler_session=", "HttpOnly", "SameSite=Strict", "Path=/"} {
+		if r.status != http.StatusNoContent || !strings.Contains(cookie, part) {
+			t.Fatalf("got %d %s, without %s", r.status, cookie, part)
+		}
+	}
+	name, _, _ := strings.Cut(cookie, ";")
+	if r := f.do("", "GET", "/api/v1/me", "", "Cookie", name); r.at("/user") != "lin" || r.at("/bound") != "true" {
+		t.Errorf("the cookie is %s", r.text)
+	}
+	if r := f.do("", "DELETE", "/api/v1/session", "", "Cookie", name); r.status != http.StatusNoContent {
+		t.Errorf("logging out: %d %s", r.status, r.text)
+	}
+	if r := f.do("", "GET", "/api/v1/me", "", "Cookie", name); r.status != http.StatusUnauthorized {
+		t.Errorf("after logging out: %d %s", r.status, r.text)
+	}
+}
+
+// TestTokens creates, lists and revokes tokens by the API; what was revoked works no more.
+func TestTokens(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	admin := f.token("", store.Admin)
+	made := f.do(admin, "POST", "/api/v1/tokens", `{"name": "shop", "user": "lin", "scopes": ["runs:read"], "expires": "90d"}`)
+	if made.status != http.StatusCreated || made.at("/user") != "lin" {
+		t.Fatalf("got %d %s", made.status, made.text)
+	}
+	text := made.at("/text")
+	if list := f.do(admin, "GET", "/api/v1/tokens", ""); !strings.Contains(list.text, made.at("/id")) || strings.Contains(list.text, text) {
+		t.Errorf("the list is %s", list.text)
+	}
+	if r := f.do(text, "GET", "/api/v1/runs", ""); r.status != http.StatusOK {
+		t.Errorf("the token gets %d %s", r.status, r.text)
+	}
+	if r := f.do(admin, "DELETE", "/api/v1/tokens/"+made.at("/id"), ""); r.status != http.StatusNoContent {
+		t.Errorf("revoking: %d %s", r.status, r.text)
+	}
+	if r := f.do(text, "GET", "/api/v1/runs", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("after that it gets %d %s", r.status, r.text)
+	}
+	audit := f.do(admin, "GET", "/api/v1/audit", "")
+	for _, part := range []string{`"route":"/api/v1/tokens/{id}","status":204`, `"route":"/api/v1/tokens","status":201`} {
+		if !strings.Contains(audit.text, part) {
+			t.Errorf("the audit lacks %s: %s", part, audit.text)
+		}
+	}
+	if strings.Contains(audit.text, text) {
+		t.Errorf("the audit has a token: %s", audit.text)
+	}
+}
+
+// TestExpiredToken: a token ends by itself.
+func TestExpiredToken(t *testing.T) {
+	now := time.Now()
+	s, err := store.Open(t.Context(), t.TempDir(), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, text, err := s.CreateToken(t.Context(), "n", "", []store.Scope{store.Admin}, time.Hour)
+	if err != nil || len(text) != len("sch_0123456789_")+43 {
+		t.Fatal(text, err)
+	}
+	if found, err := s.FindToken(t.Context(), text); err != nil || found == nil {
+		t.Errorf("got %v, %v", found, err)
+	}
+	for _, wrong := range []string{"", "sch_", "sch_x_y", text + "x", text[:len(text)-1]} {
+		if found, err := s.FindToken(t.Context(), wrong); err != nil || found != nil {
+			t.Errorf("%q is %v, %v", wrong, found, err)
+		}
+	}
+	now = now.Add(time.Hour)
+	if found, err := s.FindToken(t.Context(), text); err != nil || found != nil {
+		t.Errorf("after an hour: %v, %v", found, err)
+	}
+}
+
+// TestFailedLogins: whoever tries tokens is told to wait.
+func TestFailedLogins(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	good := f.token("", store.Admin)
+	statuses := map[int]int{}
+	for range 15 {
+		statuses[f.do("sch_a_b", "GET", "/api/v1/me", "").status]++
+	}
+	if statuses[http.StatusUnauthorized] != 10 || statuses[http.StatusTooManyRequests] != 5 {
+		t.Errorf("got %v", statuses)
+	}
+	if r := f.do(good, "GET", "/api/v1/me", ""); r.status != http.StatusOK {
+		t.Errorf("a good token gets %d %s", r.status, r.text)
+	}
+}
+
+// TestDoors: other hosts, pages of other origins, long bodies and other media types are
+// refused, each in its way.
+func TestDoors(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) {
+		o.Hosts, o.Origins, o.MaxBody = []string{"flows.example.com"}, []string{"https://app.example.com"}, 10_000
+	})
+	token := f.token("", store.Admin)
+	const lint = "/api/v1/lint"
+	const good = `{"file": "x", "text": "steps: []"}`
+	for name, c := range map[string]struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		"another host":     {"GET", "/health/live", "", []string{"Host", "evil.example.com"}, http.StatusForbidden},
+		"a listed host":    {"GET", "/health/live", "", []string{"Host", "flows.example.com"}, http.StatusOK},
+		"localhost":        {"GET", "/health/live", "", []string{"Host", "localhost:80"}, http.StatusOK},
+		"another origin":   {"POST", lint, good, []string{"Origin", "https://evil.example.com"}, http.StatusForbidden},
+		"a listed origin":  {"POST", lint, good, []string{"Origin", "https://app.example.com"}, http.StatusOK},
+		"cross-site":       {"POST", lint, good, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		"a preflight":      {"OPTIONS", lint, "", []string{"Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"}, http.StatusNoContent},
+		"not JSON":         {"POST", lint, `{"file"`, nil, http.StatusBadRequest},
+		"too long":         {"POST", lint, `{"text": "` + strings.Repeat("x", 20_000) + `"}`, nil, http.StatusRequestEntityTooLarge},
+		"media type":       {"POST", lint, "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, http.StatusUnsupportedMediaType},
+		"a wrong method":   {"PATCH", lint, "", nil, http.StatusMethodNotAllowed},
+		"an unknown path":  {"GET", "/api/v1/flow", "", nil, http.StatusNotFound},
+		"out of the flows": {"GET", "/api/v1/flows/..~serve", "", nil, http.StatusNotFound},
+		"the login link":   {"GET", "/login?code=x", "", nil, http.StatusUnauthorized},
+		"the front page":   {"GET", "/", "", nil, http.StatusOK},
+		"an unknown model": {"POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "q"}, "llm": "nobody"}`, nil, http.StatusUnprocessableEntity},
+	} {
+		r := f.do(token, c.method, c.path, c.body, c.headers...)
+		if r.status != c.status {
+			t.Errorf("%s: got %d %s, want %d", name, r.status, r.text, c.status)
+		}
+		if c.status >= 400 && r.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %s is no problem", name, r.text)
+		}
+		if origin := r.header.Get("Access-Control-Allow-Origin"); (origin != "") != (name == "a listed origin" || name == "a preflight") || r.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: pages of %q may read it", name, origin)
+		}
+	}
+}
+
+// TestPutSource edits a flow: only over the text that was read, and only without errors.
+func TestPutSource(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Edit = true })
+	token := f.token("", store.FlowsRead, store.FlowsWrite, store.RunsWrite)
+	const path = "/api/v1/flows/edited/source"
+	tag := f.do(token, "GET", path, "").header.Get("ETag")
+	const text = `{"text": "name: new\nsteps: [{id: a, call: template, with: {template: y}}]\n"}`
+	if r := f.do(token, "PUT", path, text); r.status != http.StatusPreconditionRequired {
+		t.Errorf("without If-Match: %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "PUT", path, text, "If-Match", tag); r.status != http.StatusOK || r.header.Get("ETag") == tag {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "PUT", path, text, "If-Match", tag); r.status != http.StatusPreconditionFailed {
+		t.Errorf("over a newer text: %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "GET", "/api/v1/flows/edited", ""); r.at("/name") != "new" {
+		t.Errorf("the flow is %s", r.text)
+	}
+	const broken = `{"text": "steps: [{id: a, call: chta}]"}`
+	if r := f.do(token, "PUT", path, broken, "If-Match", "*"); r.status != http.StatusUnprocessableEntity {
+		t.Errorf("a broken text: %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "PUT", path+"?force=true", broken, "If-Match", "*"); r.status != http.StatusOK {
+		t.Errorf("a broken text by force: %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "POST", "/api/v1/runs", `{"flow": "edited"}`); r.status != http.StatusUnprocessableEntity {
+		t.Errorf("it starts: %d %s", r.status, r.text)
+	}
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/callnode/scheduler/scheduler/server/openai"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// registerOpenAI adds the OpenAI-compatible API.
+func (s *Server) registerOpenAI() {
+	register(s, endpoint{method: http.MethodGet, path: "/v1/models", id: "list-models", summary: "List the flows that can be chatted with", scope: store.RunsWrite}, s.listModels)
+	register(s, endpoint{
+		method: http.MethodPost, path: "/v1/chat/completions", id: "create-completion", summary: "Chat with a flow", scope: store.RunsWrite,
+		errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
+		media:  []string{"text/event-stream"}, json: anyType, bodyType: reflect.TypeFor[openai.ChatRequest](),
+	}, s.createCompletion)
+}
+
+// listModels lists the flows that can be chatted with.
+func (s *Server) listModels(context.Context, *none) (*body[*openai.Models], error) {
+	models, err := s.openai.Models()
+	return &body[*openai.Models]{models}, err
+}
+
+type completionInput struct {
+	RawBody []byte `contentType:"application/json"`
+}
+
+// createCompletion chats with a flow.
+func (s *Server) createCompletion(ctx context.Context, in *completionInput) (*stream, error) {
+	done := s.limits.openStream()
+	if done == nil {
+		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
+	}
+	c := requestOf(ctx).caller
+	return &stream{func(hctx huma.Context) {
+		defer done()
+		r, w := humago.Unwrap(hctx)
+		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.key()})
+	}}, nil
+}

@@ -1,0 +1,201 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// messages are those of a conversation, the user's first.
+func messages(texts ...string) string {
+	var list []value.Value
+	for i, text := range texts {
+		role := "user"
+		if i%2 == 1 {
+			role = "assistant"
+		}
+		list = append(list, value.OfMap(value.Pairs("role", role, "content", text)))
+	}
+	return value.OfList(list...).JSON()
+}
+
+// chat asks a flow.
+func (f *fixture) chat(token, model, messages, more string, headers ...string) *reply {
+	f.t.Helper()
+	return f.do(token, "POST", "/v1/chat/completions", fmt.Sprintf(`{"model": %q, "messages": %s%s}`, model, messages, more), headers...)
+}
+
+const said = "/choices/0/message/content"
+
+// TestChat asks a flow as clients of the API do.
+func TestChat(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	models := f.do(token, "GET", "/v1/models", "")
+	if models.at("/object") != "list" || !strings.Contains(models.text, `"id":"echo"`) || strings.Contains(models.text, "broken") {
+		t.Errorf("the models are %s", models.text)
+	}
+	r := f.chat(token, "echo", messages("hello there"), "")
+	if r.status != http.StatusOK || r.at(said) != "hello there" || r.at("/choices/0/finish_reason") != "stop" || r.at("/object") != "chat.completion" || r.at("/scheduler/state") != "finished" {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+	run := f.do(token, "GET", "/api/v1/runs/"+r.at("/scheduler/run"), "")
+	if run.at("/origin") != "openai" || run.at("/owner") != "lin" {
+		t.Errorf("the run is %s", run.text)
+	}
+	stream := f.chat(token, "echo", messages("hello there"), `, "stream": true, "stream_options": {"include_usage": true}`)
+	text := ""
+	for line := range strings.Lines(stream.text) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		doc, err := value.ParseJSON([]byte(data))
+		if err != nil {
+			t.Fatal(err, data)
+		}
+		piece, _ := doc.At("/choices/0/delta/content")
+		s, _ := piece.Str()
+		text += s
+	}
+	if text != "hello there" || !strings.HasSuffix(stream.text, "data: [DONE]\n\n") || !strings.Contains(stream.text, `"choices":[],"usage":{"prompt_tokens"`) || stream.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream has %q: %s", text, stream.text)
+	}
+	parts := f.chat(token, "echo", `[{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "in parts"}]}]`, "")
+	if parts.at(said) != "in parts" {
+		t.Errorf("content in parts: %s", parts.text)
+	}
+}
+
+// TestChatErrors: errors have the form that clients of the API read.
+func TestChatErrors(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsWrite)
+	for name, c := range map[string]struct {
+		model, messages, more string
+		status                int
+		param                 string
+	}{
+		"an unknown model": {"nope", messages("x"), "", http.StatusNotFound, "model"},
+		"a broken flow":    {"broken", messages("x"), "", http.StatusBadRequest, "model"},
+		"no messages":      {"echo", "[]", "", http.StatusBadRequest, "messages"},
+		"no question":      {"echo", `[{"role": "system", "content": "x"}]`, "", http.StatusBadRequest, "messages"},
+		"tools":            {"echo", messages("x"), `, "tools": [{"type": "function"}]`, http.StatusBadRequest, "tools"},
+		"two answers":      {"echo", messages("x"), `, "n": 2`, http.StatusBadRequest, "n"},
+		"logprobs":         {"echo", messages("x"), `, "logprobs": true`, http.StatusBadRequest, "logprobs"},
+		"foreign memory":   {"mine", messages("x"), "", http.StatusBadRequest, "null"},
+	} {
+		for _, stream := range []string{"", `, "stream": true`} {
+			r := f.chat(token, c.model, c.messages, c.more+stream)
+			if r.status != c.status || r.at("/error/param") != c.param || r.at("/error/type") != "invalid_request_error" || r.at("/error/message") == "" {
+				t.Errorf("%s: got %d %s", name, r.status, r.text)
+			}
+		}
+	}
+	if r := f.chat("", "echo", messages("x"), ""); r.status != http.StatusUnauthorized || r.at("/error/type") != "authentication_error" {
+		t.Errorf("without a token: %d %s", r.status, r.text)
+	}
+	if r := f.chat(f.token("lin", store.RunsRead), "echo", messages("x"), ""); r.status != http.StatusForbidden || r.at("/error/message") == "" {
+		t.Errorf("without the scope: %d %s", r.status, r.text)
+	}
+}
+
+// TestChatWaits: a run that waits asks in the conversation, and goes on with the answers;
+// a wrong one is told.
+func TestChatWaits(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsWrite)
+	for _, session := range []string{"", "s1"} {
+		headers := []string{"X-Session-Id", session}
+		first := f.chat(token, "sub~wait", messages("Snow"), "", headers...)
+		if !strings.Contains(first.at(said), "city (The town)") || first.at("/choices/0/finish_reason") != "stop" || first.at("/scheduler/state") != "waiting" {
+			t.Fatalf("got %s", first.text)
+		}
+		second := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", headers...)
+		if !strings.Contains(second.at(said), "days") || second.at("/scheduler/run") != first.at("/scheduler/run") {
+			t.Fatalf("got %s", second.text)
+		}
+		wrong := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", second.at(said), "many"), "", headers...)
+		if !strings.Contains(wrong.at(said), "integer") || !strings.Contains(wrong.at(said), "days") || wrong.at("/scheduler/state") != "waiting" {
+			t.Fatalf("got %s", wrong.text)
+		}
+		third := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", second.at(said), "many", wrong.at(said), "2"), "", headers...)
+		if third.at(said) != "Snow in Hangzhou for 2" || third.at("/scheduler/run") != first.at("/scheduler/run") {
+			t.Errorf("got %s", third.text)
+		}
+	}
+}
+
+// TestChatWaitsForOne: an answer reaches the caller's own run only.
+func TestChatWaitsForOne(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	lin, bo := f.token("lin", store.RunsWrite), f.token("bo", store.RunsWrite)
+	first := f.chat(lin, "sub~wait", messages("Snow"), "")
+	for _, headers := range [][]string{nil, {"X-Session-Id", "s"}} {
+		other := f.chat(bo, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", headers...)
+		if other.at("/scheduler/run") == first.at("/scheduler/run") {
+			t.Errorf("another user answers: %s", other.text)
+		}
+	}
+}
+
+// TestChatTask: what a chat page asks on the side runs no flow.
+func TestChatTask(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	r := f.chat(token, "echo", messages("### Task:\nGenerate a concise title"), "")
+	if !strings.Contains(r.at(said), "concise title") || r.at("/scheduler") != "null" {
+		t.Errorf("got %s", r.text)
+	}
+	if runs := f.do(token, "GET", "/api/v1/runs", ""); strings.Contains(runs.text, `"run"`) {
+		t.Errorf("it ran a flow: %s", runs.text)
+	}
+}
+
+// TestSeed sends the request of the document that the call in-chat comes from to the path of
+// the document, and gets its answer. Where the document leaves fields out ("..."), they may
+// be anything.
+func TestSeed(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	request, err := os.ReadFile("testdata/seed_request.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/seed_answer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := value.ParseJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.do(f.token("", store.CallsRun), "POST", "/api/modules/smarttavern/in_chat_constructor/construct", string(request))
+	if r.status != http.StatusOK || r.doc.Map().Len() != 1 {
+		t.Fatalf("got %d %s", r.status, r.text)
+	}
+	got, _ := r.doc.Get("messages")
+	if len(got.List()) != len(want.List()) {
+		t.Fatalf("got %s", r.text)
+	}
+	for i, w := range want.List() {
+		g := got.List()[i]
+		for _, pointer := range []string{"/role", "/content"} {
+			x, _ := g.At(pointer)
+			y, _ := w.At(pointer)
+			if !value.Equal(x, y) {
+				t.Errorf("message %d has %s %s, want %s", i, pointer, x, y)
+			}
+		}
+		source, _ := w.Get("source")
+		for key, y := range source.Map().All() {
+			if x, _ := g.At("/source/" + key); key != "..." && !value.Equal(x, y) {
+				t.Errorf("message %d has the source %s %s, want %s", i, key, x, y)
+			}
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package server_test
+
+import (
+	"bytes"
+	"flag"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// request is how an endpoint is used in a test. In paths, RUN is a run of lin that is over,
+// WAITS one that waits, FAILED one that was cancelled, MEMORY a memory of lin, TOKEN a token.
+type request struct {
+	path, body string
+	// media is that of the body; "" is JSON.
+	media string
+	// header is a name and a value.
+	header []string
+	status int
+	// isBad is the path or the body of a request that is refused with 422; "" where there
+	// is none.
+	badPath, badBody string
+	// shared is true where the endpoint has nothing that belongs to a user.
+	shared bool
+}
+
+// requests are the uses of all endpoints by their operation ids.
+func requests() map[string]request {
+	return map[string]request{
+		"get-live":    {path: "/health/live", status: 200, shared: true},
+		"get-ready":   {path: "/health/ready", status: 200, shared: true},
+		"get-openapi": {path: "/api/v1/openapi.json?flows=1", status: 200, shared: true, badPath: "/api/v1/openapi.json?flows=x"},
+		"log-in":      {path: "/api/v1/session", body: `{"token": "TOKEN"}`, status: 204, shared: true, badBody: `{}`},
+		"log-out":     {path: "/api/v1/session", status: 204, shared: true},
+		"get-me":      {path: "/api/v1/me", status: 200, shared: true},
+
+		"list-flows":      {path: "/api/v1/flows", status: 200, shared: true, badPath: "/api/v1/flows?limit=0"},
+		"get-flow":        {path: "/api/v1/flows/sub~wait", status: 200, shared: true},
+		"get-graph":       {path: "/api/v1/flows/echo/graph", status: 200, shared: true, badPath: "/api/v1/flows/broken/graph"},
+		"get-source":      {path: "/api/v1/flows/echo/source", status: 200, shared: true},
+		"put-source":      {path: "/api/v1/flows/edited/source", body: `{"text": "steps: [{id: a, call: template, with: {template: new}}]"}`, header: []string{"If-Match", "*"}, status: 200, shared: true, badBody: `{"text": "steps: [{id: a, call: chta}]"}`},
+		"lint-text":       {path: "/api/v1/lint", body: `{"file": "new", "text": "steps: [{id: a, call: chta}]"}`, status: 200, shared: true, badBody: `{"file": "../x", "text": ""}`},
+		"get-flow-schema": {path: "/api/v1/flow.schema.json", status: 200, shared: true},
+
+		"start-run":         {path: "/api/v1/runs", body: `{"flow": "echo", "inputs": {"question": "q"}}`, status: 201, shared: true, badBody: `{"flow": "echo", "inputs": {"question": 1}}`},
+		"start-run-of-flow": {path: "/api/v1/flows/echo/runs", body: `{"inputs": {"question": "q"}}`, status: 201, shared: true, badBody: `{"labels": {"owner": "bo"}, "inputs": {"question": "q"}}`},
+		"list-runs":         {path: "/api/v1/runs", status: 200, shared: true, badPath: "/api/v1/runs?state=over"},
+		"get-run":           {path: "/api/v1/runs/RUN", status: 200},
+		"delete-run":        {path: "/api/v1/runs/RUN", status: 204},
+		"follow-run":        {path: "/api/v1/runs/RUN/events", status: 200, badPath: "/api/v1/runs/RUN/events?limit=x"},
+		"get-step":          {path: "/api/v1/runs/RUN/steps/answer", status: 200},
+		"explain-prompts":   {path: "/api/v1/runs/RUN/prompts?step=answer", status: 200},
+		"get-files":         {path: "/api/v1/runs/RUN/files", status: 200},
+		"answer-run":        {path: "/api/v1/runs/WAITS/answers", body: `{"values": {"city": "Hangzhou"}}`, status: 202, badBody: `{"answers": [{"pointer": "/city", "value": 1}]}`},
+		"resume-run":        {path: "/api/v1/runs/FAILED/resume", body: `{}`, status: 202, badBody: `{"flow": {"text": "steps: [{id: a, call: chta}]"}}`},
+		"cancel-run":        {path: "/api/v1/runs/WAITS/cancel", status: 202},
+		"list-waiting":      {path: "/api/v1/waiting", status: 200, shared: true, badPath: "/api/v1/waiting?cursor=x"},
+		"follow-runs":       {path: "/api/v1/events", status: 200, shared: true},
+
+		"list-calls":        {path: "/api/v1/calls", status: 200, shared: true, badPath: "/api/v1/calls?limit=1000"},
+		"get-call":          {path: "/api/v1/calls/chat", status: 200, shared: true},
+		"run-call":          {path: "/api/v1/calls/template", body: `{"with": {"template": "x"}}`, status: 200, shared: true, badBody: `{"with": {"tmplate": "x"}}`},
+		"list-functions":    {path: "/api/v1/functions", status: 200, shared: true},
+		"list-plugins":      {path: "/api/v1/plugins", status: 200, shared: true},
+		"construct-in-chat": {path: "/api/modules/smarttavern/in_chat_constructor/construct", body: `{"history": []}`, status: 200, shared: true, badBody: `{"history": 1}`},
+
+		"list-memories":     {path: "/api/v1/memory", status: 200, badPath: "/api/v1/memory?user=bo"},
+		"add-memory":        {path: "/api/v1/memory", body: `{"content": "tea"}`, status: 201, shared: true, badBody: `{"content": "tea", "user": "bo"}`},
+		"get-memory":        {path: "/api/v1/memory/MEMORY", status: 200},
+		"delete-memory":     {path: "/api/v1/memory/MEMORY", status: 200},
+		"search-memories":   {path: "/api/v1/memory/search", body: `{"query": "tea"}`, status: 200, badBody: `{"query": "tea", "user": "bo"}`},
+		"list-snapshots":    {path: "/api/v1/memory/snapshots", status: 200, badPath: "/api/v1/memory/snapshots?user=bo"},
+		"get-memory-stats":  {path: "/api/v1/memory/stats", status: 200, badPath: "/api/v1/memory/stats?user=bo"},
+		"list-memory-users": {path: "/api/v1/memory/users", status: 403, shared: true},
+		"export-memories":   {path: "/api/v1/memory/export", status: 200, badPath: "/api/v1/memory/export?user=bo"},
+		"import-memories":   {path: "/api/v1/memory/import", body: `{"role": "user", "content": "tea"}`, media: "application/x-ndjson", status: 200, badBody: `{"role": "user"`},
+
+		"list-tokens":  {path: "/api/v1/tokens", status: 403, shared: true},
+		"create-token": {path: "/api/v1/tokens", body: `{"name": "n", "scopes": ["admin"]}`, status: 403, shared: true, badBody: `{"name": "n", "scopes": []}`},
+		"revoke-token": {path: "/api/v1/tokens/none", status: 403, shared: true},
+		"list-audit":   {path: "/api/v1/audit", status: 403, shared: true},
+
+		"list-models":       {path: "/v1/models", status: 200, shared: true},
+		"create-completion": {path: "/v1/chat/completions", body: `{"model": "echo", "messages": [{"role": "user", "content": "hi"}]}`, status: 200, shared: true},
+	}
+}
+
+// world is a server on which lin has runs and memories.
+type world struct {
+	*fixture
+	lin, bo string
+	names   *strings.Replacer
+}
+
+func newWorld(t *testing.T) *world {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Edit = true })
+	w := &world{fixture: f, lin: f.token("lin", store.Admin), bo: f.token("bo", store.Admin)}
+	return w
+}
+
+// renew makes lin's things new, for endpoints change them.
+func (w *world) renew() {
+	w.t.Helper()
+	over, waits, failed := w.start(w.lin, "echo", `{"question": "lin's secret"}`), w.start(w.lin, "sub~wait", `{}`), w.start(w.lin, "sub~wait", `{}`)
+	if r := w.do(w.lin, "POST", "/api/v1/runs/"+failed+"/cancel", ""); r.status != http.StatusAccepted {
+		w.t.Fatal(r.status, r.text)
+	}
+	memory := w.do(w.lin, "POST", "/api/v1/memory", `{"content": "lin's secret `+over+`"}`)
+	w.names = strings.NewReplacer("RUN", over, "WAITS", waits, "FAILED", failed, "MEMORY", memory.at("/id"), "TOKEN", w.lin)
+}
+
+// use makes the request of an endpoint.
+func (w *world) use(token, method string, r request, path, body string) *reply {
+	w.t.Helper()
+	headers := r.header
+	if r.media != "" {
+		headers = append(slices.Clone(headers), "Content-Type", r.media)
+	}
+	return w.do(token, method, w.names.Replace(path), w.names.Replace(body), headers...)
+}
+
+// operation is an endpoint of the document.
+type operation struct {
+	id, method, path, scope string
+	open                    bool
+}
+
+func operations(t *testing.T, doc value.Value) (all []operation) {
+	t.Helper()
+	paths, _ := doc.Get("paths")
+	for path, item := range paths.Map().All() {
+		for method, op := range item.Map().All() {
+			id, _ := op.Get("operationId")
+			scope, _ := op.Get("x-scope")
+			_, secured := op.Get("security")
+			one := operation{method: strings.ToUpper(method), path: path, open: !secured}
+			one.id, _ = id.Str()
+			one.scope, _ = scope.Str()
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// TestEndpoints walks the document: every endpoint answers its owner, asks for a token, asks
+// for its scope, shows nothing to another user, and says what is wrong with a request.
+func TestEndpoints(t *testing.T) {
+	w := newWorld(t)
+	all := operations(t, w.do(w.lin, "GET", "/api/v1/openapi.json", "").doc)
+	known := requests()
+	if len(all) != len(known) {
+		t.Errorf("the document has %d operations, the test %d", len(all), len(known))
+	}
+	for _, op := range all {
+		r, ok := known[op.id]
+		if !ok {
+			t.Errorf("the test does not use %s", op.id)
+			continue
+		}
+		t.Run(op.id, func(t *testing.T) {
+			w := &world{fixture: &fixture{t: t, base: w.base, store: w.store}}
+			w.lin, w.bo = w.token("lin", store.Admin), w.token("bo", store.Admin) // requests of one token are limited
+			w.renew()
+			w.checkDoors(op, r)
+			w.checkForeign(op, r)
+			w.checkRefusals(op, r)
+			if op.id == "follow-runs" { // it has no end; TestFeed reads it
+				return
+			}
+			if got := w.use(w.lin, op.method, r, r.path, r.body); got.status != r.status {
+				t.Errorf("its owner gets %d, want %d: %s", got.status, r.status, got.text)
+			}
+		})
+	}
+}
+
+// checkDoors holds an endpoint to its scope.
+func (w *world) checkDoors(op operation, r request) {
+	w.t.Helper()
+	if op.open {
+		return
+	}
+	got := w.use("", op.method, r, r.path, r.body)
+	if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {
+		w.t.Errorf("without a token it answers %d %s", got.status, got.text)
+	}
+	if op.scope == "" {
+		return
+	}
+	others := slices.DeleteFunc(store.Scopes(), func(s store.Scope) bool { return s == store.Scope(op.scope) || s == store.Admin })
+	got = w.use(w.token("lin", others...), op.method, r, r.path, r.body)
+	if got.status != http.StatusForbidden || !strings.Contains(got.text, op.scope) {
+		w.t.Errorf("without the scope it answers %d %s", got.status, got.text)
+	}
+}
+
+// checkForeign uses an endpoint as another user: what is lin's must not show, not even that
+// it exists.
+func (w *world) checkForeign(op operation, r request) {
+	w.t.Helper()
+	if op.id == "follow-runs" {
+		return
+	}
+	got := w.use(w.bo, op.method, r, r.path, r.body)
+	if strings.Contains(got.text, "lin's secret") || strings.Contains(got.text, `"lin"`) {
+		w.t.Errorf("another user sees %s", got.text)
+	}
+	if r.shared || !strings.Contains(op.path, "{id}") {
+		return
+	}
+	unknown := strings.NewReplacer("RUN", "nope", "WAITS", "nope", "FAILED", "nope", "MEMORY", "memory_01a205d0-618c-75c1-aa86-fcf351744c4c")
+	missing := w.use(w.bo, op.method, r, unknown.Replace(r.path), r.body)
+	if got.status != http.StatusNotFound || missing.status != http.StatusNotFound {
+		w.t.Errorf("another user gets %d %s, for what does not exist %d %s", got.status, got.text, missing.status, missing.text)
+	}
+	if got.at("/kind") != missing.at("/kind") || got.at("/hint") != missing.at("/hint") {
+		w.t.Errorf("another user can tell\n%s from\n%s", got.text, missing.text)
+	}
+}
+
+// checkRefusals makes wrong requests.
+func (w *world) checkRefusals(op operation, r request) {
+	w.t.Helper()
+	if r.badPath == "" && r.badBody == "" {
+		return
+	}
+	path, body := r.path, r.body
+	if r.badPath != "" {
+		path = r.badPath
+	}
+	if r.badBody != "" {
+		body = r.badBody
+	}
+	token := w.lin
+	if r.status == http.StatusForbidden {
+		token = w.token("", store.Admin)
+	}
+	got := w.use(token, op.method, r, path, body)
+	if got.status != http.StatusUnprocessableEntity || got.header.Get("Content-Type") != "application/problem+json" || got.at("/detail") == "" {
+		w.t.Errorf("a wrong request gets %d %s", got.status, got.text)
+	}
+}
+
+// TestDocument holds the document to its golden file. Run it with -update after a change.
+func TestDocument(t *testing.T) {
+	w := newWorld(t)
+	doc := w.do(w.lin, "GET", "/api/v1/openapi.json", "").doc
+	got := append(doc.AppendIndented(nil, "  "), '\n')
+	const golden = "testdata/openapi.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the document has changed: look at it with go test -run TestDocument ./scheduler/server -update, and git diff")
+	}
+}

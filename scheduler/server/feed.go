@@ -1,0 +1,241 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// feed is the changes of the states of all runs, for clients that show lists. The server
+// makes one; it is safe for concurrent use.
+type feed struct {
+	service *service.Service
+	boot    string // part of the ids: those of another process are unknown
+	wake    chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	pending []string   // runs that have changed
+	changes []change   // the newest last
+	first   int64      // the number of changes[0]
+	readers int
+	arrived chan struct{} // closed when a change comes
+	states  map[string]journal.RunStatus
+}
+
+// change is a run after its state has changed.
+type change struct{ info *journal.RunInfo }
+
+const (
+	maxChanges = 1024
+	// feedInterval is how often runs of other processes are looked at, and feedRuns how many.
+	feedInterval = 2 * time.Second
+	feedRuns     = 100
+)
+
+func newFeed(s *service.Service) *feed {
+	return &feed{
+		service: s, boot: strings.ToLower(rand.Text()[:8]), wake: make(chan struct{}, 1), first: 1,
+		arrived: make(chan struct{}), states: map[string]journal.RunStatus{},
+	}
+}
+
+// changed takes a run whose state may have changed. It does not block.
+func (f *feed) changed(run string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readers == 0 { // it is missing in the list, so all ids until now are unknown
+		f.first += int64(len(f.changes)) + 1
+		f.changes = nil
+		return
+	}
+	if slices.Contains(f.pending, run) {
+		return
+	}
+	f.pending = append(f.pending, run)
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run publishes changes until ctx ends.
+func (f *feed) run(ctx context.Context, log *slog.Logger) {
+	ticker := time.NewTicker(feedInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.wake:
+			f.mu.Lock()
+			runs := f.pending
+			f.pending = nil
+			f.mu.Unlock()
+			for _, id := range runs {
+				if info, err := f.service.Run(ctx, service.Principal{}, id); err == nil { // else it is gone
+					f.publish(info)
+				}
+			}
+		case <-ticker.C:
+			if err := f.poll(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("looking for changes of runs", "error", err)
+			}
+		}
+	}
+}
+
+// poll looks at the newest runs, where somebody reads.
+func (f *feed) poll(ctx context.Context) error {
+	f.mu.Lock()
+	idle := f.readers == 0
+	f.mu.Unlock()
+	if idle {
+		return nil
+	}
+	var all []*journal.RunInfo
+	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
+		if err != nil {
+			return err
+		}
+		all = append(all, info)
+	}
+	for _, info := range slices.Backward(all) {
+		f.publish(info)
+	}
+	return nil
+}
+
+// publish adds a run if its state is another one than before.
+func (f *feed) publish(info *journal.RunInfo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if old, known := f.states[info.ID]; known && old == info.State {
+		return
+	}
+	if len(f.states) > 10*maxChanges {
+		clear(f.states)
+	}
+	f.states[info.ID] = info.State
+	f.changes = append(f.changes, change{info})
+	if n := len(f.changes) - maxChanges; n > 0 {
+		f.changes = slices.Delete(f.changes, 0, n)
+		f.first += int64(n)
+	}
+	close(f.arrived)
+	f.arrived = make(chan struct{})
+}
+
+// open counts a reader. The first one has the states that the runs have now recorded, so
+// that later ones count as changes.
+func (f *feed) open(ctx context.Context) error {
+	f.mu.Lock()
+	f.readers++
+	isFirst := f.readers == 1
+	f.mu.Unlock()
+	if !isFirst {
+		return nil
+	}
+	states := map[string]journal.RunStatus{}
+	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
+		if err != nil {
+			f.close()
+			return err
+		}
+		states[info.ID] = info.State
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.states = states
+	return nil
+}
+
+// newest returns the number of the newest change.
+func (f *feed) newest() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.first + int64(len(f.changes)) - 1
+}
+
+func (f *feed) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readers--
+}
+
+// after returns the changes after a number; known is false where some of them are gone.
+func (f *feed) after(n int64) (changes []change, known bool, arrived <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := n + 1 - f.first
+	if i < 0 || i > int64(len(f.changes)) {
+		return nil, false, f.arrived
+	}
+	return slices.Clone(f.changes[i:]), true, f.arrived
+}
+
+// id returns the id of a change.
+func (f *feed) id(n int64) string { return f.boot + "." + strconv.FormatInt(n, 10) }
+
+// number returns the number of an id; ok is false where it is not one of this process.
+func (f *feed) number(id string) (n int64, ok bool) {
+	boot, digits, _ := strings.Cut(id, ".")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil && boot == f.boot
+}
+
+type feedInput struct {
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last change that is known."`
+}
+
+// followRuns streams the changes of the states of visible runs.
+func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error) {
+	p := principalOf(ctx)
+	return s.newStream(func(ctx context.Context, e *sse) error {
+		if err := s.feed.open(ctx); err != nil {
+			return err
+		}
+		defer s.feed.close()
+		at := s.feed.newest()
+		if in.LastEventID != "" {
+			n, ok := s.feed.number(in.LastEventID)
+			if _, known, _ := s.feed.after(n); !ok || !known {
+				e.event(s.feed.id(at), "reset", []byte("{}"))
+			} else {
+				at = n
+			}
+		}
+		idle := time.NewTicker(heartbeat)
+		defer idle.Stop()
+		for {
+			changes, known, arrived := s.feed.after(at)
+			if !known {
+				at = s.feed.newest()
+				e.event(s.feed.id(at), "reset", []byte("{}"))
+			}
+			for _, c := range changes {
+				at++
+				if p.CanSee(c.info) {
+					e.event(s.feed.id(at), "run", itemOf(c.info).json())
+				}
+			}
+			if err := e.flush(); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-arrived:
+			case <-idle.C:
+				e.comment("heartbeat")
+			}
+		}
+	})
+}

@@ -1,0 +1,302 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// registerFlows adds what is done with flow files.
+func (s *Server) registerFlows() {
+	const one = base + "/flows/{flow}"
+	gone := []int{http.StatusNotFound}
+	register(s, endpoint{method: http.MethodGet, path: base + "/flows", id: "list-flows", summary: "List the flows", scope: store.FlowsRead}, s.listFlows)
+	register(s, endpoint{method: http.MethodGet, path: one, id: "get-flow", summary: "Get a flow with its problems", scope: store.FlowsRead, errors: gone}, s.getFlow)
+	register(s, endpoint{method: http.MethodGet, path: one + "/graph", id: "get-graph", summary: "Get a flow as nodes and edges", scope: store.FlowsRead, errors: gone}, s.getGraph)
+	register(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", scope: store.FlowsRead, errors: gone}, s.getSource)
+	if s.options.Edit {
+		register(s, endpoint{
+			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow", scope: store.FlowsWrite,
+			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+		}, s.putSource)
+	}
+	register(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", scope: store.FlowsRead}, s.lintText)
+	register(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", scope: store.FlowsRead}, s.getFlowSchema)
+}
+
+// problemBody is something wrong in a flow file.
+type problemBody struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Col      int    `json:"col"`
+	Severity string `json:"severity" enum:"error,warning"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+func problemBodies(problems flow.Problems) []problemBody {
+	all := make([]problemBody, len(problems))
+	for i, p := range problems {
+		all[i] = problemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
+		if p.Warning {
+			all[i].Severity = "warning"
+		}
+	}
+	return all
+}
+
+// FlowItem is a flow in a list.
+type FlowItem struct {
+	Flow        string `json:"flow" doc:"The id of the flow."`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	File        string `json:"file"`
+	Errors      int    `json:"errors" doc:"How many errors it has; with one it does not run."`
+	Warnings    int    `json:"warnings"`
+	Hash        string `json:"hash" doc:"The hash of all its files."`
+}
+
+func flowItemOf(f *service.LibraryFlow) FlowItem {
+	item := FlowItem{Flow: f.ID, File: f.File, Errors: len(f.Problems.Errors()), Warnings: len(f.Problems.Warnings()), Hash: f.Hash}
+	if f.Flow != nil {
+		item.Name, item.Description = f.Flow.Name, f.Flow.Description
+	}
+	return item
+}
+
+// listFlows lists the flows by their ids.
+func (s *Server) listFlows(_ context.Context, in *Listing) (*body[page[FlowItem]], error) {
+	all, err := s.library.Flows()
+	if err != nil {
+		return nil, err
+	}
+	var items []FlowItem
+	for _, f := range all {
+		if f.ID <= in.Cursor && in.Cursor != "" {
+			continue
+		}
+		if len(items) == in.Limit {
+			return newPage(items, items[len(items)-1].Flow), nil
+		}
+		items = append(items, flowItemOf(f))
+	}
+	return newPage(items, ""), nil
+}
+
+// FlowID is the input of endpoints about one flow.
+type FlowID struct {
+	Flow string `path:"flow" doc:"The id of the flow: its path without suffix, with ~ for the slash."`
+}
+
+// flowBody is a flow.
+type flowBody struct {
+	FlowItem
+	Language string        `json:"language,omitempty"`
+	Inputs   value.Value   `json:"inputs,omitzero" doc:"The JSON Schema of the inputs."`
+	Outputs  []string      `json:"outputs,omitempty" doc:"The names of the outputs."`
+	Steps    []stepItem    `json:"steps" nullable:"false"`
+	Problems []problemBody `json:"problems" nullable:"false"`
+	Model    bool          `json:"model" doc:"Whether it is a model of /v1."`
+}
+
+// stepItem is a step of a flow.
+type stepItem struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Call        string   `json:"call"`
+	Needs       []string `json:"needs" nullable:"false"`
+	ToUser      bool     `json:"to_user,omitempty"`
+	Line        int      `json:"line"`
+	Col         int      `json:"col"`
+}
+
+type getFlowOutput struct {
+	ETag string `header:"ETag" doc:"The hash of all files of the flow."`
+	Body flowBody
+}
+
+// getFlow returns a flow.
+func (s *Server) getFlow(_ context.Context, in *FlowID) (*getFlowOutput, error) {
+	found, err := s.library.Flow(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Problems: problemBodies(found.Problems)}
+	if f := found.Flow; f != nil {
+		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
+		if f.Outputs != nil {
+			for _, m := range f.Outputs.Map {
+				out.Outputs = append(out.Outputs, m.Key)
+			}
+		}
+		for _, st := range f.Steps {
+			item := stepItem{ID: st.ID, Name: st.Name, Description: st.Description, Call: st.Call, Needs: []string{}, ToUser: st.ToUser, Line: st.Pos.Line, Col: st.Pos.Col}
+			for _, n := range st.Needs {
+				item.Needs = append(item.Needs, f.Steps[n].ID)
+			}
+			out.Steps = append(out.Steps, item)
+		}
+	}
+	return &getFlowOutput{quotedTag(found.Hash), out}, nil
+}
+
+func quotedTag(hash string) string { return `"` + hash + `"` }
+
+// getGraph returns a flow as nodes and edges.
+func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*flow.Graph], error) {
+	found, err := s.library.Flow(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	if found.Flow == nil {
+		return nil, brokenFlow(found.Problems)
+	}
+	return &body[*flow.Graph]{found.Flow.Graph()}, nil
+}
+
+// sourceBody is the text of a flow file.
+type sourceBody struct {
+	File string `json:"file,omitempty" readOnly:"true"`
+	Text string `json:"text"`
+}
+
+type sourceOutput struct {
+	ETag string `header:"ETag" doc:"The hash of the text and of the files that it names."`
+	Body sourceBody
+}
+
+// getSource returns the text of a flow.
+func (s *Server) getSource(_ context.Context, in *FlowID) (*sourceOutput, error) {
+	found, err := s.library.Flow(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	return &sourceOutput{quotedTag(found.Hash), sourceBody{found.File, string(found.Source)}}, nil
+}
+
+type putSourceInput struct {
+	FlowID
+	IfMatch string `header:"If-Match" doc:"The ETag of the text that was edited."`
+	Force   bool   `query:"force" doc:"Write a text with errors, too."`
+	Body    sourceBody
+}
+
+// putSource replaces the text of a flow, unless it has errors or has changed meanwhile.
+func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*sourceOutput, error) {
+	s.editing.Lock()
+	defer s.editing.Unlock()
+	found, err := s.library.Flow(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	if in.IfMatch == "" {
+		return nil, newProblem(http.StatusPreconditionRequired, "precondition", "If-Match is missing", "send the ETag of the text that was edited")
+	}
+	if in.IfMatch != quotedTag(found.Hash) && in.IfMatch != "*" {
+		return nil, newProblem(http.StatusPreconditionFailed, "precondition", "the flow has changed since", "read it again")
+	}
+	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil && !in.Force {
+		return nil, brokenFlow(problems)
+	}
+	if err := writeAtomically(found.File, in.Body.Text); err != nil {
+		return nil, err
+	}
+	return s.getSource(ctx, &in.FlowID)
+}
+
+// writeAtomically replaces a file, so that readers see the old text or the new one.
+func writeAtomically(file, text string) (err error) {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	target, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(target), ".edit-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temporary.Name()))
+		}
+	}()
+	_, err = temporary.WriteString(text)
+	err = errors.Join(err, temporary.Chmod(mode), temporary.Sync(), temporary.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), target)
+}
+
+type lintTextInput struct {
+	Body struct {
+		File string `json:"file" minLength:"1" doc:"The path that the text is to have: an id of a flow, or a path below a folder of flows."`
+		Text string `json:"text"`
+	}
+}
+
+// lintBody is the problems of a text.
+type lintBody struct {
+	Problems []problemBody `json:"problems" nullable:"false"`
+	Errors   int           `json:"errors"`
+	Warnings int           `json:"warnings"`
+}
+
+// lintText reports the problems of a text that is not saved.
+func (s *Server) lintText(_ context.Context, in *lintTextInput) (*body[lintBody], error) {
+	file, err := s.pathOf(in.Body.File)
+	if err != nil {
+		return nil, err
+	}
+	_, problems, err := s.options.Service.LintText(file, in.Body.Text)
+	if err != nil {
+		return nil, err
+	}
+	return &body[lintBody]{lintBody{problemBodies(problems), len(problems.Errors()), len(problems.Warnings())}}, nil
+}
+
+// pathOf returns the path of a flow that there is, or of one that there may be.
+func (s *Server) pathOf(name string) (string, error) {
+	if found, err := s.library.Flow(name); err == nil {
+		return found.File, nil
+	}
+	for _, root := range s.options.Flows {
+		if rel, err := filepath.Rel(root, name); filepath.IsAbs(name) && err == nil {
+			name = filepath.ToSlash(rel)
+			break
+		}
+	}
+	rel := strings.ReplaceAll(name, "~", "/")
+	if !fs.ValidPath(rel) || len(s.options.Flows) == 0 {
+		return "", calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoted(name))
+	}
+	if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(rel)) {
+		rel += ".yaml"
+	}
+	return filepath.Join(s.options.Flows[0], filepath.FromSlash(rel)), nil
+}
+
+// getFlowSchema returns the JSON Schema of flow files, for editors.
+func (s *Server) getFlowSchema(context.Context, *none) (*body[value.Value], error) {
+	schema, err := s.options.Service.FlowSchema()
+	return &body[value.Value]{schema}, err
+}

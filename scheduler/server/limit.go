@@ -1,0 +1,92 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The limits of clients.
+const (
+	requestRate  = 50 // per token and second
+	requestBurst = 100
+	failureBurst = 10 // failed logins per address and minute
+	maxStreams   = 2000
+	// maxImport bounds an import of memories, which is read line by line.
+	maxImport = 256 << 20
+	// maxClients bounds how many tokens and addresses are remembered.
+	maxClients = 10000
+)
+
+// limits counts what clients do. It is safe for concurrent use.
+type limits struct {
+	streams atomic.Int64
+
+	mu       sync.Mutex // guards what follows
+	tokens   map[string]*rate.Limiter
+	failures map[string]*rate.Limiter
+}
+
+func newLimits() *limits {
+	return &limits{tokens: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
+}
+
+// allows counts a request of a token, and reports whether it is within the limit.
+func (l *limits) allows(token string) bool {
+	if token == "" { // the person at the machine
+		return true
+	}
+	return l.limiter(l.tokens, token, requestRate, requestBurst).Allow()
+}
+
+// allowsFailure counts a failed login, and reports whether it is within the limit.
+func (l *limits) allowsFailure(address string) bool {
+	return l.limiter(l.failures, address, rate.Every(time.Minute/failureBurst), failureBurst).Allow()
+}
+
+func (l *limits) limiter(all map[string]*rate.Limiter, key string, r rate.Limit, burst int) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := all[key]
+	if one == nil {
+		if len(all) >= maxClients {
+			clear(all)
+		}
+		one = rate.NewLimiter(r, burst)
+		all[key] = one
+	}
+	return one
+}
+
+// openStream counts a stream. done ends it; nil means that there are too many.
+func (l *limits) openStream() (done func()) {
+	if l.streams.Add(1) > maxStreams {
+		l.streams.Add(-1)
+		return nil
+	}
+	return func() { l.streams.Add(-1) }
+}
+
+// bodyLimit returns how long the body of a request may be, in bytes.
+func (s *Server) bodyLimit(r *http.Request) int64 {
+	if strings.HasSuffix(r.URL.Path, "/memory/import") && r.Method == http.MethodPost {
+		return maxImport
+	}
+	return s.options.MaxBody
+}
+
+// keySet is the requests with an idempotency key that are being carried out. Its zero value
+// is empty; it is safe for concurrent use.
+type keySet struct{ keys sync.Map }
+
+// enter adds a key, and reports whether it was not there.
+func (k *keySet) enter(key string) bool {
+	_, isThere := k.keys.LoadOrStore(key, true)
+	return !isThere
+}
+
+func (k *keySet) leave(key string) { k.keys.Delete(key) }

@@ -1,0 +1,197 @@
+package openai
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// ChatRequest documents a request; others of its fields are taken where the flow has an
+// input of the name.
+type ChatRequest struct {
+	Model    string        `json:"model" doc:"The id of a flow."`
+	Messages []value.Value `json:"messages"`
+	Stream   bool          `json:"stream,omitempty"`
+	Options  *struct {
+		IncludeUsage bool `json:"include_usage,omitempty"`
+	} `json:"stream_options,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty" doc:"session is the conversation."`
+	User     string            `json:"user,omitempty"`
+	_        struct{}          `json:"-" additionalProperties:"true"`
+}
+
+// request is a request for a completion.
+type request struct {
+	doc      value.Value
+	model    string
+	messages value.Value
+	session  string
+	stream   bool
+	usage    bool // in a last chunk of its own
+}
+
+// refused are the fields that a flow cannot follow.
+func refused() []string { return []string{"tools", "functions", "n", "logprobs"} }
+
+// parseRequest reads a request.
+func parseRequest(body []byte, header http.Header) (*request, error) {
+	doc, err := value.ParseJSON(body)
+	if err != nil {
+		return nil, NewError(http.StatusBadRequest, "the body is not JSON: "+err.Error(), "", "")
+	}
+	in := &request{doc: doc}
+	model, _ := doc.Get("model")
+	in.model, _ = model.Str()
+	if in.model == "" {
+		return nil, NewError(http.StatusBadRequest, "model is missing", "model", "missing")
+	}
+	in.messages, _ = doc.Get("messages")
+	if len(in.messages.List()) == 0 {
+		return nil, NewError(http.StatusBadRequest, "messages is not a list with a message", "messages", "missing")
+	}
+	for _, name := range refused() {
+		if v, ok := doc.Get(name); ok && isAsked(name, v) {
+			return nil, NewError(http.StatusBadRequest, name+" is not supported: the flow decides", name, "unsupported_parameter")
+		}
+	}
+	stream, _ := doc.Get("stream")
+	in.stream, _ = stream.Bool()
+	usage, _ := doc.At("/stream_options/include_usage")
+	in.usage, _ = usage.Bool()
+	session, _ := doc.At("/metadata/session")
+	named, _ := session.Str()
+	in.session = value.Truncate(cmp.Or(named, header.Get("X-Session-Id"), header.Get("X-OpenWebUI-Chat-Id")), maxSession)
+	return in, nil
+}
+
+// maxSession bounds the name of a session, in characters.
+const maxSession = 200
+
+// isAsked reports whether a field asks for something that a flow cannot follow.
+func isAsked(name string, v value.Value) bool {
+	switch v.Kind() {
+	case value.List:
+		return len(v.List()) > 0
+	case value.Int, value.Float:
+		n, _ := v.Int()
+		return name == "n" && n != 1
+	case value.Bool:
+		yes, _ := v.Bool()
+		return yes
+	case value.Null, value.String, value.Object:
+	}
+	return false
+}
+
+// isTask reports whether a chat page asks for a title or the like, and not its user.
+func (in *request) isTask() bool {
+	list := in.messages.List()
+	return strings.HasPrefix(strings.TrimSpace(textOf(list[len(list)-1])), "### Task:")
+}
+
+// textOf returns the text of a message: its content, or the texts of the parts of it.
+func textOf(message value.Value) string {
+	content, _ := message.Get("content")
+	if text, ok := content.Str(); ok {
+		return text
+	}
+	var texts []string
+	for _, part := range content.List() {
+		v, _ := part.Get("text")
+		if text, ok := v.Str(); ok {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func roleOf(message value.Value) string {
+	role, _ := message.Get("role")
+	text, _ := role.Str()
+	return text
+}
+
+// question returns the index of the last message of the user; -1 for none.
+func (in *request) question() int {
+	list := in.messages.List()
+	for i, m := range slices.Backward(list) {
+		if roleOf(m) == "user" {
+			return i
+		}
+	}
+	return -1
+}
+
+// inputs returns what the request gives the flow: the inputs that a conversation has, and
+// every other field that the flow names.
+func (in *request) inputs(f *flow.Flow, user string) *value.Map {
+	properties, _ := f.Inputs.Doc().Get("properties")
+	inputs := value.NewMap(4)
+	list, at := in.messages.List(), in.question()
+	for name, v := range in.doc.Map().All() {
+		if _, isNamed := properties.Get(name); isNamed && name != "messages" {
+			inputs.Set(name, v)
+		}
+	}
+	if at >= 0 {
+		inputs.Set("question", value.OfString(textOf(list[at])))
+	}
+	given := map[string]value.Value{"messages": in.messages, "history": value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...)}
+	if _, isGiven := inputs.Get("user"); !isGiven && user != "" {
+		given["user"] = value.OfString(user)
+	}
+	for name, v := range given {
+		if _, isNamed := properties.Get(name); isNamed {
+			inputs.Set(name, v)
+		}
+	}
+	return inputs
+}
+
+// key returns what the first n messages of the conversation are found by.
+func (in *request) key(by Caller, n int) []byte {
+	doc := value.OfList(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
+	sum := sha256.Sum256(doc.AppendJSON(nil))
+	return sum[:]
+}
+
+// holder holds the text of steps with retries back until they have finished, so that no text
+// has to be taken back. The turn makes one; with no such steps it passes all.
+type holder struct {
+	isHeld func(step string) bool
+	held   map[string][]*journal.Event
+}
+
+func newHolder(f *flow.Flow, hold bool) *holder {
+	return &holder{held: map[string][]*journal.Event{}, isHeld: func(id string) bool {
+		step, ok := f.FindStep(id)
+		return hold && ok && step.Retry.MaxAttempts > 1
+	}}
+}
+
+// pass returns the events that can be shown once e has come.
+func (h *holder) pass(e *journal.Event) []*journal.Event {
+	if e.Step == "" || !h.isHeld(e.Step) {
+		return []*journal.Event{e}
+	}
+	step := journal.StepPath(e.Step, e.Index)
+	switch e.Type { //nolint:exhaustive // the others show no text
+	case journal.StepDelta:
+		h.held[step] = append(h.held[step], e)
+		return nil
+	case journal.StepRetrying:
+		delete(h.held, step)
+		return nil
+	case journal.StepFinished:
+		events := h.held[step]
+		delete(h.held, step)
+		return append(events, e)
+	}
+	return []*journal.Event{e}
+}

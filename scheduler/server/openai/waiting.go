@@ -1,0 +1,161 @@
+package openai
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// waitingRun returns the run that waits for what the user says now; nil for none. It is
+// found by the session, or by the conversation so far.
+func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
+	s := t.api.options.Service
+	if t.in.session != "" {
+		filter := journal.RunFilter{
+			States: []journal.RunStatus{journal.RunWaiting}, Flow: t.model.Flow.Name, Limit: 1,
+			Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.OriginOpenAI},
+		}
+		for info, err := range s.Runs(ctx, t.by.Principal, filter) {
+			return info, err
+		}
+		return nil, nil
+	}
+	list := t.in.messages.List()
+	n := len(list)
+	if n < 3 || roleOf(list[n-1]) != "user" || roleOf(list[n-2]) != "assistant" {
+		return nil, nil
+	}
+	id, err := t.api.options.Store.Conversation(ctx, t.in.key(t.by, n-2))
+	if err != nil || id == "" {
+		return nil, err
+	}
+	info, err := s.Run(ctx, t.by.Principal, id)
+	if calls.KindOf(err) == calls.NotFound { // it was deleted
+		return nil, nil
+	}
+	if err != nil || info.State != journal.RunWaiting {
+		return nil, err
+	}
+	return info, nil
+}
+
+// goOn answers the first field that the run waits for with what the user says, and goes on
+// with the run.
+func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
+	t.out.run = info.ID
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+	if err != nil {
+		return err
+	}
+	waiting := details.State.Waiting
+	at := t.in.question()
+	if len(waiting) == 0 || len(waiting[0].Pointers()) == 0 || at < 0 {
+		return calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", info.ID)
+	}
+	place := waiting[0].Step + ":" + waiting[0].Pointers()[0]
+	given, err := scheduler.ParseAnswer(place+"="+textOf(t.in.messages.List()[at]), waiting)
+	if err == nil {
+		err = t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Answers: []scheduler.Answer{given}, Wait: placeWait})
+	}
+	if err != nil && calls.KindOf(err) == calls.Invalid {
+		if err := t.ask(ctx, waiting, err.Error()); err != nil {
+			return err
+		}
+		return t.out.finish(nil, string(journal.RunWaiting))
+	}
+	if err != nil {
+		return err
+	}
+	heard, err := t.heard(ctx, info)
+	if err != nil {
+		return err
+	}
+	t.speech = service.NewSpeech(heard)
+	return t.follow(ctx, info.LastSeq)
+}
+
+// heard returns what the steps of a run said before it came to wait.
+func (t *turn) heard(ctx context.Context, info *journal.RunInfo) (map[string]string, error) {
+	speech := service.NewSpeech(nil)
+	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq > info.LastSeq {
+			break
+		}
+		if e.Type == journal.FlowResumed {
+			speech = service.NewSpeech(speech.Heard())
+		}
+		speech.Add(e)
+	}
+	return speech.Heard(), nil
+}
+
+// ask asks for the first field that a run waits for. why says what was wrong with an answer.
+// The conversation so far, which its next request begins with, leads back to the run.
+func (t *turn) ask(ctx context.Context, waiting []journal.WaitingFor, why string) error {
+	if len(waiting) == 0 {
+		return calls.Errorf(calls.Internal, "the run %s waits for nothing", t.out.run)
+	}
+	if t.said {
+		t.out.text("\n")
+	}
+	t.out.text(questionFor(waiting[0], why, t.model.Flow.Language))
+	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.key(t.by, len(t.in.messages.List())), t.out.run)
+}
+
+// questionFor returns the question for the first field that a step waits for.
+func questionFor(w journal.WaitingFor, why, language string) string {
+	pointers := w.Pointers()
+	if len(pointers) == 0 {
+		return w.String()
+	}
+	properties, _ := w.RemainingSchema.Get("properties")
+	property, _ := properties.Get(pointers[0])
+	name := pointers[0][strings.LastIndexByte(pointers[0], '/')+1:]
+	if name == "" {
+		name = w.Step
+	}
+	var lines []string
+	if why != "" {
+		lines = append(lines, why)
+	} else {
+		lines = append(lines, w.Reasons...)
+	}
+	need, or := "Please tell me: ", " or "
+	if strings.HasPrefix(language, "zh") {
+		need, or = "请告诉我：", "、"
+	}
+	ask := need + name
+	for _, key := range []string{"title", "description"} {
+		v, _ := property.Get(key)
+		if text, ok := v.Str(); ok && text != "" {
+			ask += " (" + text + ")"
+			break
+		}
+	}
+	choices, _ := property.Get("enum")
+	if texts := choiceTexts(choices.List()); len(texts) > 0 {
+		ask += ": " + strings.Join(texts, or)
+	}
+	return strings.Join(append(lines, ask), "\n")
+}
+
+// choiceTexts returns the choices as people write them.
+func choiceTexts(choices []value.Value) (texts []string) {
+	for v := range slices.Values(choices) {
+		text, ok := v.Str()
+		if !ok {
+			text = v.JSON()
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}

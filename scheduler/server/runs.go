@@ -1,0 +1,326 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// registerRuns adds what is done with runs.
+func (s *Server) registerRuns() {
+	const run = base + "/runs/{id}"
+	busy := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable}
+	register(s, endpoint{
+		method: http.MethodPost, path: base + "/runs", id: "start-run", summary: "Start a run of a flow", scope: store.RunsWrite,
+		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+	}, s.startRun)
+	register(s, endpoint{
+		method: http.MethodPost, path: base + "/flows/{flow}/runs", id: "start-run-of-flow", summary: "Start a run of this flow", scope: store.RunsWrite,
+		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+	}, s.startRunOfFlow)
+	register(s, endpoint{method: http.MethodGet, path: base + "/runs", id: "list-runs", summary: "List runs, the newest first", scope: store.RunsRead}, s.listRuns)
+	register(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, errors: gone}, s.getRun)
+	register(s, endpoint{
+		method: http.MethodDelete, path: run, id: "delete-run", summary: "Delete a run for good", scope: store.Admin, status: http.StatusNoContent, errors: held,
+	}, s.deleteRun)
+	register(s, endpoint{
+		method: http.MethodGet, path: run + "/events", id: "follow-run", summary: "List the events of a run, or follow them as server-sent events", scope: store.RunsRead,
+		errors: held, media: []string{"text/event-stream"}, json: reflect.TypeFor[page[*journal.Event]](),
+	}, s.runEvents)
+	register(s, endpoint{method: http.MethodGet, path: run + "/steps/{step...}", id: "get-step", summary: "Get a step with its payloads", scope: store.RunsRead, errors: gone}, s.getStep)
+	register(s, endpoint{method: http.MethodGet, path: run + "/prompts", id: "explain-prompts", summary: "Explain where each piece of a step's prompts comes from", scope: store.RunsRead, errors: gone}, s.getPrompts)
+	register(s, endpoint{method: http.MethodGet, path: run + "/files", id: "get-files", summary: "List the files of a run, or read one", scope: store.RunsRead, errors: gone}, s.getFiles)
+	register(s, endpoint{
+		method: http.MethodPost, path: run + "/answers", id: "answer-run", summary: "Give a run what it waits for", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.answerRun)
+	register(s, endpoint{
+		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.resumeRun)
+	register(s, endpoint{
+		method: http.MethodPost, path: run + "/cancel", id: "cancel-run", summary: "Cancel a run", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.cancelRun)
+	register(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)
+	register(s, endpoint{
+		method: http.MethodGet, path: base + "/events", id: "follow-runs", summary: "Follow the states of all runs as server-sent events", scope: store.RunsRead,
+		media: []string{"text/event-stream"}, errors: []int{http.StatusServiceUnavailable},
+	}, s.followRuns)
+}
+
+// RunItem is a run in a list.
+type RunItem struct {
+	Run       string            `json:"run"`
+	Flow      string            `json:"flow" doc:"The name of the flow."`
+	State     journal.RunStatus `json:"state" enum:"running,waiting,failed,cancelled,finished"`
+	StartedAt time.Time         `json:"started_at"`
+	UpdatedAt time.Time         `json:"updated_at" doc:"The time of the last event."`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Owner     string            `json:"owner,omitempty" doc:"Whose run it is."`
+	Origin    string            `json:"origin,omitempty" doc:"What began it: api, openai, cli."`
+	Session   string            `json:"session,omitempty"`
+	Queued    bool              `json:"queued" doc:"Whether it waits for a place."`
+	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken over in vain too often; resume it."`
+	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
+}
+
+// itemOf returns a run as lists show it.
+func itemOf(info *journal.RunInfo) *RunItem {
+	item := &RunItem{
+		Run: info.ID, Flow: info.Flow, State: info.State, StartedAt: info.StartedAt, UpdatedAt: info.UpdatedAt, Labels: info.Labels,
+		Owner: info.Labels[journal.LabelOwner], Session: info.Labels[journal.LabelSession],
+		Queued: info.Queued(), LastSeq: info.LastSeq, Origin: info.Labels[journal.LabelOrigin],
+	}
+	return item
+}
+
+// json returns the item as JSON of one line.
+func (i *RunItem) json() []byte { return value.Must(i).AppendJSON(nil) }
+
+// findRun returns a run that exists for the caller, and notes it for the audit.
+func (s *Server) findRun(ctx context.Context, id string) (*journal.RunInfo, error) {
+	info, err := s.options.Service.Run(ctx, principalOf(ctx), id)
+	if calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal) {
+		return nil, notFound("run", value.Truncate(id, 80))
+	}
+	if err != nil {
+		return nil, err
+	}
+	requestOf(ctx).run = id
+	return info, nil
+}
+
+// RunID is the input of endpoints about one run. Like all inputs it is exported for the
+// library, which reads its fields by reflection.
+type RunID struct {
+	ID string `path:"id" doc:"The id of the run."`
+}
+
+type listRunsInput struct {
+	Listing
+	State   string `query:"state" doc:"States, with commas: running, waiting, failed, cancelled, finished."`
+	Flow    string `query:"flow" doc:"The name of the flow."`
+	User    string `query:"user" doc:"The owner."`
+	Session string `query:"session"`
+	Origin  string `query:"origin" doc:"What began the run: api, openai, cli."`
+	Since   string `query:"since" doc:"A time (RFC 3339), or how long ago: 24h."`
+	Query   string `query:"q" doc:"A part of the id, the flow, or a label."`
+}
+
+// listRuns lists the runs that the caller can see.
+func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*RunItem]], error) {
+	filter, err := in.filter(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	var items []*RunItem
+	next := ""
+	for info, err := range s.runsFor(ctx, filter, in) {
+		if err != nil {
+			return nil, err
+		}
+		if !matchesQuery(info, in.Query) {
+			continue
+		}
+		if len(items) == in.Limit {
+			next = filter.After
+			break
+		}
+		item := itemOf(info)
+		if item.Stuck, err = s.dispatcher.IsStuck(ctx, info); err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+		filter.After = info.Cursor
+	}
+	return newPage(items, next), nil
+}
+
+// runsFor yields the runs of a filter; no more than are needed where each of them counts.
+func (s *Server) runsFor(ctx context.Context, filter journal.RunFilter, in *listRunsInput) iter.Seq2[*journal.RunInfo, error] {
+	if in.Query == "" {
+		filter.Limit = in.Limit + 1
+	}
+	return s.options.Service.Runs(ctx, principalOf(ctx), filter)
+}
+
+// filter reads the filter of a list.
+func (in *listRunsInput) filter(now time.Time) (journal.RunFilter, error) {
+	f := journal.RunFilter{Flow: in.Flow, After: in.Cursor, Labels: map[string]string{}}
+	if in.State != "" {
+		known := []string{"running", "waiting", "failed", "cancelled", "finished"}
+		for name := range strings.SplitSeq(in.State, ",") {
+			if !slices.Contains(known, name) {
+				return f, calls.Errorf(calls.Invalid, "state: there is no state %q%s", name, value.DidYouMeanSuffix(name, known))
+			}
+			f.States = append(f.States, journal.RunStatus(name))
+		}
+	}
+	for label, text := range map[string]string{
+		journal.LabelOwner: in.User, journal.LabelSession: in.Session, journal.LabelOrigin: in.Origin,
+	} {
+		if text != "" {
+			f.Labels[label] = text
+		}
+	}
+	if in.Since == "" {
+		return f, nil
+	}
+	if ago, err := time.ParseDuration(in.Since); err == nil {
+		f.Since = now.Add(-ago)
+		return f, nil
+	}
+	since, err := time.Parse(time.RFC3339Nano, in.Since)
+	if err != nil {
+		return f, calls.Errorf(calls.Invalid, "since: %s is neither a time nor a duration", quoted(in.Since)).WithHint("write 2026-03-05T09:07:00Z or 24h")
+	}
+	f.Since = since
+	return f, nil
+}
+
+// matchesQuery reports whether a text is a part of what is known of a run.
+func matchesQuery(info *journal.RunInfo, query string) bool {
+	query = strings.ToLower(query)
+	if strings.Contains(info.ID, query) || strings.Contains(strings.ToLower(info.Flow), query) {
+		return true
+	}
+	for _, text := range info.Labels {
+		if strings.Contains(strings.ToLower(text), query) {
+			return true
+		}
+	}
+	return false
+}
+
+// runBody is a run with its steps: what `runs show --json` prints, and more.
+type runBody struct {
+	RunItem
+	Steps   []*journal.StepState `json:"steps"`
+	Waiting []journal.WaitingFor `json:"waiting"`
+	Outputs value.Value          `json:"outputs,omitzero"`
+	Error   *journal.ErrorInfo   `json:"error,omitempty"`
+	Reply   string               `json:"reply,omitempty"`
+	Usage   llm.Usage            `json:"usage"`
+	Inputs  value.Value          `json:"inputs,omitzero"`
+}
+
+type getRunInput struct {
+	RunID
+	IfNoneMatch string `header:"If-None-Match" doc:"The ETag that is known: 304 where it still holds."`
+}
+
+type getRunOutput struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The number of the last event."`
+	Body   shaped[runBody]
+}
+
+// getRun returns a run with its steps.
+func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, error) {
+	info, err := s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	etag := etagOf(info)
+	if in.IfNoneMatch == etag {
+		return &getRunOutput{Status: http.StatusNotModified, ETag: etag}, nil
+	}
+	whole, err := s.wholeRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &getRunOutput{Status: http.StatusOK, ETag: whole.etag, Body: shaped[runBody]{whole.doc}}, nil
+}
+
+func etagOf(info *journal.RunInfo) string {
+	return `"` + strconv.FormatInt(info.LastSeq, 10) + `"`
+}
+
+// wholeRun is a run as getRun returns it.
+type wholeRun struct {
+	etag string
+	doc  value.Value
+}
+
+func (s *Server) wholeRun(ctx context.Context, id string) (*wholeRun, error) {
+	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	item := itemOf(details.Info)
+	if item.Stuck, err = s.dispatcher.IsStuck(ctx, details.Info); err != nil {
+		return nil, err
+	}
+	doc := value.Must(item).Map().Clone()
+	for name, v := range value.Must(details.State).Map().All() {
+		doc.Set(name, v)
+	}
+	doc.Set("last_seq", value.OfInt(details.State.LastSeq))
+	if !details.State.Inputs.IsNull() {
+		doc.Set("inputs", details.State.Inputs)
+	}
+	if details.Unreadable != nil {
+		doc.Set("unreadable", value.OfString(details.Unreadable.Error()))
+	}
+	return &wholeRun{`"` + strconv.FormatInt(details.State.LastSeq, 10) + `"`, value.OfMap(doc)}, nil
+}
+
+// deleteRun deletes a run for good.
+func (s *Server) deleteRun(ctx context.Context, in *RunID) (*none, error) {
+	info, err := s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if info.Holder != nil {
+		return nil, &journal.HeldError{Run: in.ID, Holder: info.Holder}
+	}
+	pruned, err := s.options.Service.Prune(ctx, principalOf(ctx), journal.Prune{Runs: []string{in.ID}, Force: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(pruned.Runs) == 0 { // somebody has taken it in the meantime
+		return nil, &journal.HeldError{Run: in.ID}
+	}
+	return &none{}, nil
+}
+
+// cancelRun cancels a run.
+func (s *Server) cancelRun(ctx context.Context, in *RunID) (*body[*RunItem], error) {
+	info, err := s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if service.IsOver(info.State) {
+		return nil, overProblem(info)
+	}
+	if err := s.dispatcher.Cancel(ctx, principalOf(ctx), in.ID); err != nil {
+		if calls.KindOf(err) == calls.Invalid { // it ended in the meantime
+			return nil, newProblem(http.StatusConflict, "over", err.Error(), "")
+		}
+		return nil, err
+	}
+	info, err = s.findRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &body[*RunItem]{itemOf(info)}, nil
+}
+
+// overProblem is the answer where a run is over.
+func overProblem(info *journal.RunInfo) *Problem {
+	p := newProblem(http.StatusConflict, "over", "the run is "+string(info.State), "")
+	p.Run = info.ID
+	return p
+}

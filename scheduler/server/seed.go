@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// seedPath is where the API that the call in-chat comes from has its one endpoint.
+const seedPath = "/api/modules/smarttavern/in_chat_constructor/construct"
+
+// registerSeed adds the API that the call in-chat comes from, at its own path and at those
+// of the settings.
+func (s *Server) registerSeed() {
+	for i, path := range append([]string{seedPath}, s.options.Aliases...) {
+		id := "construct-in-chat"
+		if i > 0 {
+			id += "-" + strconv.Itoa(i)
+		}
+		register(s, endpoint{
+			method: http.MethodPost, path: path, id: id, summary: "Put presets and world-book entries into a dialogue", scope: store.CallsRun,
+		}, s.construct)
+	}
+}
+
+type constructInput struct {
+	Body struct {
+		History   value.Value `json:"history" doc:"Messages {role, content}."`
+		Presets   value.Value `json:"presets_in_chat,omitempty"`
+		Books     value.Value `json:"world_books,omitempty"`
+		Variables value.Value `json:"variables,omitempty"`
+	}
+}
+
+// constructOutput has exactly what that API answers.
+type constructOutput struct {
+	Messages value.Value `json:"messages" doc:"Messages {role, content, source}."`
+}
+
+// construct puts presets and world-book entries into a dialogue.
+func (s *Server) construct(ctx context.Context, in *constructInput) (*body[constructOutput], error) {
+	with := value.Pairs("history", in.Body.History)
+	for name, v := range map[string]value.Value{"presets_in_chat": in.Body.Presets, "world_books": in.Body.Books, "variables": in.Body.Variables} {
+		if !v.IsNull() {
+			with.Set(name, v)
+		}
+	}
+	output, _, _, err := s.call(ctx, "in-chat", value.OfMap(value.Pairs("with", value.OfMap(with))))
+	if err != nil {
+		return nil, err
+	}
+	messages, ok := output.Get("messages")
+	if !ok {
+		return nil, calls.Errorf(calls.Internal, "the call in-chat put out no messages")
+	}
+	return &body[constructOutput]{constructOutput{messages}}, nil
+}

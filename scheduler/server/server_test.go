@@ -1,0 +1,285 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/memory"
+	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// flows are those of the servers of the tests.
+var flows = map[string]string{
+	"echo.yaml": `name: echo
+description: Say it again.
+inputs: {type: object, required: [question], properties: {question: {type: string, minLength: 1}}}
+steps: [{id: answer, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
+outputs: {reply: "{{ answer.text }}"}
+`,
+	"sub/wait.yaml": `name: wait
+inputs: {type: object, properties: {question: {type: string, default: Rain}}}
+steps:
+  - id: place
+    call: slot
+    with: {current_schema: {type: object, required: [city, days], properties: {city: {type: string, minLength: 1, description: The town}, days: {type: integer}}}, stages: []}
+  - {id: say, call: chat, with: {user: "{{ inputs.question }} in {{ place.slot_data.city }} for {{ place.slot_data.days }}"}, to_user: true}
+`,
+	"broken.yaml": "steps:\n  - {id: a, call: chta}\n",
+	"mine.yaml":   "name: mine\nmemory: {user: bo, session: main}\nsteps: [{id: a, call: template, with: {template: x}}]\n",
+	"model.yaml":  "name: model\nllm: slow\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true}]\noutputs: {reply: \"{{ a.text }}\"}\n",
+	"edited.yaml": "steps: [{id: a, call: template, with: {template: x}}]\n",
+	"data.yaml":   "key: value\n",
+}
+
+// fixture is a server with its client.
+type fixture struct {
+	t     *testing.T
+	dir   string
+	base  string
+	store *store.Store
+	stop  func()
+}
+
+// gate is a model that answers once it is open.
+type gate struct {
+	scripted.Echo
+	open chan struct{}
+}
+
+func (g *gate) Chat(ctx context.Context, r *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		select {
+		case <-g.open:
+		case <-ctx.Done():
+			yield(llm.Delta{}, ctx.Err())
+			return
+		}
+		for d, err := range g.Echo.Chat(ctx, r) {
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// newParts are the parts of a service whose stores are in dir.
+func newParts(dir string, slow llm.Provider) service.Parts {
+	loader := func(service.Origin) (*flow.Loader, []service.Note, error) {
+		registry, err := builtin.Registry()
+		return &flow.Loader{Registry: registry}, nil, err
+	}
+	return service.Parts{
+		Dir:    dir,
+		Loader: loader,
+		Viewer: func() (*flow.Loader, error) {
+			l, _, err := loader(service.Origin{})
+			return l, err
+		},
+		Executor: func(_ *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+			if o.Provider == "nobody" {
+				return nil, nil, calls.Errorf(calls.Invalid, "unknown provider %q", o.Provider)
+			}
+			l, _, err := loader(o.Origin)
+			env := calls.NewEnv()
+			env.LLM = scripted.Echo{}
+			return &scheduler.StepExecutor{Env: env, Loader: l, CancelGrace: 2 * time.Second, Provider: func(string) (llm.Provider, error) { return slow, nil }}, nil, err
+		},
+		Counter: func(*flow.Flow, string) llm.Counter { return tokens.For("") },
+		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
+			return journalsqlite.Open(ctx, dir, journalsqlite.Options{})
+		},
+		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
+		Memory: func(ctx context.Context, _ service.MemoryOptions) (*memory.SnapshotProcessor, error) {
+			s, err := memorysqlite.Open(ctx, dir, memorysqlite.Options{})
+			return &memory.SnapshotProcessor{Store: s}, err
+		},
+		Snapshots: func() (*memory.SnapshotGenerator, error) { return nil, nil },
+		CallEnv: func(bool) (*calls.Env, error) {
+			env := calls.NewEnv()
+			var err error
+			env.Registry, err = builtin.Registry()
+			env.LLM = scripted.Echo{}
+			return env, err
+		},
+		Script: func(answers value.Value) (llm.Provider, error) {
+			if len(answers.List()) == 0 {
+				return nil, nil
+			}
+			parsed, err := scripted.Parse(answers)
+			if err != nil {
+				return nil, err
+			}
+			return scripted.New(parsed...), nil
+		},
+	}
+}
+
+// newFixture starts a server; change may change its options. What was there in dir before is
+// there again.
+func newFixture(t *testing.T, dir string, slow llm.Provider, change func(*server.Options)) *fixture {
+	t.Helper()
+	for name, text := range flows {
+		file := filepath.Join(dir, "flows", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st, err := store.Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := service.New(newParts(dir, slow))
+	none := func() ([]value.Value, error) { return []value.Value{value.OfMap(value.Pairs("name", "one"))}, nil }
+	o := server.Options{
+		Service: s, Store: st, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Flows: []string{filepath.Join(dir, "flows")},
+		Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", MaxBody: 1 << 20, Language: "en", Version: "test",
+		Functions: none, Plugins: none, ParseTime: func(string) (time.Time, error) { return time.Time{}, nil },
+	}
+	if change != nil {
+		change(&o)
+	}
+	srv, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ctx, listener) }()
+	f := &fixture{t: t, dir: dir, base: "http://" + listener.Addr().String(), store: st}
+	stopped := false
+	f.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for _, c := range []io.Closer{s, st} {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(f.stop)
+	return f
+}
+
+// testLog shows the log of a server with its test.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(b []byte) (int, error) {
+	fmt.Fprintf(os.Stderr, "%s: %s", l.t.Name(), b)
+	return len(b), nil
+}
+
+// token creates a token.
+func (f *fixture) token(user string, scopes ...store.Scope) string {
+	f.t.Helper()
+	_, text, err := f.store.CreateToken(f.t.Context(), "test", user, scopes, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return text
+}
+
+// reply is an answer of the server.
+type reply struct {
+	status int
+	header http.Header
+	text   string
+	doc    value.Value
+}
+
+// at returns the text of a place in the document.
+func (r *reply) at(pointer string) string {
+	v, _ := r.doc.At(pointer)
+	if text, ok := v.Str(); ok {
+		return text
+	}
+	return v.JSON()
+}
+
+// do makes a request; headers are name and value in turn.
+func (f *fixture) do(token, method, path, body string, headers ...string) *reply {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, f.base+path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		f.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		f.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	out := &reply{status: answer.StatusCode, header: answer.Header, text: string(text)}
+	if json.Valid(bytes.TrimSpace(text)) {
+		out.doc, err = value.ParseJSON(text)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// start begins a run and returns its id.
+func (f *fixture) start(token, flow, inputs string) string {
+	f.t.Helper()
+	r := f.do(token, "POST", "/api/v1/runs?wait=20s", fmt.Sprintf(`{"flow": %q, "inputs": %s}`, flow, inputs))
+	if r.status != http.StatusOK && r.status != http.StatusCreated {
+		f.t.Fatalf("starting %s: %d %s", flow, r.status, r.text)
+	}
+	return r.at("/run")
+}

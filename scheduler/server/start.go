@@ -1,0 +1,236 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// StartOptions are what a run begins with beside its flow.
+type StartOptions struct {
+	Inputs  value.Value       `json:"inputs,omitempty" doc:"The inputs of the flow, an object."`
+	Session string            `json:"session,omitempty" maxLength:"200" doc:"The conversation that the run belongs to."`
+	LLM     string            `json:"llm,omitempty" doc:"The name of a model provider; the flow's and the setting's by default."`
+	Labels  map[string]string `json:"labels,omitempty" doc:"Names and values that runs are found by."`
+}
+
+// StartHead are the headers and parameters of a start.
+type StartHead struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key within a day begins nothing and answers alike."`
+	Wait string `query:"wait" doc:"How long to wait for the end, such as 30s: 200 with the whole run where it is over by then."`
+}
+
+type startRunInput struct {
+	StartHead
+	Body struct {
+		Flow string `json:"flow" minLength:"1" doc:"The id of the flow, as GET /flows lists it."`
+		StartOptions
+	}
+}
+
+type startRunOfFlowInput struct {
+	StartHead
+	Flow string `path:"flow"`
+	Body StartOptions
+}
+
+// startedRun is the answer to a start.
+type startedRun struct {
+	Run    string   `json:"run"`
+	Flow   string   `json:"flow"`
+	State  string   `json:"state" enum:"running,waiting,failed,cancelled,finished"`
+	Queued bool     `json:"queued" doc:"Whether it waits for a place."`
+	Events string   `json:"events" doc:"The path of its events."`
+	Notes  []string `json:"notes,omitempty" doc:"What may be wrong with the request."`
+}
+
+type startRunOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true where the run was begun by an earlier request."`
+	Body     shaped[startedRun]
+}
+
+func (s *Server) startRun(ctx context.Context, in *startRunInput) (*startRunOutput, error) {
+	return s.start(ctx, in.Body.Flow, &in.Body.StartOptions, in.StartHead)
+}
+
+func (s *Server) startRunOfFlow(ctx context.Context, in *startRunOfFlowInput) (*startRunOutput, error) {
+	return s.start(ctx, in.Flow, &in.Body, in.StartHead)
+}
+
+// maxWait bounds how long a request waits for the end of a run.
+const maxWait = 10 * time.Minute
+
+// start begins a run, once for each idempotency key, and waits for its end where the client
+// wants that.
+func (s *Server) start(ctx context.Context, id string, o *StartOptions, head StartHead) (*startRunOutput, error) {
+	wait := time.Duration(0)
+	if head.Wait != "" {
+		var err error
+		if wait, err = time.ParseDuration(head.Wait); err != nil || wait < 0 || wait > maxWait {
+			return nil, calls.Errorf(calls.Invalid, "invalid wait %s (use 30s, at most 10m)", quoted(head.Wait))
+		}
+	}
+	begin := func(ctx context.Context, run string) (value.Value, error) { return s.begin(ctx, run, id, o) }
+	var out *startRunOutput
+	var err error
+	if head.Key == "" {
+		out = &startRunOutput{}
+		out.Body.Value, err = begin(ctx, service.NewRunID())
+	} else {
+		out, err = s.beginOnce(ctx, head.Key, hashOf(id, o), begin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	run, _ := out.Body.Value.Get("run")
+	name, _ := run.Str()
+	requestOf(ctx).run = name
+	out.Status, out.Location = http.StatusCreated, base+"/runs/"+name
+	if wait > 0 {
+		return out, s.awaitEnd(ctx, name, wait, out)
+	}
+	return out, nil
+}
+
+// hashOf returns the hash of what a start asks for.
+func hashOf(flow string, o *StartOptions) []byte {
+	sum := sha256.Sum256(value.OfList(value.OfString(flow), value.Must(o)).AppendJSON(nil))
+	return sum[:]
+}
+
+// begin begins a run with an id.
+func (s *Server) begin(ctx context.Context, run, id string, o *StartOptions) (value.Value, error) {
+	found, err := s.library.Flow(id)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if found.Flow == nil {
+		return value.Value{}, brokenFlow(found.Problems)
+	}
+	inputs, err := checkedInputs(found.Flow, o.Inputs)
+	if err != nil {
+		return value.Value{}, err
+	}
+	notes, err := s.dispatcher.Start(ctx, principalOf(ctx), service.StartRequest{
+		ID: run, Flow: found.Flow, Inputs: inputs, Provider: o.LLM, Origin: service.OriginAPI, Session: o.Session, Labels: o.Labels,
+	}, 0)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return s.startedDoc(ctx, run, found.ID, notes)
+}
+
+// startedDoc returns the answer to a start.
+func (s *Server) startedDoc(ctx context.Context, run, flow string, notes []service.Note) (value.Value, error) {
+	info, err := s.options.Service.Run(ctx, principalOf(ctx), run)
+	if err != nil {
+		return value.Value{}, err
+	}
+	started := startedRun{Run: run, Flow: flow, State: string(info.State), Queued: info.Queued(), Events: base + "/runs/" + run + "/events"}
+	for _, n := range notes {
+		started.Notes = append(started.Notes, n.Text)
+	}
+	return value.Must(started), nil
+}
+
+// checkedInputs applies the defaults of the flow to inputs and checks them. Each fault has
+// its pointer.
+func checkedInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	if inputs.Kind() != value.Object {
+		return inputs, misfit([]Fault{{Pointer: "/inputs", Message: "must be an object"}})
+	}
+	checked := f.Inputs.ApplyDefaults(inputs)
+	if problems := f.Inputs.Check(checked); problems != nil {
+		return inputs, misfit(schemaFaults("/inputs", problems))
+	}
+	return checked, nil
+}
+
+// misfit is the answer to inputs that do not fit.
+func misfit(faults []Fault) *Problem {
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the inputs do not fit the flow", "")
+	p.Errors = faults
+	return p
+}
+
+// beginOnce begins a run unless a request with the key has begun it. The id of the run is
+// stored before it begins, so that a repeat after a crash finds it, or begins it then.
+func (s *Server) beginOnce(ctx context.Context, key string, body []byte, begin func(context.Context, string) (value.Value, error)) (*startRunOutput, error) {
+	r := &store.Request{Principal: requestOf(ctx).caller.key(), Key: key, Body: body, Run: service.NewRunID()}
+	if !s.inFlight.enter(r.Principal + "\x00" + key) {
+		return nil, newProblem(http.StatusConflict, "held", "the first request with this key is still being carried out", "repeat it a little later").retryAfter(1)
+	}
+	defer s.inFlight.leave(r.Principal + "\x00" + key)
+	earlier, err := s.options.Store.BeginRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &startRunOutput{}
+	if earlier != nil {
+		if !earlier.SameBody(r) {
+			return nil, newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the Idempotency-Key was used for another request", "choose a new key")
+		}
+		out.Replayed = "true"
+		if earlier.Status != 0 {
+			out.Body.Value, err = value.ParseJSON(earlier.Response)
+			return out, err
+		}
+		r.Run = earlier.Run
+		if info, err := s.options.Service.Run(ctx, principalOf(ctx), r.Run); err == nil {
+			out.Body.Value, err = s.startedDoc(ctx, r.Run, info.Flow, nil)
+			return out, s.remember(ctx, r, out, err)
+		}
+		out.Replayed = ""
+	}
+	out.Body.Value, err = begin(ctx, r.Run)
+	if err != nil {
+		if _, missing := s.options.Service.Run(ctx, principalOf(ctx), r.Run); missing != nil {
+			_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
+		}
+		return nil, err
+	}
+	return out, s.remember(ctx, r, out, nil)
+}
+
+// remember stores the answer to a request with a key.
+func (s *Server) remember(ctx context.Context, r *store.Request, out *startRunOutput, err error) error {
+	if err != nil {
+		return err
+	}
+	r.Status, r.Response = http.StatusCreated, out.Body.Value.AppendJSON(nil)
+	return s.options.Store.EndRequest(context.WithoutCancel(ctx), r)
+}
+
+// awaitEnd waits until a run is over or waits for values, and answers with the whole run
+// where it is over.
+func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, out *startRunOutput) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, err := range s.dispatcher.Follow(ctx, run, service.FollowOptions{UntilWaiting: true}) {
+		if err != nil {
+			break // the time is over: how the run stands is all there is to tell
+		}
+	}
+	info, err := s.options.Service.Run(context.WithoutCancel(ctx), principalOf(ctx), run)
+	if err != nil || !service.IsOver(info.State) {
+		return err
+	}
+	whole, err := s.wholeRun(context.WithoutCancel(ctx), run)
+	if err != nil {
+		return err
+	}
+	out.Status, out.Body.Value = http.StatusOK, whole.doc
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package store is what a server keeps beside the journal: tokens, sessions, the keys of
+// requests that must not happen twice, conversations that wait, and the audit. It is the
+// file serve.db of the state directory, which several processes share.
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/callnode/scheduler/calls/sqlitefile"
+)
+
+// FileName is the name of the database in the state directory.
+const FileName = "serve.db"
+
+// layout is the schema of the file.
+var layout = sqlitefile.Layout{
+	ApplicationID: 0x73636873, // schs
+	Migrations: []string{`
+CREATE TABLE token (
+	id TEXT PRIMARY KEY, name TEXT NOT NULL, hash BLOB NOT NULL, user TEXT NOT NULL, scopes TEXT NOT NULL,
+	created INTEGER NOT NULL, expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE session (
+	hash BLOB PRIMARY KEY, token TEXT NOT NULL, expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE request (
+	principal TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, run TEXT NOT NULL,
+	status INTEGER NOT NULL, response BLOB NOT NULL, created INTEGER NOT NULL,
+	PRIMARY KEY (principal, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_created ON request (created);
+CREATE TABLE conversation (
+	key BLOB PRIMARY KEY, run TEXT NOT NULL, created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE audit (
+	id INTEGER PRIMARY KEY, at INTEGER NOT NULL, token TEXT NOT NULL, user TEXT NOT NULL, address TEXT NOT NULL,
+	method TEXT NOT NULL, route TEXT NOT NULL, run TEXT NOT NULL, status INTEGER NOT NULL
+) STRICT;
+CREATE INDEX audit_at ON audit (at);`},
+}
+
+// Store is an open file. The program opens one with [Open] and closes it at its end. It is
+// safe for concurrent use.
+type Store struct {
+	db    *sqlitefile.Store
+	clock func() time.Time
+}
+
+// Open opens the file of a state directory, or makes it. A nil clock is the machine's.
+func Open(ctx context.Context, dir string, clock func() time.Time) (*Store, error) {
+	if clock == nil {
+		clock = time.Now
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlitefile.Open(ctx, sqlitefile.Options{
+		Name: "store of the server", File: filepath.Join(dir, FileName), Layout: &layout,
+		BusyTimeout: 10 * time.Second, Pragmas: []string{"synchronous(FULL)"},
+		DamagedHint: "stop all servers and move " + FileName + " away: tokens have to be created again, runs are not in it",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: db, clock: clock}, nil
+}
+
+// Close closes the file.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Ping returns an error where the file cannot be read.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		var n int
+		_, err := c.QueryRow("SELECT count(*) FROM token WHERE id = ''", nil, &n)
+		return err
+	})
+}
+
+// How long rows are kept.
+const (
+	keepRequests      = 24 * time.Hour
+	keepConversations = 30 * 24 * time.Hour
+	keepAudit         = 90 * 24 * time.Hour
+)
+
+// Prune deletes what is too old.
+func (s *Store) Prune(ctx context.Context) error {
+	now := s.clock()
+	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		for _, one := range []struct {
+			query string
+			until time.Time
+		}{
+			{"DELETE FROM session WHERE expires < ?", now},
+			{"DELETE FROM request WHERE created < ?", now.Add(-keepRequests)},
+			{"DELETE FROM conversation WHERE created < ?", now.Add(-keepConversations)},
+			{"DELETE FROM audit WHERE at < ?", now.Add(-keepAudit)},
+		} {
+			if err := c.Exec(one.query, one.until.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,323 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// The origins of runs that a server begins.
+const (
+	OriginAPI    = "api"
+	OriginOpenAI = "openai"
+)
+
+// serverOrigins are the values of the label origin of runs that a [Dispatcher] takes up by
+// itself.
+func serverOrigins() []string { return []string{OriginAPI, OriginOpenAI, "mcp", "server", "trigger"} }
+
+// DispatcherOptions are the settings of a [Dispatcher].
+type DispatcherOptions struct {
+	Limits Limits
+	// Recover says which interrupted runs are taken up: own, all or none.
+	Recover string
+	// Log gets what happens to runs that no caller waits for.
+	Log *slog.Logger
+	// Changed hears of every change of a run's state; nil is not told. It must not block.
+	Changed func(run string)
+}
+
+// Dispatcher carries runs out in the background: it begins them as far as there is room,
+// queues the others durably, lets any number of readers follow them, takes up what another
+// process left, and hands over what is not over when it ends. [Service.NewDispatcher] makes
+// one for the life of a server, [Dispatcher.Close] ends it. It is safe for concurrent use.
+type Dispatcher struct {
+	service *Service
+	options DispatcherOptions
+	hub     hub
+	places  *places
+	ctx     context.Context // ends the runs
+	end     context.CancelCauseFunc
+	runs    sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	stopping bool
+	active   map[string]context.CancelCauseFunc // the runs at work here
+	known    map[string]bool                    // those at work or in the queue here
+	failures map[string]int                     // how often a run could not be taken up
+}
+
+// NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
+func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
+	if o.Changed == nil {
+		o.Changed = func(string) {}
+	}
+	d := &Dispatcher{
+		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, places: newPlaces(o.Limits),
+		active: map[string]context.CancelCauseFunc{}, known: map[string]bool{}, failures: map[string]int{},
+	}
+	d.ctx, d.end = context.WithCancelCause(context.Background())
+	return d
+}
+
+// NewRunID returns the id of a new run.
+func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Start begins a run that goes on in the background: it is durable when Start returns, and
+// whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
+// the run waits at most so long for a place, and fails with [ErrNoPlace]; with 0 it is queued
+// durably, or refused with [ErrQueueFull].
+func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
+	if err := d.register(r.ID); err != nil {
+		return nil, err
+	}
+	if !d.places.tryAcquire(p.User) {
+		if wait == 0 {
+			return d.queue(ctx, p, r)
+		}
+		if err := d.awaitPlace(ctx, p.User, wait); err != nil {
+			d.forget(r.ID)
+			return nil, err
+		}
+	}
+	runCtx, cancel := context.WithCancelCause(d.ctx)
+	session, notes, err := d.service.NewSession(runCtx, p, r)
+	if err != nil {
+		cancel(nil)
+		d.forget(r.ID)
+		d.places.release(p.User)
+		return notes, err
+	}
+	return notes, d.launch(ctx, r.ID, p.User, session, cancel, session.Events())
+}
+
+// queue records a run that has not begun and lets it wait for its turn.
+func (d *Dispatcher) queue(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+	if d.places.isFull() {
+		d.forget(r.ID)
+		return nil, ErrQueueFull
+	}
+	_, notes, err := d.service.Enqueue(ctx, p, r)
+	if err != nil {
+		d.forget(r.ID)
+		return notes, err
+	}
+	d.options.Changed(r.ID)
+	d.places.enqueue(p.User, func() { d.takeUp(r.ID, p.User) })
+	return notes, nil
+}
+
+// awaitPlace waits for a place of the user.
+func (d *Dispatcher) awaitPlace(ctx context.Context, user string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.places.acquire(ctx, user)
+}
+
+// register makes a run known here, so that recovery leaves it alone.
+func (d *Dispatcher) register(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopping {
+		return ErrStopping
+	}
+	if d.known[id] {
+		return ErrAtWork
+	}
+	d.known[id] = true
+	return nil
+}
+
+func (d *Dispatcher) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, id)
+	delete(d.active, id)
+}
+
+// launch carries a run out in a goroutine, which gives the user's place back at its end. It
+// returns once the first event is durable, or with the error that came instead of it.
+func (d *Dispatcher) launch(ctx context.Context, id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
+	d.mu.Lock()
+	isStopping := d.stopping
+	if !isStopping {
+		d.active[id] = cancel
+		d.runs.Add(1)
+	}
+	d.mu.Unlock()
+	if isStopping {
+		d.forget(id)
+		d.places.release(user)
+		cancel(nil)
+		return ErrStopping
+	}
+	begun := make(chan error, 1)
+	go func() {
+		defer d.runs.Done()
+		defer d.places.release(user)
+		defer cancel(nil)
+		d.carryOut(id, session, events, begun)
+	}()
+	select {
+	case err := <-begun:
+		return err
+	case <-ctx.Done(): // the caller has left; the run goes on
+		return ctx.Err()
+	}
+}
+
+// carryOut publishes the events of a session. begun gets nil with the first of them, or the
+// error that came instead.
+func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
+	live := d.hub.acquire(id)
+	defer d.hub.release(id, live)
+	// Whoever has seen the last event may go on with the run at once.
+	letGo := sync.OnceFunc(func() {
+		d.forget(id)
+		live.setHere(false)
+	})
+	defer d.options.Changed(id)
+	defer letGo()
+	ctx := context.WithoutCancel(d.ctx)
+	hasBegun := false
+	for event, err := range events {
+		if err != nil {
+			if !hasBegun {
+				begun <- err
+			}
+			d.logEnd(id, err)
+			break
+		}
+		if !hasBegun {
+			live.setHere(true)
+		}
+		if isLast(event) {
+			letGo()
+		}
+		frame, err := d.shownFrame(ctx, event)
+		if err != nil {
+			d.options.Log.Error("an event cannot be shown", "run", id, "error", err)
+			live.setHere(false) // readers find it in the journal, or the same error
+		} else {
+			live.publish(frame)
+		}
+		if !hasBegun {
+			hasBegun = true
+			d.options.Changed(id)
+			begun <- nil
+		}
+	}
+	if _, err := session.Close(ctx, 0); err != nil {
+		d.options.Log.Warn("closing a run", "run", id, "error", err)
+	}
+}
+
+// isLast reports whether a session ends with the event.
+func isLast(e *journal.Event) bool {
+	state := journal.RunRunning.After(e.Type)
+	return e.Step == "" && state != journal.RunRunning
+}
+
+// logEnd logs the end of a run where its journal does not tell of it.
+func (d *Dispatcher) logEnd(id string, err error) {
+	var failure *scheduler.Failure
+	var waiting *scheduler.Waiting
+	if errors.As(err, &failure) || errors.As(err, &waiting) {
+		return
+	}
+	d.options.Log.Error("a run broke off", "run", id, "error", err)
+}
+
+// ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
+type ResumeWith struct {
+	Answers []scheduler.Answer
+	Flow    *flow.Flow
+	// Wait is how long the run may wait for a place.
+	Wait time.Duration
+}
+
+// Resume goes on with a run in the background. Answers are checked before anything runs:
+// when Resume returns nil, they are durable; with an error nothing has changed.
+func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
+	info, err := d.service.Run(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	if err := d.register(id); err != nil {
+		return err
+	}
+	user := info.Labels[journal.LabelOwner]
+	if err := d.awaitPlace(ctx, user, with.Wait); err != nil {
+		d.forget(id)
+		return err
+	}
+	return d.goOn(ctx, p, id, user, with)
+}
+
+// goOn goes on with a registered run for which there is a place.
+func (d *Dispatcher) goOn(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
+	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
+	if err != nil {
+		d.forget(id)
+		d.places.release(user)
+		return err
+	}
+	runCtx, cancel := context.WithCancelCause(d.ctx)
+	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	return d.launch(ctx, id, user, session, cancel, events)
+}
+
+// Cancel stops a run: at once where this process is at it, else as [Service.Cancel] does.
+func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
+	if _, err := d.service.Run(ctx, p, id); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	cancel := d.active[id]
+	d.mu.Unlock()
+	if cancel != nil {
+		cancel(journal.ErrCancelRequested)
+		return nil
+	}
+	_, err := d.service.Cancel(ctx, p, id)
+	d.options.Changed(id)
+	return err
+}
+
+// Load returns how many runs are at work and how many wait for their turn.
+func (d *Dispatcher) Load() (active, queued int) { return d.places.counts() }
+
+// IsStopping reports whether [Dispatcher.Close] was called.
+func (d *Dispatcher) IsStopping() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopping
+}
+
+// Close takes no more runs, waits for those at work until ctx ends, and hands over the rest:
+// the next process goes on with them.
+func (d *Dispatcher) Close(ctx context.Context) {
+	d.mu.Lock()
+	d.stopping = true
+	d.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		d.runs.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	d.end(scheduler.ErrHandOver)
+	<-done
+}

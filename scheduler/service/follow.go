@@ -1,0 +1,161 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// FollowOptions say which events of a run are followed, and how long.
+type FollowOptions struct {
+	// After is the Seq of the last event that is known.
+	After int64
+	// UntilWaiting ends where the run waits for values, and not only where it is over.
+	UntilWaiting bool
+	// Idle yields an empty batch whenever nothing has happened for so long; 0 does not.
+	Idle time.Duration
+}
+
+// Follow yields the events of a run with a Seq above After in batches, those too that are
+// still to come from whichever process, until the run is over. While it waits, the reader
+// waits too. A reader that is slow never holds the run back: what it has missed comes from
+// the journal. Whether the run exists for the reader is for the caller to know.
+func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[[]*Frame, error] {
+	return func(yield func([]*Frame, error) bool) {
+		live := d.hub.acquire(id)
+		defer d.hub.release(id, live)
+		f := &follower{d: d, id: id, live: live, options: o, since: time.Now()}
+		for f.next(ctx, yield) {
+		}
+	}
+}
+
+// follower is a reader of a run. [Dispatcher.Follow] makes one for itself.
+type follower struct {
+	d       *Dispatcher
+	id      string
+	live    *liveRun
+	options FollowOptions
+	since   time.Time // how the run stood before is old
+	idle    time.Duration
+}
+
+// next yields what is there, or waits for it. It reports whether there may be more.
+func (f *follower) next(ctx context.Context, yield func([]*Frame, error) bool) bool {
+	batch, behind, changed := f.live.next(f.options.After)
+	if len(batch) > 0 {
+		return f.pass(batch, yield)
+	}
+	wait := f.options.Idle
+	if behind {
+		if changed == nil { // the frames here are newer than what the reader needs
+			f.since = time.Now()
+		}
+		hasMore, isOver := f.readJournal(ctx, yield)
+		if hasMore || isOver {
+			return !isOver
+		}
+		wait = pollInterval
+	}
+	var again <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		yield(nil, context.Cause(ctx))
+		return false
+	case <-changed:
+		f.since = time.Now()
+	case <-again:
+		f.idle += wait
+		if f.options.Idle > 0 && f.idle >= f.options.Idle {
+			f.idle = 0
+			return yield(nil, nil)
+		}
+	}
+	return true
+}
+
+// pass yields a batch.
+func (f *follower) pass(batch []*Frame, yield func([]*Frame, error) bool) bool {
+	f.options.After = batch[len(batch)-1].Seq
+	f.idle = 0
+	return yield(batch, nil)
+}
+
+// readJournal yields the events that the journal has, if any.
+func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) bool) (hasMore, isOver bool) {
+	look := func(ctx context.Context) (*journal.RunInfo, error) { return f.d.service.Run(ctx, Principal{}, f.id) }
+	info, err := f.live.stands(ctx, look, f.since)
+	if err != nil {
+		yield(nil, err)
+		return false, true
+	}
+	if info.LastSeq <= f.options.After {
+		return false, isStreamOver(info, f.options)
+	}
+	var batch []*Frame
+	for event, err := range f.d.service.Events(ctx, Principal{}, f.id, f.options.After+1) {
+		var frame *Frame
+		if err == nil {
+			frame, err = NewFrame(event)
+		}
+		if err != nil {
+			yield(nil, err)
+			return true, true
+		}
+		batch = append(batch, frame)
+		if len(batch) == maxFrameBatch {
+			if !f.pass(batch, yield) {
+				return true, true
+			}
+			batch = nil
+		}
+	}
+	return true, len(batch) > 0 && !f.pass(batch, yield)
+}
+
+// isStreamOver reports whether no event will come after those that info knows.
+func isStreamOver(info *journal.RunInfo, o FollowOptions) bool {
+	if info.Holder != nil {
+		return false
+	}
+	if info.State == journal.RunWaiting {
+		return o.UntilWaiting
+	}
+	return IsOver(info.State)
+}
+
+// IsOver reports whether a run of this state does not go on by itself.
+func IsOver(state journal.RunStatus) bool {
+	return state == journal.RunFinished || state == journal.RunFailed || state == journal.RunCancelled
+}
+
+// shownFrame returns the frame of an event of a session. The journal hides the bytes of
+// images from readers, so such an event is taken from there.
+func (d *Dispatcher) shownFrame(ctx context.Context, e *journal.Event) (*Frame, error) {
+	f, err := NewFrame(e)
+	if err != nil || !bytes.Contains(f.JSON, []byte(";base64,")) {
+		return f, err
+	}
+	deadline := time.Now().Add(time.Second) // an asynchronous journal shows it a little later
+	for {
+		for stored, err := range d.service.Events(ctx, Principal{}, e.Run, e.Seq) {
+			if err != nil {
+				return nil, err
+			}
+			return NewFrame(stored)
+		}
+		if time.Now().After(deadline) {
+			return nil, calls.Errorf(calls.Internal, "event %d of the run %s is not in the journal", e.Seq, e.Run)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

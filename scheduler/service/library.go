@@ -1,0 +1,227 @@
+package service
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// Library is the flows below some folders, found by ids: the path of a flow below its folder,
+// without suffix and with ~ for the slash. A flow is read again when one of its files has
+// changed. [Service.NewLibrary] makes one for the life of a process; it is safe for
+// concurrent use.
+type Library struct {
+	service *Service
+	roots   []string
+
+	mu     sync.Mutex // guards what follows
+	loaded map[string]*LibraryFlow
+}
+
+// LibraryFlow is a flow of a [Library]. It does not change.
+type LibraryFlow struct {
+	ID string
+	// File is its path.
+	File string
+	// Flow is nil where errors are among the problems.
+	Flow     *flow.Flow
+	Problems flow.Problems
+	Source   []byte
+	// Hash is that of all its files, in hex.
+	Hash string
+}
+
+// NewLibrary returns the flows below the folders. Of two with the same id, that of the first
+// folder counts.
+func (s *Service) NewLibrary(roots []string) *Library {
+	return &Library{service: s, roots: roots, loaded: map[string]*LibraryFlow{}}
+}
+
+// flowSuffixes are those of flow files.
+func flowSuffixes() []string { return []string{".yaml", ".yml"} }
+
+// stepsKey is what makes a YAML file a flow: beside flows there are their data, tests and
+// cassettes.
+var stepsKey = regexp.MustCompile(`(?m)^["']?steps["']?\s*:`)
+
+// Flows returns all flows, sorted by their ids.
+func (l *Library) Flows() ([]*LibraryFlow, error) {
+	found := map[string]string{}
+	for _, root := range l.roots {
+		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			}
+			if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && name != root {
+				return filepath.SkipDir
+			}
+			if id, ok := flowID(root, name); ok && entry.Type().IsRegular() && found[id] == "" {
+				found[id] = root
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var all []*LibraryFlow
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		one, err := l.Flow(id)
+		if calls.KindOf(err) == calls.NotFound {
+			continue // not a flow, or gone in the meantime
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// flowID returns the id of a file below root; ok is false where its name is not that of a flow.
+func flowID(root, name string) (id string, ok bool) {
+	rel, err := filepath.Rel(root, name)
+	if err != nil {
+		return "", false
+	}
+	rel = filepath.ToSlash(rel)
+	stem := strings.TrimSuffix(rel, path.Ext(rel))
+	if !slices.Contains(flowSuffixes(), path.Ext(rel)) || strings.Contains(path.Base(stem), ".") {
+		return "", false
+	}
+	return strings.ReplaceAll(stem, "/", "~"), true
+}
+
+// Flow returns a flow by its id, or by its path below a folder. The error for an unknown one
+// is of kind NotFound.
+func (l *Library) Flow(id string) (*LibraryFlow, error) {
+	stem := strings.ReplaceAll(id, "~", "/")
+	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	if !fs.ValidPath(stem) || stem == "." || strings.ContainsAny(stem, "\\\x00") {
+		return nil, l.unknown(id)
+	}
+	for _, root := range l.roots {
+		for _, suffix := range flowSuffixes() {
+			one, err := l.load(root, stem, stem+suffix)
+			if err != nil || one != nil {
+				return one, err
+			}
+		}
+	}
+	return nil, l.unknown(id)
+}
+
+// load returns the flow of a file below root; nil where there is none. A link may not lead
+// out of the folder.
+func (l *Library) load(root, stem, rel string) (*LibraryFlow, error) {
+	dir, err := os.OpenRoot(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	info, err := dir.Stat(filepath.FromSlash(rel))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil // it does not exist for the caller
+	}
+	file := filepath.Join(root, filepath.FromSlash(rel))
+	l.mu.Lock()
+	known := l.loaded[file]
+	l.mu.Unlock()
+	if known != nil && known.isCurrent() {
+		return known, nil
+	}
+	source, err := calls.ReadFileIn(dir, filepath.FromSlash(rel), maxFlowBytes)
+	if err != nil || !stepsKey.Match(source) {
+		return nil, err
+	}
+	f, problems, _, err := l.service.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	one := &LibraryFlow{ID: strings.ReplaceAll(stem, "/", "~"), File: file, Flow: f, Problems: problems, Source: source}
+	one.Hash = one.hash()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loaded[file] = one
+	return one, nil
+}
+
+// maxFlowBytes bounds a flow file.
+const maxFlowBytes = 8 << 20
+
+// isCurrent reports whether no file of the flow has changed. A flow with problems is read
+// again: a file that it misses may have come.
+func (f *LibraryFlow) isCurrent() bool {
+	if f.Flow == nil || len(f.Problems) > 0 || !bytes.Equal(f.Source, f.Flow.Source) {
+		return false
+	}
+	now, err := os.ReadFile(f.File)
+	if err != nil || !bytes.Equal(now, f.Source) {
+		return false
+	}
+	for name, content := range f.Flow.Files {
+		now, err := os.ReadFile(name)
+		if err != nil || !bytes.Equal(now, content) {
+			return false
+		}
+	}
+	return true
+}
+
+// hash returns the hash of all files of the flow.
+func (f *LibraryFlow) hash() string {
+	sum := sha256.New()
+	sum.Write(f.Source)
+	if f.Flow != nil {
+		for _, name := range slices.Sorted(maps.Keys(f.Flow.Files)) {
+			sum.Write([]byte{0})
+			sum.Write([]byte(filepath.Base(name)))
+			sum.Write([]byte{0})
+			sum.Write(f.Flow.Files[name])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// unknown returns the error of a flow that is not there.
+func (l *Library) unknown(id string) error {
+	var ids []string
+	for _, root := range l.roots {
+		_ = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error { // only for the hint
+			if err != nil {
+				return nil //nolint:nilerr // what cannot be read is no hint
+			}
+			if near, ok := flowID(root, name); ok && !entry.IsDir() {
+				ids = append(ids, near)
+			}
+			return nil
+		})
+	}
+	err := calls.Errorf(calls.NotFound, "there is no flow %q", value.Truncate(id, 80))
+	if hint := value.DidYouMean(id, ids); hint != "" {
+		return err.WithHint("%s", hint)
+	}
+	return err
+}

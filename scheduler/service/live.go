@@ -1,0 +1,183 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Frame is an event as the readers of a run get it: encoded once for all of them. A Frame
+// does not change; it is safe for concurrent use.
+type Frame struct {
+	Seq  int64
+	Type journal.EventType
+	// JSON is the event as `runs events` prints it, without the end of the line.
+	JSON []byte
+
+	once  sync.Once
+	brief []byte
+}
+
+// NewFrame encodes an event.
+func NewFrame(e *journal.Event) (*Frame, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, err
+	}
+	return &Frame{Seq: e.Seq, Type: e.Type, JSON: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}, nil
+}
+
+// Brief returns the event without its parameters, input and output.
+func (f *Frame) Brief() []byte {
+	f.once.Do(func() {
+		f.brief = f.JSON
+		doc, err := value.ParseJSON(f.JSON)
+		data, _ := doc.Get("data")
+		if err != nil || data.Map().Len() == 0 {
+			return
+		}
+		short := data.Map().Clone()
+		for _, name := range []string{"params", "input", "output"} {
+			short.Delete(name)
+		}
+		whole := doc.Map().Clone()
+		whole.Set("data", value.OfMap(short))
+		f.brief = value.OfMap(whole).AppendJSON(nil)
+	})
+	return f.brief
+}
+
+// Bounds of what is kept of a run for its readers. Those that are further behind read the
+// journal.
+const (
+	maxFrames     = 4096
+	maxFrameBytes = 8 << 20
+	// maxFrameBatch is how many frames a reader takes at a time.
+	maxFrameBatch = 256
+)
+
+// hub has the newest events of the runs that are at work here or that somebody reads. It
+// is part of a [Dispatcher] and safe for concurrent use.
+type hub struct {
+	mu   sync.Mutex // guards what follows
+	runs map[string]*liveRun
+}
+
+// acquire returns the live part of a run, which lasts until everyone has released it.
+func (h *hub) acquire(run string) *liveRun {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.runs[run]
+	if r == nil {
+		r = &liveRun{}
+		h.runs[run] = r
+	}
+	r.refs++
+	return r
+}
+
+func (h *hub) release(run string, r *liveRun) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.refs--
+	if r.refs == 0 && h.runs[run] == r {
+		delete(h.runs, run)
+	}
+}
+
+// liveRun is the newest events of one run. It is safe for concurrent use.
+type liveRun struct {
+	refs int // guarded by the hub
+
+	mu      sync.Mutex // guards what follows
+	frames  []*Frame   // in order, without gaps
+	bytes   int
+	here    bool          // a session of this process publishes
+	changed chan struct{} // closed when something changes; nil while no reader waits
+
+	polling sync.Mutex // guards what follows
+	polled  time.Time
+	info    *journal.RunInfo
+	infoErr error
+}
+
+// publish adds a frame and wakes the readers.
+func (r *liveRun) publish(f *Frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frames = append(r.frames, f)
+	r.bytes += len(f.JSON)
+	for len(r.frames) > 1 && (len(r.frames) > maxFrames || r.bytes > maxFrameBytes) {
+		r.bytes -= len(r.frames[0].JSON)
+		r.frames[0] = nil
+		r.frames = r.frames[1:]
+	}
+	r.wakeLocked()
+}
+
+// setHere says whether a session of this process is at the run. Frames of an earlier
+// session go: events of another process may have come between.
+func (r *liveRun) setHere(here bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.here = here
+	if here {
+		r.frames, r.bytes = nil, 0
+	}
+	r.wakeLocked()
+}
+
+func (r *liveRun) wakeLocked() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// next returns the frames that follow after, as far as they are here. Where none is, behind
+// reports whether the journal has to be asked, and changed is closed when that may differ.
+func (r *liveRun) next(after int64) (batch []*Frame, behind bool, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.frames) > 0 {
+		first := r.frames[0].Seq
+		if i := after + 1 - first; i >= 0 && i < int64(len(r.frames)) {
+			return slices.Clone(r.frames[i:min(i+maxFrameBatch, int64(len(r.frames)))]), false, nil
+		} else if i < 0 {
+			return nil, true, nil
+		}
+	}
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return nil, !r.here || len(r.frames) == 0, r.changed
+}
+
+// pollInterval is how often a run of another process is looked at.
+const pollInterval = 250 * time.Millisecond
+
+// stands returns how the run stands: as it was seen after since, or else at most
+// pollInterval ago. Its readers share the look.
+func (r *liveRun) stands(ctx context.Context, look func(context.Context) (*journal.RunInfo, error), since time.Time) (*journal.RunInfo, error) {
+	r.polling.Lock()
+	defer r.polling.Unlock()
+	if r.infoErr != nil || !r.polled.After(since) || time.Since(r.polled) >= pollInterval {
+		r.polled = time.Now()
+		r.info, r.infoErr = look(ctx)
+	}
+	return r.info, r.infoErr
+}
+
+// Event returns the event of the frame.
+func (f *Frame) Event() (*journal.Event, error) {
+	e := &journal.Event{}
+	return e, json.Unmarshal(f.JSON, e)
+}
