@@ -24,6 +24,8 @@ type rootDir struct {
 	shown string
 	// path is where it is.
 	path string
+	// converted are the files whose text is not as it stands in them: line ends differ.
+	converted map[string]bool
 }
 
 // openDir opens a directory; a relative one starts at dir, ~ is the home directory.
@@ -36,7 +38,7 @@ func openDir(dir, given string) (*rootDir, error) {
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	return &rootDir{root: root, shown: shownPath(given), path: path}, nil
+	return &rootDir{root: root, shown: shownPath(given), path: path, converted: map[string]bool{}}, nil
 }
 
 // shownPath returns a path as the model gets to see it.
@@ -71,6 +73,7 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 	if !utf8.Valid(data) {
 		return "", "", errors.New("it is not UTF-8 text")
 	}
+	p.converted[name] = bytes.IndexByte(data, '\r') >= 0
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
 }
 

@@ -53,7 +53,9 @@ func (b *builder) quoteFile(s *section, name, text string) {
 
 // fileOrigins returns those of a title and the text of a file of the workspace.
 func (b *builder) fileOrigins(name, title, text string) []calls.Origin {
-	return []calls.Origin{{Start: len(title), End: len(title) + len(text), File: path.Join(b.workspace.shown, name), Line: 1}}
+	return []calls.Origin{{
+		Start: len(title), End: len(title) + len(text), File: path.Join(b.workspace.shown, name), Line: 1, Computed: b.workspace.converted[name],
+	}}
 }
 
 // quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working

@@ -1,0 +1,101 @@
+package inchat_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/inchat"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// The vectors have, for every message, the source that the original program recorded:
+// the place in the history, or all fields of the entry. What the parts of this call name
+// must be just that.
+func TestSourcesOfVectors(t *testing.T) {
+	def := inchat.Definition()
+	checked := map[string]int{}
+	for _, row := range vectors(t, "../../test/vectors/inchat.jsonl") {
+		id := member(row, "id")
+		recorded, ok := row.At("/response/messages")
+		if !ok || different[id] != "" {
+			continue
+		}
+		request, _ := row.Get("request")
+		got, err := run(t, def, request, nil)
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		named := originsByMessage(t, got)
+		used := map[string]bool{}
+		for i, m := range recorded.List() {
+			source, _ := m.Get("source")
+			content := member(m, "content")
+			if content == "" {
+				continue
+			}
+			origin, ok := named[i]
+			base, isContent := strings.CutSuffix(origin.Pointer, "/content")
+			entry, found := request.At(base)
+			if !ok || !isContent || !found || used[base] {
+				t.Errorf("%s: message %d is from %q", id, i, origin.Pointer)
+				continue
+			}
+			used[base] = true
+			kind, _, _ := strings.Cut(member(source, "type"), ".")
+			checked[kind]++
+			if kind == "history" {
+				if index, _ := source.Get("index"); base != "/history/"+index.JSON() {
+					t.Errorf("%s: message %d is from %s, recorded: %s", id, i, base, source)
+				}
+				continue
+			}
+			checkEntry(t, id+" message "+strconv.Itoa(i), entry, source)
+		}
+	}
+	for kind, least := range map[string]int{"history": 400, "preset": 100, "world_book": 100} {
+		if checked[kind] < least {
+			t.Errorf("only %d messages of the kind %s were checked", checked[kind], kind)
+		}
+	}
+	t.Logf("checked %v", checked)
+}
+
+// originsByMessage returns where each message of an output was taken from.
+func originsByMessage(t *testing.T, output value.Value) map[int]calls.Origin {
+	t.Helper()
+	named := map[int]calls.Origin{}
+	for _, list := range []string{"parts", "trace"} {
+		v, _ := output.Get(list)
+		var parts []calls.Part
+		if err := value.Decode(v, &parts); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range parts {
+			if !p.Included || p.Message == nil || len(p.Origins) == 0 {
+				continue
+			}
+			if len(p.Origins) != 1 || p.Origins[0].Start != 0 || p.Origins[0].End != p.End-p.Start {
+				t.Errorf("the part %+v", p)
+			}
+			named[*p.Message] = p.Origins[0]
+		}
+	}
+	return named
+}
+
+// checkEntry fails where a field of the entry is not that of the recorded source.
+func checkEntry(t *testing.T, name string, entry, source value.Value) {
+	t.Helper()
+	for key, v := range entry.Map().All() {
+		recorded, _ := source.Get(key)
+		if key == "id" || key == "wb_id" || key == "type" { // the source has its own of these
+			continue
+		}
+		if !value.Equal(v, recorded) {
+			t.Errorf("%s: %s of the entry is %s, recorded: %s", name, key, v, recorded)
+		}
+	}
+}
