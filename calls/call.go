@@ -12,10 +12,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // CoreCall is one use of a node type. The engine makes one by [Definition.New] for
@@ -41,29 +41,27 @@ type Info struct {
 	// Params, Input and Output are JSON Schemas (draft 7) of objects. [Define]
 	// infers them from the types.
 	Params, Input, Output *schema.Schema
-	// Literal names parameters that are taken as written, without templates,
-	// unless the whole value is one {{ expression }}.
+	// Literal names parameters that are taken as written, without templates. A flow
+	// computes one, or something in it, with !expr.
 	Literal []string
+	// Messages names parameters that are lists of chat messages, each with a role: lint
+	// refuses references to lists of anything else there.
+	Messages []string
 	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
 	// Stores says that the call keeps what it is given beyond the run: parameters with a
 	// secret in them are refused.
 	Stores bool
+	// UsesMemory says that it reads or writes the memory of the flow's user: lint wants the
+	// flow to name one.
+	UsesMemory bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
 }
 
-// Text is a sentence in the two built-in languages.
-type Text struct{ En, Zh string }
-
-// In returns the text in a language, English where there is none.
-func (t Text) In(language string) string {
-	if slices.Contains(WithoutRegion(language), "zh") && t.Zh != "" {
-		return t.Zh
-	}
-	return t.En
-}
+// Text is a sentence in the built-in languages.
+type Text = wording.Text
 
 // Example is a use of a call that runs without a network.
 type Example struct {
@@ -96,6 +94,10 @@ type Definition struct {
 	// http knows the parameters of that operation. Missing ones are asked for by
 	// this schema. It may read files. nil: there is nothing to narrow.
 	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
+	// OutputFor narrows the schema of the output by what is known of the parameters, null
+	// standing for what holds a template: the branches of choice are all that it can take.
+	// nil: there is nothing to narrow.
+	OutputFor func(output, params value.Value) value.Value
 	// Texts are those that the call has in each language.
 	Texts []Texts
 	// Origins returns where the text was taken from that a finished step has at a JSON
@@ -122,8 +124,7 @@ const UndefinedName = "undefined"
 type FileReader interface {
 	// ReadFile reads a file that a parameter names, relative to the flow. path is its
 	// name in messages. The error is [fs.ErrNotExist] for a file that is not there;
-	// others, such as that of a file outside of the flow's folder, mean that nothing
-	// can be said of it before the flow runs.
+	// others mean that nothing can be said of it before the flow runs.
 	ReadFile(name string) (content []byte, path string, err error)
 }
 

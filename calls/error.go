@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Kind is what sort of error happened; it decides whether a step is tried
@@ -36,6 +37,8 @@ type Error struct {
 	// Hint says what to do next; "" where there is nothing to say.
 	Hint string
 	Err  error
+
+	chinese, chineseHint string // "" where they are made of those below
 }
 
 // Error returns the text of the error below; the hint is printed apart.
@@ -44,14 +47,45 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the error below.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w.
+// In returns the text of the error below in a language.
+func (e *Error) In(language string) string {
+	text := wording.Text{En: e.Error(), Zh: e.chinese}
+	if text.Zh == "" {
+		text = wording.OfError(e.Err)
+	}
+	return text.In(language)
+}
+
+// Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w; arguments that are
+// texts are inserted in the language of the reader.
 func Errorf(kind Kind, format string, args ...any) *Error {
-	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+	english := make([]any, len(args))
+	for i, arg := range args {
+		english[i] = arg
+		if text, ok := arg.(wording.Text); ok {
+			english[i] = text.En
+		}
+	}
+	return &Error{Kind: kind, Err: fmt.Errorf(format, english...), chinese: Say(format, args...).Zh}
 }
 
 // WithHint returns the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	return &Error{Kind: e.Kind, Hint: fmt.Sprintf(format, args...), Err: e.Err}
+	hint := Say(format, args...)
+	return &Error{Kind: e.Kind, Hint: hint.En, Err: e.Err, chinese: e.chinese, chineseHint: hint.Zh}
+}
+
+// MessageIn returns the message of any error in a language, as far as it is known there.
+func MessageIn(err error, language string) string { return wording.OfError(err).In(language) }
+
+// HintIn is [HintOf] in a language.
+func HintIn(err error, language string) string {
+	for below := err; below != nil; below = errors.Unwrap(below) {
+		if e, ok := below.(*Error); ok && e.Hint != "" { //nolint:errorlint // each link is looked at by itself
+			return wording.Text{En: e.Hint, Zh: e.chineseHint}.In(language)
+		}
+	}
+	return HintOf(err)
 }
 
 // KindOf classifies any error: that of the outermost [*Error] in its chain, a

@@ -26,7 +26,7 @@ func (r *Registry) CheckCall(name string) error {
 	}
 	plugin, _, dotted := strings.Cut(name, ".")
 	if !dotted {
-		return err.WithHint("`scheduler calls` lists them")
+		return err.WithHint("there are %s; `scheduler calls` describes them", value.ListNames(names))
 	}
 	siblings := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, plugin+".") })
 	if len(siblings) == 0 {

@@ -18,7 +18,7 @@ func TestCheckCall(t *testing.T) {
 		"say.repat":    `there is no call "say.repat" (did you mean "say.repeat"?)`,
 		"say.nothing":  `there is no call "say.nothing" (the plugin has say.repeat)`,
 		"other.repeat": `there is no call "other.repeat" (the plugin "other" is not installed, or has no calls; ` + "`scheduler plugins list` shows the installed ones)",
-		"elsewhere":    `there is no call "elsewhere" (` + "`scheduler calls` lists them)",
+		"elsewhere":    `there is no call "elsewhere" (there are say.repeat; ` + "`scheduler calls` describes them)",
 	} {
 		got := ""
 		if err := r.CheckCall(name); err != nil {

@@ -17,8 +17,12 @@ import (
 type outputCollector struct {
 	ctx  context.Context
 	call string
-	// task, where given, shows the input and the text as events.
-	task *task
+	// sink shows the input and the text as events, without secrets; nil: nothing is shown.
+	sink    outputSink
+	secrets *secrets
+	// with are the parameters as the flow gives them; nil for a call that runs inside a
+	// step, which has parameters of its own.
+	with *flow.Param
 	mask textMask
 	text strings.Builder
 	// secret are the bytes of text that the call knows to be secret.
@@ -26,6 +30,12 @@ type outputCollector struct {
 	data   *value.Value
 	some   bool // there was text, be it empty
 	err    error
+}
+
+// outputSink is what shows the input and the text of a call while it runs.
+type outputSink interface {
+	showInput(input value.Value)
+	emit(n *pendingEvent)
 }
 
 // run takes the call from its construction to its output.
@@ -42,16 +52,16 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	if err != nil {
 		return value.Value{}, f.locateError(err)
 	}
-	if f.task != nil {
-		f.task.showInput(input)
-		f.mask.secrets = f.task.run.secrets
+	if f.sink != nil {
+		f.sink.showInput(input)
+		f.mask.secrets = f.secrets
 	}
 	if err := f.drain(call.Exec(ctx, env, input)); err != nil {
 		return value.Value{}, f.locateError(err)
 	}
 	output := f.output(def.Info.Output)
-	if f.task != nil {
-		output = f.task.run.secrets.set.Mark(output)
+	if f.secrets != nil {
+		output = f.secrets.set.Mark(output)
 	}
 	if problems := def.Info.Output.Check(output); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
@@ -61,29 +71,23 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 
 // checkStorable returns an error where a call would store a secret.
 func (f *outputCollector) checkStorable(info *calls.Info, params value.Value) error {
-	if !info.Stores || f.task == nil {
+	if !info.Stores || f.secrets == nil {
 		return nil
 	}
-	_, found := f.task.run.secrets.maskWithPointers(params)
+	_, found := f.secrets.maskWithPointers(params)
 	if len(found) == 0 {
 		return nil
 	}
 	err := calls.Errorf(calls.Invalid, "a secret is in the parameter %s, and %s stores what it is given", strings.TrimPrefix(found[0], "/"), info.Name).
 		WithHint("leave the secret out: what needs it takes it from secrets.NAME")
-	if f.task.around != nil {
+	if f.with == nil {
 		return err
 	}
-	return &flow.LocatedError{Pos: f.task.step.With.PosAt(found[0]), Err: err}
+	return &flow.LocatedError{Pos: f.with.PosAt(found[0]), Err: err}
 }
 
-// locateError finds the place of an error in a parameter of the step. A call that runs
-// inside it has parameters of its own.
-func (f *outputCollector) locateError(err error) error {
-	if f.task == nil || f.task.around != nil {
-		return err
-	}
-	return flow.Locate(err, f.task.step.With)
-}
+// locateError finds the place of an error in a parameter of the step.
+func (f *outputCollector) locateError(err error) error { return flow.Locate(err, f.with) }
 
 // drain takes all chunks. Whatever the call does, no more of them count once ctx
 // has ended.
@@ -96,7 +100,7 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	if f.err == nil {
 		f.err = f.ctx.Err() // the call stopped without a word because it was told to
 	}
-	if f.err == nil && f.task != nil {
+	if f.err == nil && f.sink != nil {
 		f.emitDelta(f.mask.rest())
 	}
 	return f.err
@@ -115,7 +119,7 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 	case c.Data == nil:
 		f.some = true
 		shown := f.addText(c)
-		if f.task != nil {
+		if f.sink != nil {
 			f.emitDelta(f.mask.next(shown))
 			if c.Text == "" {
 				f.emitDelta(f.mask.images.flushText())
@@ -140,8 +144,8 @@ func (f *outputCollector) addText(c calls.Chunk) (shown string) {
 		f.secret = append(f.secret, value.ByteRange{Start: start + r.Start, End: start + r.End})
 	}
 	text := value.OfSecret(value.OfString(c.Text), c.Secret...)
-	if f.task != nil {
-		f.task.run.secrets.learnDerived(text)
+	if f.secrets != nil {
+		f.secrets.learnDerived(text)
 	}
 	shown, _ = text.Masked(masked).Str()
 	return shown
@@ -151,7 +155,7 @@ func (f *outputCollector) emitDelta(text string) {
 	if text != "" {
 		n := newPendingEvent(journal.StepDelta)
 		n.data.Text = text
-		f.task.emit(n)
+		f.sink.emit(n)
 	}
 }
 

@@ -18,9 +18,9 @@
 //
 // # Starting
 //
-// [StepExecutor.Run] (executor.go) checks the inputs and applies their defaults
-// (run_end.go), renders whose memory the flow works in, and starts (run.go):
-// flow.started. All that is outside is injected there: the model, memory, clock,
+// [StepExecutor.Run] (start.go) checks the inputs and applies their defaults, renders
+// whose memory the flow works in, and starts (run.go): flow.started. All that is outside
+// is injected by the fields of [StepExecutor] (executor.go): the model, memory, clock,
 // ids, the seed of random numbers, the sleeper. With those fixed, the events of
 // steps that do not run side by side are a function of the flow, its inputs and the
 // answers of the calls.
@@ -60,8 +60,8 @@
 // there is one, and keeps each within its timeout. [Invoke] (invoke.go) does the
 // same for one call without a flow.
 //
-// What a call asks of the model passes a meter (budget.go): its tokens count for
-// the step, the flow and the flows around it, and none may pass its budget. A call
+// What a call asks of the model passes a meter (package internal/budget): its tokens count
+// for the step, the flow and the flows around it, and none may pass its budget. A call
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
 // steps say to_user. Whatever else a call runs inside itself is a pseudo-step
@@ -79,10 +79,11 @@
 //
 // # Journal
 //
-// With a [journal.Journal] (package scheduler/journal) the events go through it on their way to the
-// reader (recorder.go). One goroutine writes all that has come up since its last
-// write; the successors of a step begin when its end is safe. So a step is never
-// recorded as finished twice, and one that was cut short runs again: at least once.
+// With a [journal.Journal] (package scheduler/journal) the events go through it on their
+// way to the reader (package internal/eventlog). One goroutine writes all that has come up
+// since its last write; the successors of a step begin when its end is safe. So a step is
+// never recorded as finished twice, and one that was cut short runs again: at least once.
+// Flows whose path only comes up in a run are kept there too (subflow_loader.go).
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
 // folds these into a [journal.RunState] (run_state.go there), and begins where that ends
@@ -95,13 +96,16 @@
 //
 // # Events
 //
-// Whatever happens becomes a [journal.Event] in the run's stream
-// (run_stream.go), from which the caller's loop reads. The stream's lock guards the
-// state of the run too, so that the order of events is the order of what happened.
-// A reader that is slow holds the steps back. run_secrets.go masks every secret
-// that the flow mentions, and what templates computed from it ([value.OfSecret]),
-// before anything gets into an event, and so none gets into the journal; where one stood in an output, a resumed run knows that it is
-// missing. [journal.RunState] and package scheduler/explain put events together
+// Whatever happens becomes a [journal.Event] (event.go) in the log of the run (package
+// internal/eventlog), from which the caller's loop reads. An event is appended under the
+// lock that guards the state of its run, so that the order of events is the order of what
+// happened; the log has a lock of its own, which is always the last one taken. A reader
+// that is slow holds the steps back, before they take a lock. run_secrets.go masks every
+// secret that the flow mentions, and what templates computed from it ([value.OfSecret]),
+// before anything gets into an event, and so none gets into the journal; where one stood
+// in an output, a resumed run knows that it is missing.
+//
+// [journal.RunState] and package scheduler/explain put events together
 // again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
 // sent to a model, and where each piece of it comes from.
 //
@@ -117,5 +121,5 @@
 // the error as its text. Ending the context does the same: flow.cancelled. A call
 // that does not stop is left behind, and nothing that it still does is heard. A
 // panic becomes an error of its step, with the stack in the log. Errors get their
-// position, and a hint where one is known, in run_error.go.
+// position, and a hint where one is known, in run_error.go; errors.go has the types.
 package scheduler

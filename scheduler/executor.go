@@ -91,29 +91,6 @@ type Owner struct {
 	Bound bool
 }
 
-// Run runs the flow and yields every event in order. The inputs are an object; they
-// get the defaults of the flow's schema. When the run fails, the error comes
-// last, after flow.failed or flow.cancelled, as a *[Failure]; when it waits for
-// values, a *[Waiting] after flow.waiting. An error before the first event says
-// that nothing was started: the inputs are wrong, or the journal refuses the run.
-// Ending ctx or breaking out of the loop cancels the run, and waits for its steps
-// at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
-//
-// With a Journal every event is in it before it is yielded, and in mode [Sync] safe
-// from a crash; that a step has ended is safe before any step begins that needs it. A
-// journal that fails ends the run, with a [*JournalError] alone: no event is yielded
-// that it does not have.
-func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Value) iter.Seq2[*journal.Event, error] {
-	return func(yield func(*journal.Event, error) bool) {
-		r, err := e.newRun(ctx, flow, inputs)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		r.yieldEvents(yield)
-	}
-}
-
 // registry returns what flows and calls find by name; nil: nothing.
 func (e *StepExecutor) registry() *calls.Registry {
 	if e.Loader == nil {
@@ -136,11 +113,12 @@ func (e *StepExecutor) gracePeriod() time.Duration {
 	return defaultGrace
 }
 
-func (e *StepExecutor) stopwatch() func() time.Time {
+// elapsed returns the time by the stopwatch.
+func (e *StepExecutor) elapsed() time.Time {
 	if e.Stopwatch != nil {
-		return e.Stopwatch
+		return e.Stopwatch()
 	}
-	return time.Now
+	return time.Now()
 }
 
 func (e *StepExecutor) runID() string {

@@ -140,11 +140,11 @@ func (t *task) withAnswers(params value.Value) (value.Value, error) {
 
 // waitingOutcome returns the outcome of a task that waits for values.
 func (t *task) waitingOutcome(s *suspension) outcome {
-	n := t.notes.end.ofType(journal.StepWaiting)
+	n := newPendingEvent(journal.StepWaiting)
 	output, masked := t.run.secrets.maskWithPointers(s.output)
 	n.setOutput(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.maskValue(s.remaining)
 	n.data.RemainingSchema = &n.input
 	t.addCosts(n)
-	return outcome{status: order.Waiting, note: n}
+	return outcome{status: order.Waiting, event: n}
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // fanOut is what a step that runs once per item of a list keeps of its items, which are
 // jobs like any other. The engine makes one when the step fans out, for as long as an
-// item is left. The stream's lock guards it.
+// item is left. The lock of its run guards it.
 type fanOut struct {
 	items    []value.Value
 	inputs   []value.Value
 	outputs  []value.Value
 	resolved map[string]value.Value
-	masked   []string // what was masked in them: see run.masked
-	meter    meter
+	masked   []string // what was masked in them: see earlier.masked
+	meter    budget.Meter
 	began    time.Time // by the stopwatch
 }
 
@@ -47,15 +48,15 @@ func (t *task) fanOut(ctx context.Context) outcome {
 		t.input = value.OfList()
 		return t.finishedOutcome(value.OfList())
 	}
-	n := &t.notes.input
+	n := newPendingEvent(journal.StepInput)
 	n.input, n.data.Masked = t.run.secrets.maskWithPointers(list)
 	n.data.Input = &n.input
-	t.emit(n.ofType(journal.StepInput))
+	t.emit(n)
 	e := &fanOut{
 		items: items, resolved: t.vars.Resolved, began: t.began,
 		inputs: make([]value.Value, len(items)), outputs: make([]value.Value, len(items)),
 	}
-	e.meter.outer = &t.run.meter
+	e.meter.SetOuter(&t.run.meter)
 	return outcome{fan: e}
 }
 
@@ -76,7 +77,7 @@ func (e *fanOut) restoreItems(r *run, t *task) []bool {
 	}
 	kept := make([]bool, len(e.items))
 	for i := range e.items {
-		was := r.recorded.Step(journal.StepPath(t.id, &i))
+		was := r.earlier.state.Step(journal.StepPath(t.id, &i))
 		if was == nil || was.State != journal.StepStatusFinished {
 			continue
 		}
@@ -87,11 +88,11 @@ func (e *fanOut) restoreItems(r *run, t *task) []bool {
 	return kept
 }
 
-// beginItem queues the first items. Those that an earlier process finished stay as
+// beginItemsLocked queues the first items. Those that an earlier process finished stay as
 // they are.
-func (e *fanOut) beginItem(r *run, t *task, now time.Time) {
+func (e *fanOut) beginItemsLocked(r *run, t *task) {
 	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restoreItems(r, t)) {
-		e.finishItems(r, t, now)
+		e.finishItemsLocked(r, t)
 	}
 }
 
@@ -100,34 +101,33 @@ func (e *fanOut) beginItem(r *run, t *task, now time.Time) {
 // that one is safe before.
 func (r *run) followItemLocked(t *task) {
 	step := t.step.Index
-	rec := r.stream.record
-	waits := rec != nil && t.step.MaxParallel > 0 && r.order.HasMoreItems(step)
-	if !waits || !rec.releaseLaterLocked(r, step, true) {
+	waits := t.step.MaxParallel > 0 && r.order.HasMoreItems(step)
+	if !waits || !r.afterSavedLocked(func() { r.order.NextItem(step) }) {
 		r.order.NextItem(step)
 	}
 }
 
-// settleItem records the end of an item, and of the step with its last item.
-func (e *fanOut) settleItem(r *run, t *task, o outcome, now time.Time) {
+// handleItemLocked records the end of an item, and of the step with its last item.
+func (e *fanOut) handleItemLocked(r *run, t *task, o outcome) {
 	e.inputs[t.item], e.outputs[t.item] = o.input, o.output
 	r.followItemLocked(t)
 	if r.order.ItemOver(t.step.Index) {
-		e.finishItems(r, t, now)
+		e.finishItemsLocked(r, t)
 	}
 }
 
-// finishItems ends the step.
-func (e *fanOut) finishItems(r *run, t *task, now time.Time) {
+// finishItemsLocked ends the step.
+func (e *fanOut) finishItemsLocked(r *run, t *task) {
 	n := newPendingEvent(journal.StepFinished)
 	output := value.OfList(e.outputs...)
 	masked, hidden := r.secrets.maskWithPointers(output)
 	n.setOutput(masked, append(hidden, e.masked...))
 	r.noteMaskedLocked(t.step.Index, e.masked)
-	n.setUsage(&e.meter)
-	n.setDuration(r.stream, e.began)
-	r.tellLocked(n, t.id, -1, now)
+	n.setUsage(e.meter.Usage())
+	n.setDuration(r.exec.elapsed().Sub(e.began))
+	r.emitLocked(n, t.id, -1)
 	r.states[t.step.Index].each = nil
 	r.completeStepLocked(t.step.Index, outcome{
 		status: order.Finished, input: value.OfList(e.inputs...), output: output,
-	}, now)
+	})
 }

@@ -17,29 +17,44 @@ import (
 // maxPrompts bounds how many conversations of one step are told of.
 const maxPrompts = 100
 
-// asked is what a task has asked models.
-type asked struct {
-	mu            sync.Mutex
+// requests are what a step, or a call inside it, has asked models. It is safe for
+// concurrent use.
+type requests struct {
+	// outer are those of the step around a call inside a step; nil for those of the step.
+	outer *requests
+	// input is that of the step or call.
+	input *value.Value
+	// names are those of who answers.
+	names modelName
+
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
 	conversations []conversation
-	// told is the conversation that an event has shown last; of the outermost task,
+	// told is the conversation that an event has shown last; of the outermost requests,
 	// for all inside it.
 	told []llm.Message
 	use  journal.ModelUse
 }
+
+// modelName says who answers, for the events.
+type modelName struct{ provider, model string }
 
 type conversation struct {
 	messages []llm.Message
 	parts    []calls.Part
 }
 
-// recordRequest notes a request, unless the input of the step says what is in it, and the
-// call no more than that.
-func (t *task) recordRequest(ctx context.Context, req *llm.Request) {
-	isInput := startsWith(req.Messages, t.inputMessages()) && len(req.Messages) == len(t.inputMessages())
+// record notes a request, unless the input of the step says what is in it, and the call no
+// more than that.
+func (a *requests) record(ctx context.Context, req *llm.Request) {
+	a.count(req.Model)
+	known := inputMessages(*a.input)
+	isInput := len(req.Messages) == len(known) && startsWith(req.Messages, known)
 	if isInput && calls.PartsOf(ctx) == nil {
 		return
 	}
-	a := &t.asked
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next := conversation{slices.Clone(req.Messages), calls.PartsOf(ctx)}
@@ -55,33 +70,32 @@ func (t *task) recordRequest(ctx context.Context, req *llm.Request) {
 	}
 }
 
-// countRequest counts a request to a model, for the task and those around it.
-func (t *task) countRequest(model string) {
-	for ; t != nil; t = t.around {
-		t.asked.mu.Lock()
-		use := &t.asked.use
-		use.Requests++
-		use.Provider, use.Model = t.run.provider, cmp.Or(model, t.run.model)
-		t.asked.mu.Unlock()
+// count counts a request, for those around as well.
+func (a *requests) count(model string) {
+	for ; a != nil; a = a.outer {
+		a.mu.Lock()
+		a.use.Requests++
+		a.use.Provider, a.use.Model = a.names.provider, cmp.Or(model, a.names.model)
+		a.mu.Unlock()
 	}
 }
 
 // countEstimate counts a request whose tokens the provider did not tell.
-func (t *task) countEstimate() {
-	for ; t != nil; t = t.around {
-		t.asked.mu.Lock()
-		t.asked.use.Estimated++
-		t.asked.mu.Unlock()
+func (a *requests) countEstimate() {
+	for ; a != nil; a = a.outer {
+		a.mu.Lock()
+		a.use.Estimated++
+		a.mu.Unlock()
 	}
 }
 
 // setFirstToken notes how long the answer to a request took to begin.
-func (t *task) setFirstToken(waited time.Duration) {
+func (a *requests) setFirstToken(waited time.Duration) {
 	ms := float64(waited) / float64(time.Millisecond)
-	for ; t != nil; t = t.around {
-		t.asked.mu.Lock()
-		t.asked.use.FirstTokenMS = &ms
-		t.asked.mu.Unlock()
+	for ; a != nil; a = a.outer {
+		a.mu.Lock()
+		a.use.FirstTokenMS = &ms
+		a.mu.Unlock()
 	}
 }
 
@@ -91,52 +105,59 @@ func startsWith(messages, with []llm.Message) bool {
 		slices.EqualFunc(messages[:len(with)], with, func(a, b llm.Message) bool { return bytes.Equal(a, b) })
 }
 
-// inputMessages returns the messages that the input of the step has.
-func (t *task) inputMessages() (messages []llm.Message) {
-	list, _ := t.input.Get("messages")
+// inputMessages returns the messages that an input has.
+func inputMessages(input value.Value) (messages []llm.Message) {
+	list, _ := input.Get("messages")
 	for _, m := range list.List() {
 		messages = append(messages, m.AppendJSON(nil))
 	}
 	return messages
 }
 
-// addCosts puts into the event of a task's end what it cost, and what models were asked.
-func (t *task) addCosts(n *pendingEvent) {
-	n.setUsage(&t.meter)
-	t.asked.mu.Lock()
-	if t.asked.use.Requests > 0 {
-		use := t.asked.use
+// addTo puts into the event of an end what models were asked.
+func (a *requests) addTo(n *pendingEvent, hide *secrets) {
+	a.mu.Lock()
+	if a.use.Requests > 0 {
+		use := a.use
 		n.data.LLM = &use
 	}
-	conversations := t.asked.conversations
-	t.asked.conversations = nil
-	t.asked.mu.Unlock()
+	conversations := a.conversations
+	a.conversations = nil
+	a.mu.Unlock()
 	if len(conversations) == 0 {
 		return
 	}
-	outer := t.outermostTask()
-	outer.asked.mu.Lock()
-	defer outer.asked.mu.Unlock()
-	if outer.asked.told == nil {
-		outer.asked.told = outer.inputMessages()
+	outermost := a
+	for outermost.outer != nil {
+		outermost = outermost.outer
+	}
+	outermost.mu.Lock()
+	defer outermost.mu.Unlock()
+	if outermost.told == nil {
+		outermost.told = inputMessages(*outermost.input)
 	}
 	for _, c := range conversations {
-		p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
-		if told := outer.asked.told; startsWith(c.messages, told) {
-			p.Shared = len(told)
-		}
-		for _, m := range c.messages[p.Shared:] {
-			v, err := value.ParseJSON(m)
-			if err != nil {
-				v = value.OfString(string(m))
-			}
-			clear, changed := t.run.secrets.maskWithPointers(v)
-			if i := p.Shared + len(p.Messages); len(changed) > 0 { // the pieces are elsewhere now
-				p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(part calls.Part) bool { return part.Message != nil && *part.Message == i })
-			}
-			p.Messages = append(p.Messages, clear)
-		}
-		outer.asked.told = c.messages
-		n.data.Prompts = append(n.data.Prompts, p)
+		n.data.Prompts = append(n.data.Prompts, c.promptAfter(outermost.told, hide))
+		outermost.told = c.messages
 	}
+}
+
+// promptAfter returns the conversation as the prompt that follows another one.
+func (c conversation) promptAfter(told []llm.Message, hide *secrets) journal.Prompt {
+	p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
+	if startsWith(c.messages, told) {
+		p.Shared = len(told)
+	}
+	for _, m := range c.messages[p.Shared:] {
+		v, err := value.ParseJSON(m)
+		if err != nil {
+			v = value.OfString(string(m))
+		}
+		clear, changed := hide.maskWithPointers(v)
+		if i := p.Shared + len(p.Messages); len(changed) > 0 { // the pieces are elsewhere now
+			p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(part calls.Part) bool { return part.Message != nil && *part.Message == i })
+		}
+		p.Messages = append(p.Messages, clear)
+	}
+	return p
 }

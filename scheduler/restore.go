@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -14,12 +13,24 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
+// earlier is what earlier processes did of a run.
+type earlier struct {
+	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
+	state *journal.RunState
+	// masked are the places in the outputs of steps that secrets were taken out of, by
+	// step; guarded by run.mu. lost are those in the inputs.
+	masked map[int][]string
+	lost   []string
+	// answers are what the run begins with.
+	answers []*pendingEvent
+}
+
 // recordedState returns what earlier processes left of the task; nil where they did nothing.
 func (t *task) recordedState() *journal.StepState {
-	if t.run.recorded == nil {
+	if t.run.earlier.state == nil {
 		return nil
 	}
-	return t.run.recorded.Step(t.path())
+	return t.run.earlier.state.Step(t.path())
 }
 
 // hasStartedBefore reports whether an earlier process has started the step: its condition was true.
@@ -54,19 +65,18 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 	if was == nil || was.State != journal.StepStatusWaiting || was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
-	n := t.notes.end.ofType(journal.StepWaiting)
+	n := newPendingEvent(journal.StepWaiting)
 	n.setOutput(was.Found, was.MaskedFound)
 	n.input = was.Remaining
 	n.data.RemainingSchema = &n.input
-	return outcome{status: order.Waiting, note: n}, true
+	return outcome{status: order.Waiting, event: n}, true
 }
 
-// restoreLocked takes over the steps that earlier processes finished or skipped, and
-// makes ready what comes next. The stream is locked.
-func (r *run) restoreLocked(now time.Time) {
-	r.meter.presetUsage(r.recorded.UsageOf(strings.TrimSuffix(r.prefix, "/")))
+// restoreLocked takes over the steps that earlier processes finished or skipped.
+func (r *run) restoreLocked() {
+	r.meter.Preset(r.earlier.state.UsageOf(strings.TrimSuffix(r.prefix, "/")))
 	for i, step := range r.flow.Steps {
-		was := r.recorded.Step(r.prefix + step.ID)
+		was := r.earlier.state.Step(r.prefix + step.ID)
 		if was == nil {
 			continue
 		}
@@ -76,7 +86,7 @@ func (r *run) restoreLocked(now time.Time) {
 			st.input, st.output = was.Input, was.Output
 			r.order.Restore(i, order.Finished)
 			if step.ForEach != nil {
-				st.input = r.recorded.ItemInputs(was)
+				st.input = r.earlier.state.ItemInputs(was)
 			}
 			r.noteMaskedLocked(i, was.MaskedOutput)
 		case journal.StepStatusSkipped:
@@ -85,33 +95,31 @@ func (r *run) restoreLocked(now time.Time) {
 		default:
 		}
 	}
-	r.applyLocked(r.order.Start(), now)
 }
 
-// noteMaskedLocked notes what the journal does not have of the output of a step. The stream is
-// locked.
+// noteMaskedLocked notes what the journal does not have of the output of a step.
 func (r *run) noteMaskedLocked(step int, pointers []string) {
 	if len(pointers) == 0 {
 		return
 	}
-	if r.masked == nil {
-		r.masked = map[int][]string{}
+	if r.earlier.masked == nil {
+		r.earlier.masked = map[int][]string{}
 	}
-	r.masked[step] = pointers
+	r.earlier.masked[step] = pointers
 	r.env.Log.Warn("a secret stood in the output of a finished step, and the journal does not keep secrets: later steps see it masked",
 		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
-// tellResumedLocked tells that the run goes on, after the answers that it got. The stream is
-// locked.
-func (r *run) tellResumedLocked(now time.Time) {
-	for _, n := range r.answers {
+// emitResumedLocked tells that the run goes on, after the answers that it got.
+func (r *run) emitResumedLocked() {
+	for _, n := range r.earlier.answers {
 		r.showAnswers(n)
-		r.pushLocked(&n.event, now)
+		n.event.Run = r.vars.Run.ID
+		r.log.Append(&n.event)
 	}
 	n := newPendingEvent(journal.FlowResumed)
 	n.data.Flow = r.flow.Name
-	r.tellLocked(n, "", -1, now)
+	r.emitLocked(n, "", -1)
 }
 
 // showAnswers returns the event its answers, masked.
@@ -153,7 +161,7 @@ func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pend
 		vars := r.vars
 		vars.Now = env.Clock()
 		env.Vars = &vars
-		output, err := Invoke(r.parent, def, value.OfMap(value.Pairs(
+		output, err := Invoke(r.life.parent, def, value.OfMap(value.Pairs(
 			"data", known, "current_schema", state.WantedSchema(st), "answers", all.Answers, "stages", []string{},
 		)), &env)
 		if err != nil {

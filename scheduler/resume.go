@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
@@ -105,7 +104,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if len(with.Answers) == 0 && with.Flow == nil && state.State == journal.RunWaiting && !hasNewAnswers(state) {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
-	for _, n := range r.answers {
+	for _, n := range r.earlier.answers {
 		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
 		st.AddAnswers(n.params)
 		st.HasNewAnswers = true
@@ -117,14 +116,14 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 			return nil, journalError(info.ID, "recording the edited flow", err)
 		}
 	}
-	r.lost = state.MaskedInputs
-	if len(r.lost) > 0 {
-		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.lost)
+	r.earlier.lost = state.MaskedInputs
+	if len(r.earlier.lost) > 0 {
+		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.earlier.lost)
 	}
 	if state.LastSeq > 0 { // else it died before its first event
-		r.recorded, r.stream.seq = state, state.LastSeq
+		r.earlier.state = state
 	}
-	r.attachRecorder(log, header, text)
+	r.attachJournal(log, header, text)
 	return r, nil
 }
 
@@ -158,8 +157,8 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
-	r.answers = answerNotes(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
-	return r, e.checkWhole(r, state, r.answers)
+	r.earlier.answers = answerNotes(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
+	return r, e.checkWhole(r, state, r.earlier.answers)
 }
 
 // Answer records an answer of a run that waits, and leaves it waiting: Resume goes on
@@ -188,8 +187,8 @@ func (e *StepExecutor) recordAnswer(ctx context.Context, log journal.RunLog, a *
 	if err != nil {
 		return err
 	}
-	events := make([]*journal.Event, len(r.answers)) // one, or none where it is no news
-	for i, n := range r.answers {
+	events := make([]*journal.Event, len(r.earlier.answers)) // one, or none where it is no news
+	for i, n := range r.earlier.answers {
 		a.Value, _ = n.params.Get(a.Pointer)
 		r.showAnswers(n)
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
@@ -245,30 +244,4 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 		taken[i] = Answer{w.Step, a.Pointer, a.Value}
 	}
 	return taken, CheckAnswers(taken, state.Waiting)
-}
-
-// newHeader returns what the journal keeps of a run that begins.
-func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
-	e := r.exec
-	return &journal.RunHeader{
-		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
-		Inputs: r.secrets.maskValue(inputs), Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
-	}
-}
-
-// runLabels returns those of a new run.
-func (e *StepExecutor) runLabels() map[string]string {
-	if e.Owner.User == "" {
-		return e.Labels
-	}
-	labels := map[string]string{journal.LabelOwner: e.Owner.User}
-	maps.Copy(labels, e.Labels)
-	return labels
-}
-
-// attachRecorder lets the events of the run go through the journal.
-func (r *run) attachRecorder(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
-	r.parent, r.unwatch = log.Watch(r.parent)
-	r.stream.record = newRecorder(r, log, header, text)
-	go r.stream.record.runWriter(r.parent)
 }

@@ -92,7 +92,7 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	case res = <-done:
 	case <-limited.Done():
 		runtime.Gosched() // a call that does stop does it now
-		grace := time.NewTimer(t.run.gracePeriod)
+		grace := time.NewTimer(t.run.life.gracePeriod)
 		defer grace.Stop()
 		select {
 		case res = <-done:
@@ -109,14 +109,14 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 
 // leaveBehind leaves the attempt behind: nothing that it still says is heard.
 func (t *task) leaveBehind(ctx context.Context) error {
-	t.run.stream.Lock()
+	t.run.mu.Lock()
 	t.leftBehind = true
-	t.run.stream.Unlock()
+	t.run.mu.Unlock()
 	t.run.env.Log.Warn("a call did not stop when its time was over and is left behind",
 		"run", t.run.vars.Run.ID, "step", t.path(), "call", t.step.Call, "timeout", t.step.Timeout)
 	kind := calls.Timeout
 	if ctx.Err() != nil {
 		kind = calls.Canceled
 	}
-	return &leftBehind{calls.Errorf(kind, "the call %s did not stop within %s after its timeout of %s and was left behind", t.step.Call, t.run.gracePeriod, t.step.Timeout)}
+	return &leftBehind{calls.Errorf(kind, "the call %s did not stop within %s after its timeout of %s and was left behind", t.step.Call, t.run.life.gracePeriod, t.step.Timeout)}
 }

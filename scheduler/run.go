@@ -2,75 +2,98 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
+	"github.com/callnode/scheduler/scheduler/internal/eventlog"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// run is one flow being run: the whole run, or a sub-flow inside it. All fields
-// below stream are guarded by its lock.
+// run is one flow being run: the whole run, or a sub-flow inside it. It lives from its
+// start until done is closed; what a step left behind still holds on to it. Its lock is
+// taken before that of the event log, never after, and never together with the lock of
+// another run.
 type run struct {
 	exec *StepExecutor
 	flow *flow.Flow
 	// outer is the step that runs this flow as a sub-flow; nil for the whole run.
 	outer *task
 	// prefix stands before the ids of steps in events: "" or "outer/".
-	prefix  string
-	depth   int
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	parent  context.Context
-	unwatch context.CancelFunc // of the journal; nil without one
-	ignore  func() bool        // ends the watch over parent
+	prefix string
+	depth  int
+	*shared
 	env     calls.Env
 	vars    calls.Vars
-	meter   meter
-	secrets *secrets
-	// provider and model are the names of who answers, for the events.
-	provider, model string
+	model   modelName
+	meter   budget.Meter
+	earlier earlier
+	life    lifetime
+	began   time.Time // by the stopwatch
+	done    chan struct{}
 
-	stream *stream
-	// recorded is what earlier processes did; nil for a new run, and for a sub-flow
-	// whose inputs are others than then.
-	recorded *journal.RunState
-	// masked are the places in the outputs of earlier processes that secrets were
-	// taken out of, by step.
-	masked  map[int][]string
-	lost    []string        // the same in the inputs
-	answers []*pendingEvent // what a resumed run begins with
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
 	states  []state
 	order   *order.Machine
 	workers int
 	active  []*task
-	events  slab[journal.Event]
-	tasks   slab[task]
-	idle    []*task // to be used again
-	notes   slab[taskNotes]
-	started *journal.Data // see startData
-	failure *Failure
 	// unsafe counts the steps whose end the journal does not have yet.
 	unsafe int
-	// suspended: a step waits for values.
-	suspended bool
-	waiting   *Waiting // what the whole run ended with
-	// stopping: no further step starts. ending: the last worker is at the end of
-	// the flow. over: done is closed.
-	stopping, ending, over bool
-	cancelled              bool
+	phase  phase
+	result result
+}
+
+// shared is what the whole run and its sub-flows have together.
+type shared struct {
+	log     *eventlog.Log
+	secrets *secrets
+	flows   *subflowLoader
+	waits   waitingSteps
+}
+
+// lifetime is how long a run may take: until parent ends, and the steps have stopped.
+type lifetime struct {
+	parent context.Context
+	// ctx is that of the steps.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// unwatch ends the journal's watch over the run, nil without one; ignore that over
+	// parent.
+	unwatch context.CancelFunc
+	ignore  func() bool
 	// gracePeriod is how long steps may take to stop, shorter in a sub-flow so that it
 	// is over before the step around it is left behind.
 	gracePeriod time.Duration
-	grace       *time.Timer
-	outputs     value.Value
-	done        chan struct{}
-	began       time.Time // by the stopwatch
+	grace       *time.Timer // guarded by run.mu
+}
+
+// phase is how far a run has come.
+type phase uint8
+
+const (
+	running  phase = iota
+	stopping       // no further step starts
+	ending         // the last worker is at the end of the flow, or its steps are left behind
+	over           // done is closed
+)
+
+// result is how a run ended. Once it is ending, only its last worker writes it.
+type result struct {
+	failure   *Failure
+	cancelled bool
+	// suspended: a step waits for values; waiting is what the whole run then ends with.
+	suspended bool
+	waiting   *Waiting
+	outputs   value.Value
 }
 
 // state is what a run knows of a step beside its place in the order.
@@ -81,69 +104,7 @@ type state struct {
 	each   *fanOut
 }
 
-// newRun prepares a run. The error is a *[Failure]: nothing was started.
-func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
-	r, err := e.unrecordedRun(ctx, f, inputs)
-	if err != nil || e.Journal == nil {
-		return r, err
-	}
-	header := r.newHeader(inputs)
-	log, err := e.Journal.Begin(ctx, header)
-	if err != nil {
-		return nil, r.refusedError(err)
-	}
-	r.attachRecorder(log, header, header.Text)
-	return r, nil
-}
-
-// unrecordedRun prepares a new run that the journal does not know yet.
-func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
-	r := e.bareRun(ctx, f)
-	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock(), User: e.Owner.User}
-	return r, r.prepare(inputs)
-}
-
-// refusedError returns why the journal did not begin the run.
-func (r *run) refusedError(err error) error {
-	err = journalError(r.vars.Run.ID, "recording the run", err)
-	var broken *JournalError
-	if errors.As(err, &broken) {
-		return err
-	}
-	return r.failureOf(err, flow.Position{})
-}
-
-// bareRun returns a run with what the executor has for it.
-func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
-	env := e.Env
-	if env == nil {
-		env = calls.NewEnv()
-	}
-	r := &run{
-		exec: e, flow: flow, parent: ctx, env: *env, stream: newStream(env.Clock, e.stopwatch()), secrets: newSecrets(e.Hidden), gracePeriod: e.gracePeriod(),
-	}
-	r.env.Registry = e.registry()
-	r.vars.Language = e.Language
-	return r
-}
-
-// newSubRun prepares the run of a flow inside the step t.
-func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Value) (*run, error) {
-	t.shared.Store(true)
-	o := t.run
-	r := &run{
-		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", parent: ctx,
-		env: o.env, vars: o.vars, stream: o.stream, secrets: o.secrets,
-		depth: o.depth + 1, gracePeriod: o.gracePeriod * 3 / 4,
-	}
-	r.meter.outer = &t.meter
-	r.vars.Run.Flow = flow.Name
-	if was := t.recordedState(); was != nil && value.Equal(was.Input, r.secrets.maskValue(t.input)) {
-		r.recorded = o.recorded
-	}
-	return r, r.prepare(inputs)
-}
-
+// prepare finds out what the run works with. The error is a *[Failure].
 func (r *run) prepare(inputs value.Value) error {
 	r.secrets.learnSecrets(r.flow, r.exec.Secrets)
 	checked, err := checkInputs(r.flow, inputs)
@@ -157,14 +118,14 @@ func (r *run) prepare(inputs value.Value) error {
 		r.vars.Language = r.flow.Language
 	}
 	r.env.Dir = filepath.Dir(r.flow.File)
-	r.meter.limit = int64(r.flow.MaxTokens)
+	r.meter.SetLimit(int64(r.flow.MaxTokens))
 	if r.flow.LLM != "" && r.exec.Provider != nil {
 		if r.env.LLM, err = r.exec.Provider(r.flow.LLM); err != nil {
 			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 		}
 	}
 	if r.exec.Names != nil {
-		r.provider, r.model = r.exec.Names(r.flow.LLM)
+		r.model.provider, r.model.model = r.exec.Names(r.flow.LLM)
 	}
 	if err := r.scopeOfMemory(); err != nil {
 		return err
@@ -182,7 +143,7 @@ func (r *run) scopeOfMemory() error {
 		if target.param == nil {
 			continue
 		}
-		v, err := r.render(r.parent, target.param, r.newScope(r.parent, target.param))
+		v, err := r.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
 		if err == nil && v.HasSecret() {
 			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
 		}
@@ -217,167 +178,80 @@ func (r *run) checkOwner() error {
 
 // start begins the run in goroutines of its own.
 func (r *run) start() {
-	r.ctx, r.cancel = context.WithCancelCause(r.parent)
-	r.stream.lockWithRoom()
-	defer r.stream.Unlock()
-	r.ignore = context.AfterFunc(r.parent, func() {
-		r.stream.Lock()
-		defer r.stream.Unlock()
-		r.stopLocked()
-	})
-	now := r.stream.clock()
-	r.began = r.stream.watch()
+	r.life.ctx, r.life.cancel = context.WithCancelCause(r.life.parent)
+	r.lockWithRoom()
+	defer r.mu.Unlock()
+	r.life.ignore = context.AfterFunc(r.life.parent, r.stop)
+	r.began = r.exec.elapsed()
 	switch {
 	case r.outer != nil:
-	case r.recorded != nil:
-		r.tellResumedLocked(now)
+	case r.earlier.state != nil:
+		r.emitResumedLocked()
 	default:
 		n := newPendingEvent(journal.FlowStarted)
 		n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
 		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
-		r.tellLocked(n, "", -1, now)
+		r.emitLocked(n, "", -1)
 	}
 	r.states = make([]state, len(r.flow.Steps))
-	r.events.size, r.notes.size = len(r.states)/2, len(r.states)/2 // the first chunk is for all steps of a small flow
 	r.order = orderOf(r.flow)
-	if r.recorded != nil {
-		r.restoreLocked(now)
-	} else {
-		r.applyLocked(r.order.Start(), now)
+	if r.earlier.state != nil {
+		r.restoreLocked()
 	}
+	r.applyLocked(r.order.Start())
 	r.startWorkerLocked()
 }
 
-// pushLocked adds an event of this run. The stream is locked.
-func (r *run) pushLocked(ev *journal.Event, now time.Time) {
-	ev.Run = r.vars.Run.ID
-	r.stream.pushLocked(ev, now)
+// lockWithRoom locks the run once the event log has room.
+func (r *run) lockWithRoom() {
+	r.log.WaitForRoom()
+	r.mu.Lock()
 }
 
-// tellLocked adds an event of a step, or of an item of it. The stream is locked.
-func (r *run) tellLocked(n *pendingEvent, step string, item int, now time.Time) {
-	r.tellHeadLocked(&n.head, step, item, now)
+// emitLocked appends an event of a step, or of an item of it, to the log, and returns its
+// time.
+func (r *run) emitLocked(n *pendingEvent, step string, item int) time.Time {
+	n.setPlace(step, item)
+	n.event.Run = r.vars.Run.ID
+	return r.log.Append(&n.event)
 }
 
-func (r *run) tellHeadLocked(h *head, step string, item int, now time.Time) {
-	h.event.Step = step
-	if item >= 0 {
-		h.index = item
-		h.event.Index = &h.index
-	}
-	r.pushLocked(&h.event, now)
-}
-
-// startData returns the data of step.started. Steps of the same kind in a row share it.
-// The stream is locked.
-func (r *run) startData(call string, toUser bool) *journal.Data {
-	if d := r.started; d == nil || d.Call != call || d.ToUser != toUser {
-		r.started = &journal.Data{Call: call, ToUser: toUser}
-	}
-	return r.started
-}
-
-// leaveStepsBehind leaves the steps behind that did not stop in time.
-func (r *run) leaveStepsBehind() {
-	r.stream.Lock()
-	if r.ending || r.over {
-		r.stream.Unlock()
-		return
-	}
-	r.ending = true
-	now := r.stream.clock()
-	for _, t := range r.active {
-		r.env.Log.Warn("a step did not stop and is left behind",
-			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.gracePeriod)
-		if r.isHandingOver() {
-			continue // whoever goes on with the run does the step again
-		}
-		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.gracePeriod)
-		n := newPendingEvent(journal.StepFailed)
-		n.setError(&r.failureOf(err, t.step.Pos).Info)
-		r.tellLocked(n, t.id, t.item, now)
-	}
-	r.stream.Unlock()
-	r.end()
-}
-
-// end renders the outputs, or the reply to a failure, and says how the run ended.
-func (r *run) end() {
-	waits := r.suspended && r.failure == nil && !r.cancelled
-	if r.failure == nil && !r.cancelled && !waits {
-		r.outputs, r.failure = r.renderOutputs()
-		r.cancelled = r.failure != nil && r.parent.Err() != nil
-	}
-	handedOver := false
-	n := newPendingEvent(journal.FlowFinished)
-	switch {
-	case r.cancelled:
-		n = newPendingEvent(journal.FlowCancelled)
-		r.failure = r.failureOf(cancellationError(r.parent), flow.Position{})
-		handedOver = errors.Is(r.failure, ErrHandOver)
-	case r.failure != nil:
-		n = newPendingEvent(journal.FlowFailed)
-		n.setError(&r.failure.Info)
-		n.data.Text = r.renderReply()
-	case waits:
-		n = newPendingEvent(journal.FlowWaiting)
-	default:
-		n.params = r.secrets.maskValue(r.outputs)
-		n.data.Outputs = &n.params
-	}
-	r.ignore()
-	r.cancel(nil)
-	r.stream.lockWithRoom()
-	defer r.stream.Unlock()
-	if r.grace != nil {
-		r.grace.Stop()
-	}
-	if r.outer == nil {
-		now := r.stream.clock()
-		if waits {
-			r.waiting = &Waiting{Run: r.vars.Run.ID, For: r.stream.waits}
-			n.data.Waiting = r.stream.waits
-		}
-		n.usage = r.meter.usage()
-		n.data.Usage = &n.usage
-		n.setDuration(r.stream, r.began)
-		if !handedOver {
-			r.tellLocked(n, "", -1, now)
-		}
-		r.stream.closeLocked()
-	}
-	r.over = true
-	close(r.done)
-}
-
-// shutdown waits until the run is over, after it has cancelled what still runs,
-// and until the journal has all of it.
-func (r *run) shutdown() {
-	r.stream.Lock()
-	r.stream.detachReaderLocked()
+// stop lets no further step start, and tells those that run to stop.
+func (r *run) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.stopLocked()
-	r.stream.Unlock()
-	<-r.done
-	if rec := r.stream.record; rec != nil {
-		<-rec.done
-		r.unwatch()
-	}
 }
 
-// yieldEvents runs the prepared run and yields its events.
-func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
-	defer r.shutdown()
-	r.start()
-	if !r.stream.drain(yield) {
+// failLocked ends the run because of a step.
+func (r *run) failLocked(f *Failure) {
+	if r.phase >= ending {
 		return
 	}
-	rec := r.stream.record
-	switch {
-	case rec != nil && rec.err != nil:
-		yield(nil, rec.journalError(r.failure))
-	case r.failure != nil:
-		yield(nil, r.failure)
-	case r.waiting != nil:
-		yield(nil, r.waiting)
+	if r.life.parent.Err() == nil && r.result.failure == nil && r.phase == running {
+		r.result.failure = f
 	}
+	r.stopLocked()
+}
+
+// stopLocked is stop. Without a failure it cancels the run.
+func (r *run) stopLocked() {
+	if r.phase != running {
+		return
+	}
+	r.phase = stopping
+	r.result.cancelled = r.result.failure == nil
+	r.life.cancel(r.stopCauseLocked())
+	r.life.grace = time.AfterFunc(r.life.gracePeriod, r.leaveStepsBehind)
+}
+
+// stopCauseLocked returns what the steps that are stopped say of it.
+func (r *run) stopCauseLocked() error {
+	if r.result.cancelled {
+		return context.Cause(r.life.parent)
+	}
+	if r.result.failure.Info.Step == "" {
+		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
+	}
+	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.result.failure.Info.Step)
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -10,6 +11,124 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
+
+// leaveStepsBehind leaves the steps behind that did not stop in time.
+func (r *run) leaveStepsBehind() {
+	r.mu.Lock()
+	if r.phase >= ending {
+		r.mu.Unlock()
+		return
+	}
+	r.phase = ending
+	for _, t := range r.active {
+		r.env.Log.Warn("a step did not stop and is left behind",
+			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.life.gracePeriod)
+		if r.isHandingOver() {
+			continue // whoever goes on with the run does the step again
+		}
+		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.life.gracePeriod)
+		n := newPendingEvent(journal.StepFailed)
+		n.setError(&r.failureOf(err, t.step.Pos).Info)
+		r.emitLocked(n, t.id, t.item)
+	}
+	r.mu.Unlock()
+	r.end()
+}
+
+// end renders the outputs, or the reply to a failure, and tells how the run ended. The
+// phase is ending: nothing else changes the result.
+func (r *run) end() {
+	last := r.finalEvent()
+	r.life.ignore()
+	r.life.cancel(nil)
+	r.lockWithRoom()
+	defer r.mu.Unlock()
+	if r.life.grace != nil {
+		r.life.grace.Stop()
+	}
+	if r.outer == nil {
+		r.closeLog(last)
+	}
+	r.phase = over
+	close(r.done)
+}
+
+// finalEvent returns the event of the run's end.
+func (r *run) finalEvent() *pendingEvent {
+	end := &r.result
+	waits := end.suspended && end.failure == nil && !end.cancelled
+	if end.failure == nil && !end.cancelled && !waits {
+		end.outputs, end.failure = r.renderOutputs()
+		end.cancelled = end.failure != nil && r.life.parent.Err() != nil
+	}
+	switch {
+	case end.cancelled:
+		end.failure = r.failureOf(cancellationError(r.life.parent), flow.Position{})
+		return newPendingEvent(journal.FlowCancelled)
+	case end.failure != nil:
+		n := newPendingEvent(journal.FlowFailed)
+		n.setError(&end.failure.Info)
+		n.data.Text = r.renderReply()
+		return n
+	case waits:
+		n := newPendingEvent(journal.FlowWaiting)
+		if r.outer == nil {
+			n.data.Waiting = r.waits.inOrder()
+			end.waiting = &Waiting{Run: r.vars.Run.ID, For: n.data.Waiting}
+		}
+		return n
+	}
+	n := newPendingEvent(journal.FlowFinished)
+	n.params = r.secrets.maskValue(end.outputs)
+	n.data.Outputs = &n.params
+	return n
+}
+
+// closeLog appends the last event of the whole run. Of a run that was handed over there
+// is none.
+func (r *run) closeLog(last *pendingEvent) {
+	if r.result.cancelled && errors.Is(r.result.failure, ErrHandOver) {
+		r.log.Close(nil)
+		return
+	}
+	last.event.Run = r.vars.Run.ID
+	last.usage = r.meter.Usage()
+	last.data.Usage = &last.usage
+	last.setDuration(r.exec.elapsed().Sub(r.began))
+	r.log.Close(&last.event)
+}
+
+// shutdown waits until the run is over, after it has cancelled what still runs,
+// and until the journal has all of it.
+func (r *run) shutdown() {
+	r.log.Detach()
+	r.stop()
+	<-r.done
+	if err := r.log.Wait(); err != nil {
+		r.env.Log.Warn("letting go of the run", "run", r.vars.Run.ID, "error", err)
+	}
+	if r.life.unwatch != nil {
+		r.life.unwatch()
+	}
+}
+
+// yieldEvents runs the prepared run and yields its events.
+func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
+	defer r.shutdown()
+	r.start()
+	if !r.log.Read(yield) {
+		return
+	}
+	broken := r.log.Err()
+	switch {
+	case broken != nil:
+		yield(nil, r.recordingError(broken, r.result.failure))
+	case r.result.failure != nil:
+		yield(nil, r.result.failure)
+	case r.result.waiting != nil:
+		yield(nil, r.result.waiting)
+	}
+}
 
 // checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
 // of kind Invalid.
@@ -45,14 +164,14 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 		for i, step := range r.flow.Steps {
 			if st := &r.states[i]; r.order.Status(i) == order.Finished && (step.ToUser || len(step.Next) == 0) {
 				m.Set(step.ID, st.output)
-				if r.outer != nil && len(r.masked[i]) > 0 {
-					return value.Value{}, r.failureOf(errMasked(step.ID, r.masked[i][0]), step.Pos)
+				if r.outer != nil && len(r.earlier.masked[i]) > 0 {
+					return value.Value{}, r.failureOf(errMasked(step.ID, r.earlier.masked[i][0]), step.Pos)
 				}
 			}
 		}
 		return value.OfMap(m), nil
 	}
-	outputs, err := r.renderSafely(p, r.newScope(r.ctx, p))
+	outputs, err := r.renderSafely(p, r.newScope(r.life.ctx, p))
 	if err != nil {
 		return value.Value{}, r.failureOf(err, p.Pos)
 	}
@@ -66,10 +185,10 @@ func (r *run) renderReply() string {
 	if p == nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(r.parent, r.gracePeriod)
+	ctx, cancel := context.WithTimeout(r.life.parent, r.life.gracePeriod)
 	defer cancel()
 	s := r.newScope(ctx, p)
-	s.failure = r.failure
+	s.failure = r.result.failure
 	v, err := r.renderSafely(p, s)
 	if err != nil {
 		r.env.Log.Warn("the reply of on_error cannot be rendered", "run", r.vars.Run.ID, "error", r.secrets.maskText(err.Error()))

@@ -48,9 +48,9 @@ func (r *run) newScope(ctx context.Context, params ...*flow.Param) *scope {
 func (s *scope) Lookup(name string) (value.Value, bool, error) {
 	switch name {
 	case "inputs":
-		return s.vars.Inputs, true, s.checkMasked(name, s.run.lost)
+		return s.vars.Inputs, true, s.checkMasked(name, s.run.earlier.lost)
 	case "question":
-		if slices.Contains(s.run.lost, "/question") {
+		if slices.Contains(s.run.earlier.lost, "/question") {
 			return value.Value{}, false, errMasked(name, "")
 		}
 		return value.OfString(s.vars.Question), true, nil
@@ -102,10 +102,10 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 	if !ok || r.states == nil {
 		return value.Value{}, nil, false
 	}
-	r.stream.Lock()
-	defer r.stream.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	st := &r.states[step.Index]
-	return st.output, r.masked[step.Index], r.order.Status(step.Index) == order.Finished
+	return st.output, r.earlier.masked[step.Index], r.order.Status(step.Index) == order.Finished
 }
 
 // checkMasked returns an error where the templates mention what the journal does not have.
@@ -144,8 +144,8 @@ func (s *scope) IsAbsent(name string) bool {
 	if !ok || s.run.states == nil {
 		return false
 	}
-	s.run.stream.Lock()
-	defer s.run.stream.Unlock()
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
 	return s.run.order.Status(step.Index) == order.Skipped
 }
 

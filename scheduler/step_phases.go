@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -28,24 +28,23 @@ type task struct {
 	slot int // in run.active
 	vars calls.Vars
 	env  calls.Env
-	// metered is env.LLM, rand with its source env.Rand, past vars.Upstream; they
-	// live here, as fold does, to save allocations.
-	metered metered
-	rand    rand.Rand
-	random  source
-	past    past
-	fold    outputCollector
-	meter   meter
-	asked   asked
-	names   scope
-	notes   *taskNotes
-	began   time.Time // by the stopwatch
+	// model is env.LLM, rand with its source env.Rand, past vars.Upstream; they live
+	// here, as collector does, to save allocations.
+	model     budget.Model
+	rand      rand.Rand
+	random    randomSource
+	past      past
+	collector outputCollector
+	meter     budget.Meter
+	requests  requests
+	names     scope
+	began     time.Time // by the stopwatch
 
 	params     value.Value
 	prepared   bool // params are rendered and checked
 	input      value.Value
 	shown      bool // step.input was pushed
-	leftBehind bool // left behind: guarded by the stream's lock
+	leftBehind bool // guarded by run.mu
 	// around is the step that runs this one inside itself, pieces are those that this
 	// one runs; filled: one of them was for its parameters.
 	around *task
@@ -54,25 +53,15 @@ type task struct {
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
 	warned    atomic.Int32 // how many warnings this attempt has given
-	// shared: a flow or a call inside this step knows the task, and what of it is left
-	// behind may do so for long.
-	shared atomic.Bool
-}
-
-// taskNotes are the events that nearly every task has. Each is used once, if at
-// all.
-type taskNotes struct {
-	started    head
-	input, end pendingEvent
 }
 
 // emptyObject is {}; values never change.
 var emptyObject = value.OfMap(nil)
 
-// outcome is how a task ended. The worker that gets it settles it.
+// outcome is how a task ended, for the worker that ran it to handle.
 type outcome struct {
 	status  order.Status
-	note    *pendingEvent // the event that says so; nil where others do
+	event   *pendingEvent // of the end; nil where there is none, or others tell of it
 	input   value.Value
 	output  value.Value
 	reason  string
@@ -80,31 +69,36 @@ type outcome struct {
 	fan     *fanOut // the step goes on as these items
 }
 
-// newTask is cheap: it is made under the stream's lock.
-func (r *run) newTask(j order.Job, now time.Time) *task {
+// newTaskLocked returns the task of a job. It does little: the rest is for fillIn.
+func (r *run) newTaskLocked(j order.Job) *task {
 	step := r.flow.Steps[j.Step]
-	t := r.blankTask()
-	t.run, t.step, t.item, t.id, t.notes = r, step, j.Item, step.ID, r.notes.get()
+	t := &task{run: r, step: step, item: j.Item, id: step.ID}
 	if r.prefix != "" {
 		t.id = r.prefix + step.ID
 	}
-	t.meter.outer = &r.meter
-	t.vars.Now, t.began = now, r.stream.watch()
+	outer := &r.meter
+	t.began = r.exec.elapsed()
 	if j.Item >= 0 {
 		e := r.states[j.Step].each
-		t.meter.outer = &e.meter
+		outer = &e.meter
 		t.vars.Resolved = e.resolved
 		t.names.item = &e.items[j.Item]
 	}
+	t.meter.SetOuter(outer)
 	return t
 }
 
-// tellStartedLocked tells that the step, or an item of it, starts. The stream is locked.
-func (t *task) tellStartedLocked(now time.Time) {
-	t.vars.Now = now
-	h := &t.notes.started
-	h.event.Type, h.event.Data = journal.StepStarted, t.run.startData(t.step.Call, t.toUser())
-	t.run.tellHeadLocked(h, t.id, t.item, now)
+// mustDecide reports whether the step has a condition or a list of items to find out before
+// it starts.
+func (t *task) mustDecide() bool {
+	return t.item < 0 && (t.step.When != nil || t.step.ForEach != nil)
+}
+
+// emitStartedLocked tells that the step, or an item of it, starts.
+func (t *task) emitStartedLocked() {
+	n := newPendingEvent(journal.StepStarted)
+	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
+	t.vars.Now = t.run.emitLocked(n, t.id, t.item)
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it
@@ -116,6 +110,9 @@ func (t *task) toUser() bool {
 // fillIn fills in what the step may see and use.
 func (t *task) fillIn() {
 	now, resolved := t.vars.Now, t.vars.Resolved
+	if t.mustDecide() {
+		now = t.run.env.Clock() // it has not started
+	}
 	t.vars = t.run.vars
 	t.vars.Now, t.vars.Resolved = now, resolved
 	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description}
@@ -131,9 +128,12 @@ func (t *task) fillIn() {
 
 // setEnv returns the task an Env of its own.
 func (t *task) setEnv() {
-	t.metered = metered{t.run.env.LLM, t}
-	t.env.LLM = &t.metered
-	t.random = source{seed: t.run.exec.Seed, task: t}
+	t.requests.input, t.requests.names = &t.input, t.run.model
+	t.model = budget.Model{
+		Provider: t.run.env.LLM, Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1,
+	}
+	t.env.LLM = &t.model
+	t.random = randomSource{seed: t.run.exec.Seed, run: t.run.vars.Run.ID, user: t}
 	t.rand = *rand.New(&t.random)
 	t.env.Rand = &t.rand
 	t.env.Flows = subflows{t}
@@ -163,15 +163,15 @@ func (t *task) runToEnd() (o outcome) {
 	}()
 	defer t.run.recoverPanic(&crash, t.id)
 	t.fillIn()
-	if t.item < 0 && (t.step.When != nil || t.step.ForEach != nil) {
-		if o, done := t.decideToRun(t.run.ctx); done {
+	if t.mustDecide() {
+		if o, done := t.decideToRun(t.run.life.ctx); done {
 			return o
 		}
 	}
 	if o, yes := t.stillWaits(); yes {
 		return o
 	}
-	output, err := t.runWithRetries(t.run.ctx)
+	output, err := t.runWithRetries(t.run.life.ctx)
 	if err == nil && !t.suspended.Load() {
 		return t.finishedOutcome(output)
 	}
@@ -200,15 +200,15 @@ func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 		}
 		if !prompt.Truthy(v) {
 			const reason = "its condition (when) is false"
-			n := t.notes.end.ofType(journal.StepSkipped)
+			n := newPendingEvent(journal.StepSkipped)
 			n.data.Reason = reason
-			return outcome{status: order.Skipped, note: n, reason: reason}, true
+			return outcome{status: order.Skipped, event: n, reason: reason}, true
 		}
 	}
-	t.run.stream.lockWithRoom()
-	t.began = t.run.stream.watch()
-	t.tellStartedLocked(t.run.stream.clock())
-	t.run.stream.Unlock()
+	t.run.lockWithRoom()
+	t.began = t.run.exec.elapsed()
+	t.emitStartedLocked()
+	t.run.mu.Unlock()
 	if t.step.ForEach != nil {
 		return t.fanOut(ctx), true
 	}
@@ -225,8 +225,8 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		t.prepared = true
 	}
 	t.warned.Store(0)
-	t.fold = outputCollector{task: t}
-	output, err = t.fold.run(ctx, t.step.Def, t.params, &t.env)
+	t.collector = outputCollector{sink: t, secrets: t.run.secrets, with: t.step.With}
+	output, err = t.collector.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
 		return output, err
@@ -240,23 +240,23 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 // showInput keeps the input for the history. Only the first attempt shows it: the
 // later ones have the same.
 func (t *task) showInput(input value.Value) {
-	n := &t.notes.input
+	r := t.run
+	var n *pendingEvent
 	if !t.shown {
-		n.params, n.data.Masked = t.run.secrets.maskWithPointers(t.params)
-		n.input = t.run.secrets.maskValue(input)
+		n = newPendingEvent(journal.StepInput)
+		n.params, n.data.Masked = r.secrets.maskWithPointers(t.params)
+		n.input = r.secrets.maskValue(input)
+		n.data.Params, n.data.Input, n.data.Vars = &n.params, &n.input, t.shownVars()
 	}
-	s := t.run.stream
-	s.lockWithRoom()
-	defer s.Unlock()
+	r.lockWithRoom()
+	defer r.mu.Unlock()
 	if t.isLeftBehindLocked() {
 		return
 	}
 	t.input = input
-	if !t.shown {
+	if n != nil {
 		t.shown = true
-		n.data.Params, n.data.Input = &n.params, &n.input
-		n.data.Vars = t.shownVars()
-		t.tellLocked(n.ofType(journal.StepInput))
+		t.emitLocked(n)
 	}
 }
 
@@ -326,38 +326,36 @@ func (t *task) locateProblems(problems schema.Problems) error {
 	return &flow.LocatedError{Pos: pos, Err: err}
 }
 
-// emit pushes an event of the task.
+// emit appends an event of the task to the log, unless the task was left behind.
 func (t *task) emit(n *pendingEvent) {
-	s := t.run.stream
-	s.lockWithRoom()
-	defer s.Unlock()
-	t.tellLocked(n)
+	t.run.lockWithRoom()
+	defer t.run.mu.Unlock()
+	t.emitLocked(n)
 }
 
-// tellLocked is emit with the stream locked. Nobody hears what was left behind.
-func (t *task) tellLocked(n *pendingEvent) {
-	if !t.isLeftBehindLocked() && !t.run.ending {
-		t.run.tellLocked(n, t.id, t.item, t.run.stream.clock())
+func (t *task) emitLocked(n *pendingEvent) {
+	if !t.isLeftBehindLocked() && t.run.phase < ending {
+		t.run.emitLocked(n, t.id, t.item)
 	}
 }
 
-// isLeftBehindLocked reports whether the task, or one around it, was left behind. The stream is locked.
+// isLeftBehindLocked reports whether the task, or one around it, was left behind.
 func (t *task) isLeftBehindLocked() bool {
 	return t.leftBehind || t.around != nil && t.around.isLeftBehindLocked()
 }
 
 // finishedOutcome returns the outcome of a task that went well.
 func (t *task) finishedOutcome(output value.Value) outcome {
-	n := t.notes.end.ofType(journal.StepFinished)
+	n := newPendingEvent(journal.StepFinished)
 	n.setOutput(t.run.secrets.maskWithPointers(output))
 	t.addCosts(n)
-	return outcome{status: order.Finished, note: n, input: t.input, output: output}
+	return outcome{status: order.Finished, event: n, input: t.input, output: output}
 }
 
 // failedOutcome returns the outcome of a task that did not; with on_error: continue, its
 // error is its output.
 func (t *task) failedOutcome(err error) outcome {
-	if why := context.Cause(t.run.ctx); errors.Is(err, context.Canceled) && calls.KindOf(why) == calls.Canceled {
+	if why := context.Cause(t.run.life.ctx); errors.Is(err, context.Canceled) && calls.KindOf(why) == calls.Canceled {
 		err = why // it says more than that the context was cancelled
 	}
 	f := t.run.failureOf(err, t.step.Pos)
@@ -366,19 +364,19 @@ func (t *task) failedOutcome(err error) outcome {
 	}
 	info := f.Info
 	info.Step = ""
-	if t.step.Continue && t.run.ctx.Err() == nil {
+	if t.step.Continue && t.run.life.ctx.Err() == nil {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finishedOutcome(output)
-		o.note.setError(&info)
+		o.event.setError(&info)
 		return o
 	}
 	if t.run.isHandingOver() {
 		return outcome{status: order.Failed, failure: f}
 	}
-	n := t.notes.end.ofType(journal.StepFailed)
+	n := newPendingEvent(journal.StepFailed)
 	n.setError(&info)
 	t.addCosts(n)
-	return outcome{status: order.Failed, note: n, failure: f}
+	return outcome{status: order.Failed, event: n, failure: f}
 }
 
 // path returns the step in messages: outer[3]/inner.
@@ -389,24 +387,18 @@ func (t *task) path() string {
 	return t.id + "[" + strconv.Itoa(t.item) + "]"
 }
 
-// source is a source of random numbers that is seeded when the first is wanted.
-type source struct {
-	seed uint64
-	task *task
-	pcg  *rand.PCG
+// addCosts puts into the event of a task's end what it cost, and what models were asked.
+func (t *task) addCosts(n *pendingEvent) {
+	n.setUsage(t.meter.Usage())
+	t.requests.addTo(n, t.run.secrets)
 }
 
-// Uint64 returns the next number.
-func (s *source) Uint64() uint64 {
-	if s.pcg == nil {
-		h := fnv.New64a()
-		if s.seed == 0 { // nobody chose one: every run has numbers of its own
-			_, _ = h.Write([]byte(s.task.run.vars.Run.ID))
-		}
-		_, _ = h.Write([]byte("\x00" + s.task.path()))
-		s.pcg = rand.NewPCG(s.seed, h.Sum64())
-	}
-	return s.pcg.Uint64()
+// RequestSent notes a request to a model, and how long its answer takes to begin.
+func (t *task) RequestSent(ctx context.Context, req *llm.Request) (answered func()) {
+	t.requests.record(ctx, req)
+	sent := t.run.exec.elapsed()
+	return func() { t.requests.setFirstToken(t.run.exec.elapsed().Sub(sent)) }
 }
 
-var _ llm.Provider = (*metered)(nil)
+// CostEstimated notes a request whose tokens the provider did not tell.
+func (t *task) CostEstimated() { t.requests.countEstimate() }

@@ -45,16 +45,16 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 	}
 	sub.start()
 	<-sub.done // at most its patience after ctx ends
-	if sub.failure != nil {
-		return value.Value{}, sub.failure
+	if sub.result.failure != nil {
+		return value.Value{}, sub.result.failure
 	}
-	if sub.suspended {
+	if sub.result.suspended {
 		for around := t; around != nil; around = around.around {
 			around.suspended.Store(true)
 		}
 		return value.Value{}, calls.Errorf(calls.Missing, "running the flow %s: %w", path, calls.ErrWaiting)
 	}
-	return sub.outputs, nil
+	return sub.result.outputs, nil
 }
 
 // DescribeFlow reads the flow file at path.
@@ -74,40 +74,28 @@ func (s subflows) loadFlow(ctx context.Context, path string) (*flow.Flow, error)
 	if sub := s.task.step.Sub; sub != nil && filepath.Clean(sub.File) == filepath.Clean(file) {
 		return sub, nil
 	}
-	exec := s.task.run.exec
-	if exec.Loader == nil {
+	if s.task.run.exec.Loader == nil {
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
-	var flow *flow.Flow
-	var err error
-	if rec := s.task.run.stream.record; rec != nil {
-		flow, err = rec.loadFlow(ctx, s.task.run.outermostRun().flow, file)
-	} else {
-		flow, err = exec.loadBeside(s.task.run.outermostRun().flow, file)
-	}
+	flow, err := s.task.run.flows.loadFlow(ctx, file)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
 	}
 	return flow, nil
 }
 
-// loadBeside loads a sub-flow whose path came up in a run of root: it must be in the
-// folder of root, and is in its language unless it names one.
-func (e *StepExecutor) loadBeside(root *flow.Flow, file string) (*flow.Flow, error) {
-	loader := *e.Loader
-	if loader.Languages != nil && root.Language != "" {
-		languages := *loader.Languages
-		languages.Default = root.Language
-		loader.Languages = &languages
+// newSubRun prepares the run of a flow inside the step t.
+func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Value) (*run, error) {
+	o := t.run
+	r := &run{
+		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", depth: o.depth + 1, shared: o.shared,
+		env: o.env, vars: o.vars, life: lifetime{parent: ctx, gracePeriod: o.life.gracePeriod * 3 / 4},
 	}
-	return loader.LoadInside(filepath.Dir(root.File), file)
-}
-
-// outermostRun returns the whole run that a sub-flow is a part of.
-func (r *run) outermostRun() *run {
-	for r.outer != nil {
-		r = r.outer.run
+	r.meter.SetOuter(&t.meter)
+	r.vars.Run.Flow = flow.Name
+	if was := t.recordedState(); was != nil && value.Equal(was.Input, r.secrets.maskValue(t.input)) {
+		r.earlier.state = o.earlier.state
 	}
-	return r
+	return r, r.prepare(inputs)
 }

@@ -43,7 +43,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
-		n := in.notes.input.ofType(journal.StepInput)
+		n := newPendingEvent(journal.StepInput)
 		n.params, n.data.Masked = in.run.secrets.maskWithPointers(params)
 		n.data.Params = &n.params
 		in.emit(n)
@@ -54,8 +54,8 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 // runCallInside runs a call inside the step, as a pseudo-step.
 func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
-		in.fold = outputCollector{task: in}
-		return in.fold.run(ctx, def, params, &in.env)
+		in.collector = outputCollector{sink: in, secrets: in.run.secrets}
+		return in.collector.run(ctx, def, params, &in.env)
 	})
 }
 
@@ -80,7 +80,7 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	if output, ok := in.finishedBefore(); ok {
 		return output, nil
 	}
-	began := in.tellSubstepStarted()
+	began := in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
 	if in.suspended.Load() {
 		return value.Value{}, err
@@ -88,18 +88,15 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	if err == nil {
 		t.outermostTask().pieces.keepFinished(in.id, substep{name, params, output})
 	}
-	return output, in.tellSubstepEnd(began, output, err)
+	return output, in.emitSubstepEnd(began, output, err)
 }
 
-// tellSubstepStarted tells that a pseudo-step begins.
-func (t *task) tellSubstepStarted() (now time.Time) {
+// emitSubstepStarted tells that a pseudo-step begins, and returns when by the stopwatch.
+func (t *task) emitSubstepStarted() (began time.Time) {
 	n := newPendingEvent(journal.StepStarted)
 	n.data.Call = t.step.Call
-	s := t.run.stream
-	s.lockWithRoom()
-	defer s.Unlock()
-	t.tellLocked(n)
-	return s.watch()
+	t.emit(n)
+	return t.run.exec.elapsed()
 }
 
 // runRecovered returns the work with its panics as errors.
@@ -108,40 +105,41 @@ func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output va
 	return work(t)
 }
 
-// tellSubstepEnd tells the end of a pseudo-step. The error is that of the work, or of the
-// journal.
-func (t *task) tellSubstepEnd(began time.Time, output value.Value, err error) error {
+// emitSubstepEnd tells the end of a pseudo-step, and waits until it is safe. The error is
+// that of the work, or of the journal.
+func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) error {
 	if err != nil && t.run.isHandingOver() {
 		return err
 	}
-	n := t.notes.end.ofType(journal.StepFinished)
+	n := newPendingEvent(journal.StepFinished)
 	if err != nil {
-		n.ofType(journal.StepFailed).setError(&t.run.failureOf(err, t.step.Pos).Info)
+		n.event.Type = journal.StepFailed
+		n.setError(&t.run.failureOf(err, t.step.Pos).Info)
 	} else {
 		n.setOutput(t.run.secrets.maskWithPointers(output))
 	}
-	s := t.run.stream
-	s.lockWithRoom()
-	defer s.Unlock()
 	t.addCosts(n)
-	n.setDuration(s, began)
-	t.tellLocked(n)
-	if err != nil || s.record == nil {
+	n.setDuration(t.run.exec.elapsed().Sub(began))
+	t.emit(n)
+	if err != nil {
 		return err
 	}
-	return s.record.waitLocked()
+	if broken := t.run.log.WaitSaved(); broken != nil {
+		return t.run.recordingError(broken, nil)
+	}
+	return nil
 }
 
 // newSubstep returns the pseudo-step of something inside the task.
 func (t *task) newSubstep(name string, def calls.Definition) *task {
-	t.shared.Store(true)
 	step := *t.step
 	step.Call, step.Def, step.ToUser = name, def, false
 	in := &task{
-		run: t.run, step: &step, item: -1, around: t, notes: &taskNotes{}, vars: t.vars, env: t.env,
+		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env,
 		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.nextNumber(name)),
 	}
-	in.meter.outer = &t.meter
+	in.meter.SetOuter(&t.meter)
+	in.requests.outer = &t.requests
 	in.setEnv()
 	return in
 }

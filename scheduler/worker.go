@@ -1,9 +1,6 @@
 package scheduler
 
 import (
-	"context"
-	"time"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
@@ -11,20 +8,18 @@ import (
 )
 
 // applyLocked tells of the steps that have become ready or were skipped.
-func (r *run) applyLocked(changes []order.Change, now time.Time) {
+func (r *run) applyLocked(changes []order.Change) {
 	for _, c := range changes {
 		id := r.prefix + r.flow.Steps[c.Step].ID
 		if c.Status == order.Ready {
-			ev := r.events.get()
-			ev.Type, ev.Step = journal.StepReady, id
-			r.pushLocked(ev, now)
+			r.log.Append(&journal.Event{Type: journal.StepReady, Run: r.vars.Run.ID, Step: id})
 			continue
 		}
 		reason := "every step that it needs was skipped"
 		r.states[c.Step].reason = reason
 		skip := newPendingEvent(journal.StepSkipped)
 		skip.data.Reason = reason
-		r.tellLocked(skip, id, -1, now)
+		r.emitLocked(skip, id, -1)
 	}
 }
 
@@ -37,7 +32,7 @@ func orderOf(f *flow.Flow) *order.Machine {
 	return order.New(steps)
 }
 
-// startWorkerLocked starts a worker when there may be work for one. The stream is locked.
+// startWorkerLocked starts a worker when there may be work for one.
 func (r *run) startWorkerLocked() {
 	if r.workers < r.exec.maxParallel() && (r.order.HasNext() || r.workers == 0) {
 		r.workers++
@@ -64,89 +59,99 @@ func (r *run) workOn(t *task, last outcome) {
 	}
 }
 
-// nextTask settles the outcome of the last task and takes the next one; nil tells
+// nextTask handles the outcome of the last task and takes the next one; nil tells
 // the worker to go.
 func (r *run) nextTask(t *task, o outcome) *task {
-	r.stream.lockWithRoom()
-	now := r.stream.clock()
+	r.lockWithRoom()
 	if t != nil {
-		r.handleOutcomeLocked(t, o, now)
-		r.recycleTaskLocked(t, o)
+		r.handleOutcomeLocked(t, o)
 	}
-	if next := r.takeJobLocked(now); next != nil {
+	if next := r.takeJobLocked(); next != nil {
 		r.startWorkerLocked()
-		r.stream.Unlock()
+		r.mu.Unlock()
 		return next
 	}
 	r.workers--
-	last := len(r.active) == 0 && r.unsafe == 0 && !r.ending && !r.over
-	r.ending = r.ending || last
-	r.stream.Unlock()
+	last := len(r.active) == 0 && r.unsafe == 0 && r.phase < ending
+	if last {
+		r.phase = ending
+	}
+	r.mu.Unlock()
 	if last {
 		r.end()
 	}
 	return nil
 }
 
-// takeJobLocked returns the next job that can run, as a task. The stream is locked.
-func (r *run) takeJobLocked(now time.Time) *task {
-	if r.stopping || !r.order.HasNext() {
+// takeJobLocked returns the next job that can run, as a task.
+func (r *run) takeJobLocked() *task {
+	if r.phase != running || !r.order.HasNext() {
 		return nil
 	}
-	j := r.order.Next()
-	t := r.newTask(j, now)
+	t := r.newTaskLocked(r.order.Next())
 	t.slot = len(r.active)
 	r.active = append(r.active, t)
-	if t.step.When == nil && t.step.ForEach == nil || j.Item >= 0 {
-		t.tellStartedLocked(now)
+	if !t.mustDecide() {
+		t.emitStartedLocked()
 	}
 	return t
 }
 
-// handleOutcomeLocked records how a task ended and makes ready what waited for it. The stream
-// is locked.
-func (r *run) handleOutcomeLocked(t *task, o outcome, now time.Time) {
-	if r.ending {
+// handleOutcomeLocked records how a task ended and makes ready what waited for it.
+func (r *run) handleOutcomeLocked(t *task, o outcome) {
+	if r.phase >= ending {
 		return // the run has left this step behind
 	}
 	r.removeActiveLocked(t)
-	if o.note != nil {
-		if o.status != order.Skipped && o.status != order.Waiting {
-			o.note.setDuration(r.stream, t.began)
-		}
-		r.tellLocked(o.note, t.id, t.item, now)
-		if o.status == order.Waiting {
-			r.stream.waits = append(r.stream.waits, journal.NewWaitingFor(t.path(), *o.note.data.Output, *o.note.data.RemainingSchema))
-		}
-	}
+	r.emitOutcomeLocked(t, o)
 	step := t.step.Index
-	st := &r.states[step]
 	switch {
 	case o.status == order.Waiting:
-		r.suspended = true
+		r.result.suspended = true
 		if t.item >= 0 {
 			r.followItemLocked(t)
 		} else {
 			r.order.SetStatus(step, order.Waiting)
 		}
 	case o.status == order.Failed:
-		if t.item >= 0 && o.note != nil && r.order.Status(step) == order.Running {
-			n := newPendingEvent(journal.StepFailed) // the step fails with its first item that does
-			n.setError(o.note.data.Error)
-			n.setDuration(r.stream, st.each.began)
-			r.tellLocked(n, t.id, -1, now)
-		}
-		r.order.SetStatus(step, order.Failed)
-		r.failLocked(o.failure)
+		r.failStepLocked(t, o)
 	case o.fan != nil:
-		st.each = o.fan
-		o.fan.beginItem(r, t, now)
-		return
+		r.states[step].each = o.fan
+		o.fan.beginItemsLocked(r, t)
 	case t.item >= 0:
-		st.each.settleItem(r, t, o, now)
+		r.states[step].each.handleItemLocked(r, t, o)
 	default:
-		r.completeStepLocked(t.step.Index, o, now)
+		r.completeStepLocked(step, o)
 	}
+}
+
+// emitOutcomeLocked tells how a task ended, where the outcome has an event of it.
+func (r *run) emitOutcomeLocked(t *task, o outcome) {
+	if o.event == nil {
+		return
+	}
+	if o.status != order.Skipped && o.status != order.Waiting {
+		o.event.setDuration(r.exec.elapsed().Sub(t.began))
+	}
+	r.emitLocked(o.event, t.id, t.item)
+	if o.status == order.Waiting {
+		data := &o.event.data
+		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(t.path(), *data.Output, *data.RemainingSchema))
+	}
+}
+
+// failStepLocked ends the run because of a task that failed. Its step fails with the first
+// item that does.
+func (r *run) failStepLocked(t *task, o outcome) {
+	step := t.step.Index
+	if t.item >= 0 && o.event != nil && r.order.Status(step) == order.Running {
+		n := newPendingEvent(journal.StepFailed)
+		n.setError(o.event.data.Error)
+		n.setDuration(r.exec.elapsed().Sub(r.states[step].each.began))
+		r.emitLocked(n, t.id, -1)
+	}
+	r.order.SetStatus(step, order.Failed)
+	r.failLocked(o.failure)
 }
 
 // removeActiveLocked takes a task out of those that run.
@@ -158,71 +163,40 @@ func (r *run) removeActiveLocked(t *task) {
 	r.active = r.active[:end]
 }
 
-// blankTask returns one that was used before, if there is one. The stream is locked.
-func (r *run) blankTask() *task {
-	last := len(r.idle) - 1
-	if last < 0 {
-		return r.tasks.get()
-	}
-	t := r.idle[last]
-	r.idle = r.idle[:last]
-	return t
-}
-
-// recycleTaskLocked keeps a task that was settled, for a later step: tasks are large. One that
-// somebody may still hold on to is not used again. The stream is locked.
-func (r *run) recycleTaskLocked(t *task, o outcome) {
-	if o.status == order.Finished && !t.leftBehind && !t.shared.Load() && !r.ending {
-		*t = task{}
-		r.idle = append(r.idle, t)
-	}
-}
-
 // completeStepLocked records the end of a step that did not fail, and goes on to those that
-// need it as soon as that is safe. The stream is locked.
-func (r *run) completeStepLocked(step int, o outcome, now time.Time) {
+// need it as soon as that is safe.
+func (r *run) completeStepLocked(step int, o outcome) {
 	r.order.SetStatus(step, o.status)
 	st := &r.states[step]
 	st.input, st.output, st.reason = o.input, o.output, o.reason
-	if rec := r.stream.record; rec == nil || o.status != order.Finished || !rec.releaseLaterLocked(r, step, false) {
-		r.releaseLocked(step, now)
+	isSafe := o.status != order.Finished || !r.log.HasStore()
+	if isSafe || !r.afterSavedLocked(func() { r.releaseLocked(step) }) {
+		r.releaseLocked(step)
 	}
 }
 
-// releaseLocked makes ready or skips what has waited for a step that is over. The stream
-// is locked.
-func (r *run) releaseLocked(step int, now time.Time) { r.applyLocked(r.order.Release(step), now) }
+// releaseLocked makes ready or skips what has waited for a step that is over.
+func (r *run) releaseLocked(step int) { r.applyLocked(r.order.Release(step)) }
 
-// failLocked ends the run because of a step. The stream is locked.
-func (r *run) failLocked(f *Failure) {
-	if r.ending || r.over {
+// afterSavedLocked has then called, with the lock, once the journal has all events so far;
+// the run does not end before. It reports false where the journal has them already.
+func (r *run) afterSavedLocked(then func()) (later bool) {
+	if !r.log.HasStore() || !r.log.AfterSaved(func(err error) { r.handleSaved(then, err) }) {
+		return false
+	}
+	r.unsafe++
+	return true
+}
+
+func (r *run) handleSaved(then func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsafe--
+	if r.phase >= ending {
 		return
 	}
-	if r.parent.Err() == nil && r.failure == nil && !r.stopping {
-		r.failure = f
+	if err == nil {
+		then()
 	}
-	r.stopLocked()
-}
-
-// stopLocked lets no further step start, and tells those that run to stop. Without a
-// failure it cancels the run. The stream is locked.
-func (r *run) stopLocked() {
-	if r.stopping || r.ending || r.over {
-		return
-	}
-	r.stopping = true
-	r.cancelled = r.failure == nil
-	r.cancel(r.whyStopped())
-	r.grace = time.AfterFunc(r.gracePeriod, r.leaveStepsBehind)
-}
-
-// whyStopped returns what the steps that are stopped say of it. The stream is locked.
-func (r *run) whyStopped() error {
-	if r.cancelled {
-		return context.Cause(r.parent)
-	}
-	if r.failure.Info.Step == "" {
-		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
-	}
-	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.failure.Info.Step)
+	r.startWorkerLocked()
 }

@@ -31,9 +31,10 @@ var layers = map[string][]string{
 	"llm":     {},
 	"plugins": {},
 	// The value type and its text forms.
-	"llm/value":       {},
-	"llm/value/jsonc": {"llm/value"},
-	"llm/value/yaml":  {"llm/value"},
+	"llm/value":         {},
+	"llm/value/wording": {},
+	"llm/value/jsonc":   {"llm/value"},
+	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// What stands on the roots.
 	"llm/...":        {"llm", "llm/endpoint", "llm/value/...", "*"},
 	"llm/prompt/...": {"llm/value/...", "*"},
@@ -53,8 +54,8 @@ var layers = map[string][]string{
 	"plugins/examples/...":  {"plugins", "plugins/sdk", "llm", "llm/value"},
 	"test/slow":             {},
 	"test/hostile":          {"plugins/proto"},
-	"calls/schema":          {"llm/value"},
-	"calls":                 {"llm", "plugins", "calls/schema", "llm/value"},
+	"calls/schema":          {"llm/value", "llm/value/wording"},
+	"calls":                 {"llm", "plugins", "calls/schema", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
 	// What calls with prompts of their own share is in calls/ask; the window over a
@@ -68,12 +69,16 @@ var layers = map[string][]string{
 	// What an image costs depends on the model's family.
 	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
-	"scheduler":                {"scheduler/flow", "scheduler/internal/order", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler":                {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/internal/order": {}, // a machine that decides: nothing of ours, no I/O
 	"scheduler/flow":           {"calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value"},
 	"scheduler/schedulertest":  {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
+	// Events on their way to the reader: it knows no step and no flow.
+	"scheduler/internal/eventlog": {"scheduler/journal"},
+	// What a run spends on models.
+	"scheduler/internal/budget": {"calls", "llm"},
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value", "plugins"},
 	// The server knows the use cases, and no settings, calls or flags.

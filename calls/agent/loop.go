@@ -16,6 +16,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -41,6 +42,8 @@ type loop struct {
 	spoke bool // some text was streamed
 	spent int  // tokens, estimated where the provider does not tell
 	used  map[string]int
+	// following is the skill whose instructions the model has read last; nil without any.
+	following *skill.Skill
 }
 
 // run asks and uses tools in turn.
@@ -249,6 +252,9 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			err = calls.Errorf(calls.Invalid, "not run: it was used with the same arguments %d times; use what it gave, or try something else", l.used[key])
 		case ctx.Err() != nil:
 			err = ctx.Err()
+		case !l.mayUse(c.Name):
+			err = calls.Errorf(calls.Invalid, "not run: the skill %s does not allow %s", l.following.Name, c.Name).
+				WithHint("its allowed-tools are: %s", strings.Join(l.following.AllowedTools, ", "))
 		default:
 			fresh = true
 			l.used[key]++
@@ -260,11 +266,23 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 		if err != nil {
 			result = l.failedResult(err)
 		}
+		if c.Name == readSkill && result.Error == "" {
+			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
+		}
 		u := &round.ToolCalls[i]
 		u.Result, u.Error = result.Text, result.Error
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", sentName(c.Name), "content", u.Result))
 	}
 	return fresh, nil
+}
+
+// mayUse reports whether the skill that the model follows allows a tool. Those that read
+// what belongs to skills are always allowed.
+func (l *loop) mayUse(name string) bool {
+	if l.following == nil || l.following.AllowedTools == nil || name == readFile || name == readSkill {
+		return true
+	}
+	return slices.ContainsFunc(l.following.AllowedTools, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
 // toolUse is what a use of a tool depends on, toolResult what the model is told.

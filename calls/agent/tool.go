@@ -196,6 +196,7 @@ func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, erro
 		b.close()
 		return nil, err
 	}
+	ws.warnOfTools(b.tools)
 	return b, nil
 }
 

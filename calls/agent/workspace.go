@@ -65,7 +65,7 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
 		}
 		for _, below := range []string{"skills", ".agents/skills"} {
-			if err := w.findSkills(ctx, w.root, below); err != nil {
+			if err := w.findSkills(ctx, w.root, below, path.Join(w.shown, below)); err != nil {
 				return w, err
 			}
 		}
@@ -74,15 +74,16 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 		if w.extra, err = openRoot(env.Dir, builtin); err != nil {
 			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)
 		}
-		err = w.findSkills(ctx, w.extra, ".")
+		err = w.findSkills(ctx, w.extra, ".", path.Clean(filepath.ToSlash(builtin)))
 	}
 	return w, err
 }
 
-// findSkills adds the skills of a directory, but for those that only people call up.
-func (w *workspace) findSkills(ctx context.Context, root *os.Root, dir string) error {
+// findSkills adds the skills of a directory, but for those that only people call up. The
+// model knows the directory as shown.
+func (w *workspace) findSkills(ctx context.Context, root *os.Root, dir, shown string) error {
 	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
-	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: dir})
+	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: shown})
 	w.warnings = append(w.warnings, warnings...)
 	for _, x := range list {
 		taken := slices.ContainsFunc(w.skills, func(f foundSkill) bool { return f.Name == x.Name })
@@ -193,7 +194,7 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	}
 	s := w.skills[i]
 	if a.File == "" {
-		return value.OfString(s.Body + s.fileList()), nil
+		return value.OfString(s.Instructions() + s.fileList()), nil
 	}
 	file := path.Clean(filepath.ToSlash(a.File))
 	if !filepath.IsLocal(file) {
@@ -206,11 +207,40 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	return value.OfString(text), nil
 }
 
+// skillToFollow returns the skill whose instructions a use of read_skill has read, or the
+// one before where it read another file.
+func (w *workspace) skillToFollow(arguments string, before *skill.Skill) *skill.Skill {
+	var a skillArguments
+	v, err := value.ParseJSON([]byte(arguments))
+	if err != nil || value.Decode(v, &a) != nil || a.File != "" {
+		return before
+	}
+	for _, s := range w.skills {
+		if s.Name == a.Name {
+			return s.Skill
+		}
+	}
+	return before
+}
+
+// warnOfTools warns of skills whose allowed-tools this agent does not have.
+func (w *workspace) warnOfTools(tools []tool) {
+	for _, s := range w.skills {
+		isThere := func(name string) bool {
+			return slices.ContainsFunc(tools, func(t tool) bool { return strings.EqualFold(t.name, name) })
+		}
+		if s.AllowedTools != nil && !slices.ContainsFunc(s.AllowedTools, isThere) {
+			w.warnings = append(w.warnings, fmt.Sprintf("skill %s: the agent has none of its allowed-tools (%s), so it can only read while it follows the skill",
+				s.Name, strings.Join(s.AllowedTools, ", ")))
+		}
+	}
+}
+
 // fileList lists what else is in the skill's directory.
 func (f foundSkill) fileList() string {
 	var names []string
 	err := fs.WalkDir(f.root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
-		if rel, ok := strings.CutPrefix(name, f.dir+"/"); err == nil && ok && d.Type().IsRegular() && rel != skill.FileName {
+		if rel, ok := strings.CutPrefix(name, f.dir+"/"); err == nil && ok && d.Type().IsRegular() && rel != path.Base(f.Location) {
 			names = append(names, rel)
 		}
 		if len(names) >= maxNames {

@@ -63,7 +63,7 @@ func TestWorkspace(t *testing.T) {
 		{"read_file", `{"path": "big.txt"}`, "more than 4194304"},
 		{"read_file", `{"path": "binary"}`, "no UTF-8 text"},
 		{"read_file", `{"path": "notes.txt", "offset": 0}`, "/offset"},
-		{"read_skill", `{"name": "prices"}`, "Rye costs 4.20.\n\n<files>\nmore/cake.md\n</files>"},
+		{"read_skill", `{"name": "prices"}`, "Base directory: desk/skills/prices\n\nRye costs 4.20.\n\n<files>\nmore/cake.md\n</files>"},
 		{"read_skill", `{"name": "prices", "file": "more/cake.md"}`, "Cake costs 3."},
 		{"read_skill", `{"name": "prices", "file": "../../notes.txt"}`, "is not a file of the skill"},
 		{"read_skill", `{"name": "prices", "file": "none"}`, "file does not exist"},
@@ -79,6 +79,48 @@ func TestWorkspace(t *testing.T) {
 		}
 		if got := r.Rounds[0].ToolCalls[0].Result; !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: got %.300q, want %q", c.tool, c.arguments, got, c.want)
+		}
+	}
+}
+
+// TestAllowedTools: while the model follows a skill, it has the tools of the skill.
+func TestAllowedTools(t *testing.T) {
+	dir := t.TempDir()
+	for name, front := range map[string]string{"strict": "allowed-tools: Weather", "foreign": "allowed-tools: Bash(git:*)", "free": "license: MIT"} {
+		at := filepath.Join(dir, "skills", name)
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "skill.md"), []byte("---\nname: "+name+"\ndescription: D\n"+front+"\n---\nDo it.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use := func(skill, tool, arguments string) []string {
+		p := scripted.New(uses("", "read_skill", `{"name": "`+skill+`"}`), uses("", tool, arguments), says("ok"))
+		r := run(t.Context(), t, &world{t: t}, p, "{prompt: x, builtin_skills: skills, tools: {calls: [{call: weather}, {call: weather, name: other}]}}",
+			func(env *calls.Env) { env.Dir = dir })
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		return append([]string{r.Rounds[1].ToolCalls[0].Result}, r.Warnings...)
+	}
+	const refused = "does not allow"
+	for _, c := range []struct {
+		skill, tool, arguments string
+		refused                bool
+	}{
+		{"strict", "weather", `{"city": "Paris"}`, false},
+		{"strict", "other", `{"city": "Paris"}`, true},
+		{"strict", "read_skill", `{"name": "free"}`, false},
+		{"foreign", "weather", `{"city": "Paris"}`, true},
+		{"free", "other", `{"city": "Paris"}`, false},
+	} {
+		got := use(c.skill, c.tool, c.arguments)
+		if strings.Contains(got[0], refused) != c.refused {
+			t.Errorf("%s, %s: %q", c.skill, c.tool, got[0])
+		}
+		if warnings := strings.Join(got[1:], "\n"); !strings.Contains(warnings, "skill foreign: the agent has none of its allowed-tools (Bash)") || strings.Contains(warnings, "strict") {
+			t.Errorf("warnings: %s", warnings)
 		}
 	}
 }

@@ -62,8 +62,9 @@ func Definition() calls.Definition {
 			En: "Ask the model and stream its answer.",
 			Zh: "向模型提问，并流式返回回答。",
 		},
-		Literal: []string{"response_schema", "tools"},
-		UsesLLM: true,
+		Literal:  []string{"response_schema", "tools"},
+		Messages: []string{"messages"},
+		UsesLLM:  true,
 		Examples: []calls.Example{
 			{
 				Title:   "A question",
@@ -84,11 +85,34 @@ response_schema:
 			},
 		},
 	})
-	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
-		return schema.TyposIn(params, "response_schema")
+	def.Lint = lint
+	def.OutputFor = func(output, params value.Value) value.Value {
+		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
+			return schema.WithProperty(output, "json", answer)
+		}
+		return output
 	}
 	def.Origins = origins
 	return def
+}
+
+// lint finds mistyped keywords of response_schema, and messages beside their short form
+// also where a template makes one of the two.
+func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
+	problems := schema.TyposIn(params, "response_schema")
+	if _, given := params.Get("messages"); !given {
+		return problems
+	}
+	for _, name := range []string{"system", "user"} {
+		short, given := params.Get(name)
+		if text, isText := short.Str(); given && (!isText || text != "") {
+			problems = append(problems, schema.Problem{
+				Pointer: "/" + name, Message: bothForms, Hint: "give " + name + " as one of the messages, {role: " + name + ", content: ...}, or leave messages out",
+			})
+			break
+		}
+	}
+	return problems
 }
 
 // Validate checks what the parameters' schema cannot say.

@@ -94,6 +94,7 @@ choices:
 		},
 	})
 	def.Lint = lint
+	def.OutputFor = namedBranches
 	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
 	def.Origins = origins
 	return def
@@ -152,6 +153,24 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 		}
 	}
 	return problems
+}
+
+// namedBranches returns the output's schema with the branches that there are, where the
+// flow names them all.
+func namedBranches(output, params value.Value) value.Value {
+	choices, _ := params.Get("choices")
+	var names []value.Value
+	for _, c := range choices.List() {
+		name, _ := c.Get("branch")
+		if _, isText := name.Str(); !isText {
+			return output
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return output
+	}
+	return schema.WithProperty(output, "branch", value.OfMap(value.Pairs("type", "string", "enum", names)))
 }
 
 // strategy is who picks.

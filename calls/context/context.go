@@ -19,6 +19,7 @@ package context
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"strings"
@@ -78,7 +79,8 @@ type Output struct {
 // Definition returns the call context.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name: "context",
+		Name:     "context",
+		Messages: []string{"history", "append"},
 		Summary: calls.Text{
 			En: "Build the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
 			Zh: "由工作目录构建智能体的系统提示词与消息：身份、说明文件、记忆、技能、历史与图片。",
@@ -91,20 +93,36 @@ func Definition() calls.Definition {
 }
 
 // lint warns of a workspace that does not exist: the prompt would be the identity
-// alone.
+// alone. Names of skills are checked too.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
+	problems := lintSkillNames(params)
 	given, _ := params.Get("workspace")
 	path, ok := given.Str()
 	if !ok || path == "" || strings.HasPrefix(path, "~") || env.Files == nil {
-		return nil
+		return problems
 	}
 	if _, _, err := env.Files.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return problems
 	}
-	return []schema.Problem{{
+	return append(problems, schema.Problem{
 		Pointer: "/workspace", Warning: true,
 		Message: "there is no directory " + path, Hint: "paths are relative to the flow file",
-	}}
+	})
+}
+
+// lintSkillNames finds names with characters that cannot be seen.
+func lintSkillNames(params value.Value) (problems []schema.Problem) {
+	names, _ := params.Get("skill_names")
+	for i, v := range names.List() {
+		name, _ := v.Str()
+		if r, hidden := value.InvisibleInName(name); hidden {
+			problems = append(problems, schema.Problem{
+				Pointer: fmt.Sprintf("/skill_names/%d", i), Hint: "take it out",
+				Message: fmt.Sprintf("the name %q has the invisible character %U", value.Truncate(name, 60), r),
+			})
+		}
+	}
+	return problems
 }
 
 // Validate refuses line breaks in fields of one line: they could fake sections of

@@ -213,6 +213,24 @@ func TestFiles(t *testing.T) {
 			t.Errorf("system: %s", out.System)
 		}
 	})
+	t.Run("work_dir, short of room", func(t *testing.T) {
+		for name, c := range map[string]struct{ text, want string }{
+			"heading":  {"# A\n" + strings.Repeat("a line\n", 4000) + "## B\n" + strings.Repeat("b line\n", 4000), "only the first 28004 of 56009 bytes"},
+			"line":     {"\n# A\n" + strings.Repeat("a line\n", 8000), "only the first 32765 of 56005 bytes"},
+			"one line": {strings.Repeat("é", 30_000), "only the first 32768 of 60000 bytes"},
+			"no mark":  {strings.Repeat("x", 20_000) + "\n#!/bin/sh\n" + strings.Repeat("y", 20_000), "only the first 20011 of 40011 bytes"},
+		} {
+			dir := tree(t, map[string]string{"ws/AGENTS.md": strings.Repeat("root\n", 4000), "ws/near/AGENTS.md": c.text})
+			out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", "near"))
+			if !strings.Contains(strings.Join(out.Warnings, "\n"), "near/AGENTS.md: "+c.want) {
+				t.Errorf("%s: %q", name, out.Warnings)
+			}
+			out = run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", "near", "max_tokens", 2000))
+			if name != "one line" && name != "no mark" { // which no line ends
+				same(t, name, kinds(out, "file", true), []string{"near/AGENTS.md"})
+			}
+		}
+	})
 	t.Run("work_dir outside", func(t *testing.T) {
 		for _, name := range []string{"../", "/etc", "none", "AGENTS.md"} {
 			out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", name))

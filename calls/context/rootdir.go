@@ -67,7 +67,11 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 		return "", "", err
 	}
 	if size > int64(len(data)) {
-		data = data[:bytes.LastIndexByte(data, '\n')+1]
+		if i := bytes.LastIndexByte(data, '\n'); i >= 0 {
+			data = data[:i+1]
+		} else {
+			data = data[:len(data)-len(splitRune(data))]
+		}
 		note = fmt.Sprintf("only the first %d of %d bytes are used", len(data), size)
 	}
 	if !utf8.Valid(data) {
@@ -75,6 +79,16 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 	}
 	p.converted[name] = bytes.IndexByte(data, '\r') >= 0
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
+}
+
+// splitRune returns the beginning of a character that ends the data.
+func splitRune(data []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if tail := data[len(data)-n:]; utf8.RuneStart(tail[0]) && !utf8.FullRune(tail) {
+			return tail
+		}
+	}
+	return nil
 }
 
 // readFile reads at most limit bytes of a regular file and returns its size. Other

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -38,16 +39,16 @@ func (b *builder) bootstrapSection() *section {
 			continue
 		}
 		if text, ok := b.readWorkspaceFile("bootstrap file", name, given); ok {
-			b.quoteFile(s, name, text)
+			b.quoteFile(s, name, text, 0)
 		}
 	}
 	return s
 }
 
 // quoteFile adds a file under a heading of its name.
-func (b *builder) quoteFile(s *section, name, text string) {
+func (b *builder) quoteFile(s *section, name, text string, rank int) {
 	title := "## " + name + blankLine
-	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), lines: true, reason: "file of the workspace",
+	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), rank: rank, lines: true, reason: "file of the workspace",
 		origins: b.fileOrigins(name, title, text)})
 }
 
@@ -87,9 +88,9 @@ func (b *builder) quoteAgentsFiles(s *section) {
 		}
 	}
 	b.limitAgentsFiles(found)
-	for _, f := range found {
+	for i, f := range found {
 		if f.text != "" {
-			b.quoteFile(s, f.name, f.text)
+			b.quoteFile(s, f.name, f.text, len(found)-1-i) // the nearest stays the longest
 		}
 	}
 }
@@ -117,17 +118,21 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 }
 
 // cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else
-// after a line, else between characters.
+// after a line, else between characters. More than half of what there is room for stays.
 func cutAtHeading(text string, limit int) string {
 	head := text[:limit]
-	if i := strings.LastIndex(head, "\n#"); i >= 0 {
-		return head[:i+1]
-	}
-	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
-		return head[:i+1]
+	for _, places := range [][][]int{heading.FindAllStringIndex(head, -1), lineEnd.FindAllStringIndex(head, -1)} {
+		if n := len(places); n > 0 && places[n-1][0] >= limit/2 {
+			return head[:places[n-1][0]+1]
+		}
 	}
 	return strings.ToValidUTF8(head, "")
 }
+
+var (
+	heading = regexp.MustCompile(`\n#{1,6}[ \t]`)
+	lineEnd = regexp.MustCompile(`\n`)
+)
 
 // readWorkspaceFile reads a text file of the workspace; a failure becomes a warning.
 func (b *builder) readWorkspaceFile(what, name string, wanted bool) (string, bool) {
@@ -270,7 +275,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 			load(x, true, "asked for by skill_names")
 			continue
 		}
-		b.warn("skill_names: there is no skill %q%s", name, value.DidYouMeanSuffix(name, skillNames(found)))
+		b.warn("skill_names: there is no skill %q%s", name, value.SuggestSuffix(name, skillNames(found)))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
 		if !b.runtimeInMessage() {
@@ -283,7 +288,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 	return later
 }
 
-func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Body }
+func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Instructions() }
 
 // skillOrigins returns those of skillText: its body is of the SKILL.md.
 func skillOrigins(x *skill.Skill) []calls.Origin {

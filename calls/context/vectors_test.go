@@ -70,6 +70,8 @@ func departures() map[string]string {
 		// One rule for the fence, with or without a last newline, after a BOM too.
 		"skill-frontmatter-no-final-newline": activated("fm", "") + listed("fm", "D"),
 		"skill-frontmatter-bom":              activated("fm", "body") + listed("fm", "D"),
+		// The name of the file may be written in any case.
+		"skill-ignored-entries": skillsHead + strings.ReplaceAll(listed("lower", "lower"), "SKILL.md", "skill.md"),
 	}
 }
 

@@ -4,8 +4,10 @@ package http
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ type Params struct {
 	Path         *value.Map  `json:"path,omitempty" doc:"Values of the {name}s in the URL's path. They are escaped."`
 	Query        *value.Map  `json:"query,omitempty" doc:"Parameters of the query: texts, numbers, booleans, lists of them; null leaves one out."`
 	Headers      *value.Map  `json:"headers,omitempty" doc:"Headers of the request. They do not follow a redirect to another host."`
-	Body         value.Value `json:"body,omitempty" doc:"A text is sent as it is, anything else as JSON, or as a form where the header Content-Type says application/x-www-form-urlencoded."`
+	Body         value.Value `json:"body,omitempty" doc:"A text is sent as it is, anything else as JSON, or as a form where the header Content-Type, or the operation, says application/x-www-form-urlencoded or multipart/form-data. A file of such a form is a text, or a data URL (data:image/png;base64,...)."`
 	OpenAPI      value.Value `json:"openapi,omitempty" type:"string|object" doc:"An OpenAPI 3 document: a JSON or YAML file beside the flow or below, or the document itself. Taken as written."`
 	Operation    string      `json:"operation,omitempty" doc:"The operationId of an operation of that document, or METHOD /path."`
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
@@ -99,6 +101,9 @@ func (p Params) Validate() error {
 // lint checks what is known already; null is what is known only later, and url may
 // still be filled in.
 func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
+	if problems := lintPlaceholders(params); len(problems) > 0 {
+		return problems
+	}
 	var p Params
 	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
 		if v, given := params.Get(name); given && v.IsNull() {
@@ -116,6 +121,31 @@ func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	}
 	return nil
 }
+
+// lintPlaceholders finds a {name} of the url that path does not give.
+func lintPlaceholders(params value.Value) (problems []schema.Problem) {
+	given, _ := params.Get("url")
+	target, _ := given.Str()
+	path, has := params.Get("path")
+	if has && path.Kind() != value.Object { // known when the flow runs
+		return nil
+	}
+	for _, m := range placeholder.FindAllStringSubmatchIndex(target, -1) {
+		name := target[m[2]:m[3]]
+		if _, ok := path.Get(name); ok {
+			continue
+		}
+		problems = append(problems, schema.Problem{
+			Pointer: "/url", Offset: m[0], Keyword: calls.UndefinedName,
+			Message: fmt.Sprintf("{%s} is not filled in: path does not give it", name),
+			Hint:    fmt.Sprintf("write path: {%s: ...}; a brace that the url really has is written %%7B", name),
+		})
+	}
+	return problems
+}
+
+// placeholder is a {name} in a url.
+var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
 func (p Params) timeout() (time.Duration, error) {
 	d, err := time.ParseDuration(p.Timeout)
@@ -149,6 +179,11 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	}
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if op != nil {
+		for _, q := range op.Refused {
+			env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
+		}
+	}
 	req, err := in.newRequest(within, op)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package http
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // findOperation returns the operation that the parameters name; nil where they name none.
@@ -50,28 +48,19 @@ func loadDocument(dir, name string) (value.Value, error) {
 			name = rel
 		}
 	}
-	data, err := readFile(dir, filepath.Clean(filepath.FromSlash(name)))
+	doc, err := readDocument(dir, filepath.Clean(filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return value.Value{}, calls.Errorf(calls.NotFound, "openapi: there is no file %s", name).
 			WithHint("paths start at the folder of the flow")
 	}
+	var fault *syntaxError
+	if errors.As(err, &fault) {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s:%w", name, err)
+	}
 	if err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: reading %s: %w", name, err)
 	}
-	doc, err := yaml.ParseValue(data)
-	if err != nil {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%s:%w", name, err)
-	}
 	return doc, nil
-}
-
-func readFile(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return calls.ReadFileIn(root, name, yaml.MaxBytes)
 }
 
 // narrowSchema returns the schema of what may still be found out: path, query and body, with
@@ -187,8 +176,31 @@ func member(v value.Value, key string) value.Value {
 	return m
 }
 
+// checkRefused returns an error where the request gives, or needs, what the operation's
+// document describes in a way that is wrong or not supported.
+func (in Input) checkRefused(op *openapi.Operation) error {
+	groups := map[string]*value.Map{"path": in.Path, "query": in.Query, "header": in.Headers}
+	for _, q := range op.Refused {
+		_, given := groups[q.In].Get(q.Name)
+		if q.In == "header" {
+			_, given = lookupHeader(in.Headers, q.Name)
+		}
+		if q.In == "body" {
+			given = !in.Body.IsNull()
+		}
+		if given || q.Required {
+			return calls.Errorf(calls.Invalid, "the operation %s cannot be used so: %w", in.Operation, q.Err).
+				WithHint("mend the document, or leave out what it describes wrongly")
+		}
+	}
+	return nil
+}
+
 // checkParams holds the request against the operation.
 func (in Input) checkParams(op *openapi.Operation) error {
+	if err := in.checkRefused(op); err != nil {
+		return err
+	}
 	s, err := schema.Parse(op.Arguments())
 	if err != nil {
 		return calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", in.Operation, err)

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	typeJSON = "application/json"
-	typeForm = "application/x-www-form-urlencoded"
-	typeText = "text/plain; charset=utf-8"
+	typeJSON  = "application/json"
+	typeForm  = "application/x-www-form-urlencoded"
+	typeParts = "multipart/form-data"
+	typeText  = "text/plain; charset=utf-8"
 )
 
 // newRequest makes the request, of the operation where there is one.
@@ -44,7 +45,7 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 	if given, has := lookupHeader(in.Headers, "Content-Type"); has {
 		contentType, _ = given.Str()
 	}
-	body, contentType, err := encodeBody(in.Body, contentType)
+	body, contentType, err := encodeBody(in.Body, contentType, op)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +261,11 @@ func scalarText(v value.Value) (string, bool) {
 
 // queryPairs writes name=value, once or several times.
 func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []string, ok bool) {
-	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(text)) }
+	escape := url.QueryEscape
+	if p != nil && p.Reserved {
+		escape = escapeButReserved
+	}
+	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+text) }
 	if v.Kind() == value.Object && p != nil && !p.JSON && p.Explode {
 		for key, member := range v.Map().All() {
 			list, ok := parameterTexts(member, nil)
@@ -271,21 +276,17 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 				key = name + "[" + key + "]"
 			}
 			for _, text := range list {
-				pair(key, text)
+				pair(key, escape(text))
 			}
 		}
 		return pairs, true
 	}
 	list, ok := parameterTexts(v, p)
+	for i := range list {
+		list[i] = escape(list[i])
+	}
 	if p != nil && !p.JSON && !p.Explode && len(list) > 1 {
-		separator := ","
-		switch p.Style {
-		case "spaceDelimited":
-			separator = " "
-		case "pipeDelimited":
-			separator = "|"
-		}
-		list = []string{strings.Join(list, separator)}
+		list = []string{strings.Join(list, separatorOf(p.Style))}
 	}
 	for _, text := range list {
 		pair(name, text)
@@ -293,9 +294,36 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	return pairs, ok
 }
 
+// separatorOf returns what stands between the values of a list that is one parameter. It
+// is not escaped like a comma inside a value.
+func separatorOf(style string) string {
+	switch style {
+	case "spaceDelimited":
+		return "%20"
+	case "pipeDelimited":
+		return "%7C"
+	}
+	return ","
+}
+
+// escapeButReserved escapes a text for the query and leaves what RFC 3986 reserves, but for
+// what would end the value or be read as something else: & # + and %.
+func escapeButReserved(text string) string {
+	const kept = ":/?[]@!$'()*,;="
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune(kept, r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(url.QueryEscape(string(r)))
+		}
+	}
+	return b.String()
+}
+
 // encodeBody writes a body as its content type wants it, and returns the type where none
 // was given.
-func encodeBody(body value.Value, contentType string) (text, kind string, err error) {
+func encodeBody(body value.Value, contentType string, op *openapi.Operation) (text, kind string, err error) {
 	text, isText := body.Str()
 	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
 	switch {
@@ -308,9 +336,11 @@ func encodeBody(body value.Value, contentType string) (text, kind string, err er
 	case media == typeForm:
 		text, err = encodeForm(body)
 		return text, contentType, err
+	case media == typeParts:
+		return encodeParts(body, op)
 	case contentType == "":
 		return body.JSON(), typeJSON, nil
-	case media == typeJSON || strings.HasSuffix(media, "+json"):
+	case media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json"):
 		return body.JSON(), contentType, nil
 	}
 	return "", "", calls.Errorf(calls.Invalid, "the body is of type %s, which cannot be sent as %s", body.Kind(), contentType).

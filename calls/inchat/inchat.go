@@ -57,6 +57,7 @@ func Definition() calls.Definition {
 			Zh: "按 depth、order 与条件把预设和世界书条目注入聊天历史，并给出每条消息的来源。",
 		},
 		Literal:  []string{"presets_in_chat", "world_books"},
+		Messages: []string{"history"},
 		Examples: examples(),
 	})
 	def.Lint = lint

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // failure is an error of the library with what it is about.
@@ -71,7 +72,7 @@ func (f *failure) declares(name string) bool {
 }
 
 // message words a failure; the library's own message serves the rare ones.
-func (f *failure) message(keyword string) wording {
+func (f *failure) message(keyword string) wording.Text {
 	if f.sub == nil {
 		return f.libraryMessage(keyword)
 	}
@@ -125,11 +126,11 @@ func (f *failure) message(keyword string) wording {
 }
 
 // libraryMessage returns the library's own message, which is English.
-func (f *failure) libraryMessage(keyword string) wording {
+func (f *failure) libraryMessage(keyword string) wording.Text {
 	if keyword == "" {
-		return wording{f.err.Message, "不符合 schema"}
+		return wording.Text{En: f.err.Message, Zh: "不符合 schema"}
 	}
-	return wording{f.err.Message, "不符合关键字 " + keyword + " 的要求"}
+	return wording.Text{En: f.err.Message, Zh: "不符合关键字 " + keyword + " 的要求"}
 }
 
 func (f *failure) hint(keyword string) string {
@@ -151,13 +152,13 @@ func (f *failure) hint(keyword string) string {
 
 // unionMessage returns why no branch fits: branches for another type of value are passed
 // over, unless there are no others.
-func (f *failure) unionMessage(keyword string) wording {
+func (f *failure) unionMessage(keyword string) wording.Text {
 	have := value.Truncate(f.have.JSON(), 40)
 	if len(f.err.Causes) == 0 {
 		return say("%s fits more than one branch of %s", have, keyword)
 	}
 	var types []string
-	var reasons []wording
+	var reasons []wording.Text
 	for i, cause := range f.err.Causes {
 		branch, failed := f.schema.failedKeyword(cause)
 		if branch != nil && failed == "type" && cause.InstanceLocation == f.err.InstanceLocation {
@@ -171,32 +172,32 @@ func (f *failure) unionMessage(keyword string) wording {
 	if len(reasons) == 0 {
 		return say("want %s, got %s", anyOfTypes(types), typeWording(f.have.Kind().String()))
 	}
-	return say("%s fits no branch of %s: %s", have, keyword, joinWordings(reasons, "; ", "；"))
+	return say("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
 }
 
 // maxReason bounds the reasons of one branch, in characters.
 const maxReason = 200
 
 // joinMessages joins the problems of a branch.
-func joinMessages(all []problem) wording {
-	texts := make([]wording, len(all))
+func joinMessages(all []problem) wording.Text {
+	texts := make([]wording.Text, len(all))
 	for i, p := range all {
-		texts[i] = wording{p.Error(), p.In("zh")}
+		texts[i] = wording.Text{En: p.Error(), Zh: p.In("zh")}
 		if p.Pointer != "" {
-			texts[i].zh = p.Pointer + "：" + p.In("zh")
+			texts[i].Zh = p.Pointer + "：" + p.In("zh")
 		}
 	}
-	joined := joinWordings(texts, "; ", "；")
-	return wording{value.Truncate(joined.en, maxReason), value.Truncate(joined.zh, maxReason)}
+	joined := wording.Join(texts, "; ", "；")
+	return wording.Text{En: value.Truncate(joined.En, maxReason), Zh: value.Truncate(joined.Zh, maxReason)}
 }
 
 // countOf returns a number of things.
-func countOf(n int, unit string) wording {
+func countOf(n int, unit string) wording.Text {
 	zh := strconv.Itoa(n) + " " + map[string]string{"character": "个字符", "item": "项", "member": "个成员"}[unit]
 	if n == 1 {
-		return wording{"1 " + unit, zh}
+		return wording.Text{En: "1 " + unit, Zh: zh}
 	}
-	return wording{fmt.Sprintf("%d %ss", n, unit), zh}
+	return wording.Text{En: fmt.Sprintf("%d %ss", n, unit), Zh: zh}
 }
 
 // formatBound returns a bound as people write it.

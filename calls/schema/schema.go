@@ -9,6 +9,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -164,21 +165,37 @@ func inPlaceSubschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
+// InvalidError is why a document is not a JSON Schema. [Parse] makes it, with the place of
+// each fault.
+type InvalidError struct{ Problems Problems }
+
+// Error lists the faults with their JSON pointers.
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = fmt.Sprintf("%q: %s", p.Pointer, p.Message)
+	}
+	return "not a JSON Schema: " + strings.Join(lines, "; ")
+}
+
 // compileError turns a compile error into a sentence without the library's URLs.
 func compileError(err error) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
-		lines := []string{}
+		wrong := &InvalidError{}
 		for _, leaf := range leafErrors(invalid) {
 			text := leaf.Message
 			if strings.HasSuffix(text, "is not valid 'regex'") {
 				text = strings.TrimSuffix(text, "is not valid 'regex'") +
 					"is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
 			}
-			lines = append(lines, fmt.Sprintf("%q: %s", decodeLocation(leaf.InstanceLocation), text))
+			wrong.Problems = append(wrong.Problems, Problem{Pointer: decodeLocation(leaf.InstanceLocation), Message: text})
 		}
-		slices.Sort(lines)
-		return fmt.Errorf("not a JSON Schema: %s", strings.Join(slices.Compact(lines), "; "))
+		slices.SortFunc(wrong.Problems, func(a, b Problem) int {
+			return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+		})
+		wrong.Problems = slices.CompactFunc(wrong.Problems, func(a, b Problem) bool { return a.Pointer == b.Pointer && a.Message == b.Message })
+		return wrong
 	}
 	var wrapped *jsonschema.SchemaError
 	if errors.As(err, &wrapped) && wrapped.Err != nil {

@@ -60,6 +60,23 @@ func TyposIn(params value.Value, name string) Problems {
 	return problems
 }
 
+// WithProperty returns the schema of an object with another schema for one property; the
+// property keeps its description.
+func WithProperty(object value.Value, name string, property value.Value) value.Value {
+	properties, _ := object.Get("properties")
+	before, _ := properties.Get(name)
+	if doc, described := before.Get("description"); described && property.Kind() == value.Object {
+		m := property.Map().Clone()
+		m.Set("description", doc)
+		property = value.OfMap(m)
+	}
+	m := properties.Map().Clone()
+	m.Set(name, property)
+	out := object.Map().Clone()
+	out.Set("properties", value.OfMap(m))
+	return value.OfMap(out)
+}
+
 // walkSchemas visits a schema and all below it with their pointers.
 func walkSchemas(s value.Value, at string, visit func(s value.Value, at string)) {
 	if s.Kind() != value.Object {

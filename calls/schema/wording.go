@@ -1,32 +1,14 @@
 package schema
 
 import (
-	"fmt"
-	"strings"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// wording is a message in the languages that are built in.
-type wording struct{ en, zh string }
-
-// say formats a message in both languages. The Chinese format is that of [chinese];
-// arguments that are wordings are inserted in the language of the message.
-func say(format string, args ...any) wording {
-	zhFormat, known := chinese[format]
-	if !known {
-		zhFormat = format
-	}
-	en, zh := make([]any, len(args)), make([]any, len(args))
-	for i, arg := range args {
-		en[i], zh[i] = arg, arg
-		if w, ok := arg.(wording); ok {
-			en[i], zh[i] = w.en, w.zh
-		}
-	}
-	return wording{fmt.Sprintf(format, en...), fmt.Sprintf(zhFormat, zh...)}
-}
+// say formats a message in both languages.
+func say(format string, args ...any) wording.Text { return chinese.Say(format, args...) }
 
 // chinese are the messages by their English formats.
-var chinese = map[string]string{
+var chinese = wording.Catalog{
 	"the required property %q is missing":                   "缺少必填属性 %q",
 	"unknown property %q":                                   "未知属性 %q",
 	"the property name %q: %s":                              "属性名 %q：%s",
@@ -59,39 +41,27 @@ var chineseTypes = map[string]string{
 	"string": "字符串", "integer": "整数", "number": "数字", "boolean": "布尔值", "array": "数组", "object": "对象", "null": "空值",
 }
 
-func typeWording(name string) wording {
+func typeWording(name string) wording.Text {
 	if zh, ok := chineseTypes[name]; ok {
-		return wording{name, zh}
+		return wording.Text{En: name, Zh: zh}
 	}
-	return wording{name, name}
+	return wording.Text{En: name, Zh: name}
 }
 
 // anyOfTypes names the types of a value that may have several.
-func anyOfTypes(names []string) wording {
-	types := make([]wording, len(names))
+func anyOfTypes(names []string) wording.Text {
+	types := make([]wording.Text, len(names))
 	for i, name := range names {
 		types[i] = typeWording(name)
 	}
-	return joinWordings(types, " or ", "或")
+	return wording.Join(types, " or ", "或")
 }
 
-func joinWordings(all []wording, en, zh string) wording {
-	ens, zhs := make([]string, len(all)), make([]string, len(all))
-	for i, w := range all {
-		ens[i], zhs[i] = w.en, w.zh
-	}
-	return wording{strings.Join(ens, en), strings.Join(zhs, zh)}
-}
-
-func newProblem(pointer, keyword string, message wording) Problem {
-	return Problem{Pointer: pointer, Keyword: keyword, Message: message.en, chinese: message.zh}
+func newProblem(pointer, keyword string, message wording.Text) Problem {
+	return Problem{Pointer: pointer, Keyword: keyword, Message: message.En, chinese: message.Zh}
 }
 
 // In returns the message in a language: Chinese for zh and its regions, else English.
 func (p Problem) In(language string) string {
-	isChinese := strings.HasPrefix(strings.ToLower(language), "zh")
-	if isChinese && p.chinese != "" {
-		return p.chinese
-	}
-	return p.Message
+	return wording.Text{En: p.Message, Zh: p.chinese}.In(language)
 }

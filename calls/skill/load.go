@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// FileName is the file that makes a directory a skill, in exactly this case.
+// FileName is the file that makes a directory a skill. Where it is not there, a file whose
+// name differs from it in case does.
 const FileName = "SKILL.md"
 
 // Limits of a scan.
@@ -71,7 +72,8 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 
 // loadSkill reads one skill; nil where the directory has none that can be used.
 func loadSkill(host Host, source Source, name string) (*Skill, []string) {
-	file := path.Join(source.Dir, name, FileName)
+	base := skillFile(source, name)
+	file := path.Join(source.Dir, name, base)
 	info, err := fs.Stat(source.FS, file)
 	switch {
 	case err != nil && isAbsent(source, name, err):
@@ -94,7 +96,29 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	if err != nil {
 		return nil, []string{fmt.Sprintf("skipped: %v", err)}
 	}
-	return Interpret(name, path.Join(source.Shown, name, FileName), f, host)
+	s, warnings := Interpret(name, path.Join(source.Shown, name, base), f, host)
+	if entries, err := fs.ReadDir(source.FS, path.Join(source.Dir, name)); err == nil && len(entries) > 1 {
+		s.Dir = path.Join(source.Shown, name)
+	}
+	return s, warnings
+}
+
+// skillFile returns the name of the file that makes a directory a skill.
+func skillFile(source Source, name string) string {
+	dir := path.Join(source.Dir, name)
+	if _, err := fs.Stat(source.FS, path.Join(dir, FileName)); !errors.Is(err, fs.ErrNotExist) {
+		return FileName
+	}
+	entries, err := fs.ReadDir(source.FS, dir)
+	if err != nil {
+		return FileName
+	}
+	for _, entry := range entries {
+		if strings.EqualFold(entry.Name(), FileName) {
+			return entry.Name()
+		}
+	}
+	return FileName
 }
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -17,6 +18,12 @@ type Skill struct {
 	Location string
 	// Body is the instructions.
 	Body string
+	// Dir is the directory of Location, which paths in Body start at; "" where there is no
+	// other file in it.
+	Dir string
+	// AllowedTools are the names of the tools that the skill may be followed with; nil
+	// where it allows all.
+	AllowedTools []string
 	// Always says that the body belongs into every prompt.
 	Always bool
 	// Hidden says that the model is not told of the skill: only people call it up.
@@ -46,6 +53,7 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
 		Body:        f.Body,
 		Hidden:      isTruthy(memberOf(f.Meta, "disable-model-invocation")),
 	}
+	s.AllowedTools = allowedTools(f.Meta)
 	warnings := f.Repaired
 	for _, p := range Validate(dir, f) {
 		// Clients add fields of their own; that is no fault of the skill.
@@ -63,6 +71,34 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
 	s.Always = isTruthy(memberOf(f.Meta, "always")) || client.active
 	s.Missing = client.missing(host)
 	return s, warnings
+}
+
+// Instructions returns the body, below the directory that its paths start at.
+func (s *Skill) Instructions() string {
+	if s.Dir == "" {
+		return s.Body
+	}
+	return "Base directory: " + s.Dir + "\n\n" + s.Body
+}
+
+// allowedTool is one of a list of tools apart by spaces or commas; in parentheses may be
+// what it is allowed to do, as in Bash(git add:*).
+var allowedTool = regexp.MustCompile(`[^\s,()]+(?:\([^)]*\))?`)
+
+// allowedTools returns the names in allowed-tools, a text or a list; nil without it.
+func allowedTools(meta *value.Map) []string {
+	v, ok := meta.Get("allowed-tools")
+	if !ok || v.IsNull() {
+		return nil
+	}
+	names := []string{}
+	for _, text := range append(stringList(value.OfMap(meta), "allowed-tools"), "") {
+		for _, name := range allowedTool.FindAllString(text, -1) {
+			name, _, _ = strings.Cut(name, "(")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // client is what a client's member of metadata asks for.

@@ -170,6 +170,49 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestFileOfAnyCase: SKILL.md counts before names of another case, and a skill with other
+// files names its directory.
+func TestFileOfAnyCase(t *testing.T) {
+	text := func(body string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(described + "---\n" + body)} }
+	files := fstest.MapFS{
+		"skills/lower/skill.md": text("low"), "skills/mixed/Skill.MD": text("mix"),
+		"skills/both/SKILL.md": text("exact"), "skills/both/skill.md": text("other"), "skills/none/skills.md": text("no"),
+	}
+	list, _, err := skill.Load(t.Context(), emptyHost(), skill.Source{FS: files, Dir: "skills", Shown: "ws/skills"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range list {
+		got = append(got, s.Location+" "+s.Instructions())
+	}
+	want := []string{"ws/skills/both/SKILL.md Base directory: ws/skills/both\n\nexact", "ws/skills/lower/skill.md low", "ws/skills/mixed/Skill.MD mix"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	for front, want := range map[string][]string{
+		"":                                      nil,
+		"allowed-tools:\n":                      nil,
+		"allowed-tools: \"\"\n":                 {},
+		"allowed-tools: Read Bash(git add:*)\n": {"Read", "Bash"},
+		"allowed-tools: Read, Grep,Bash(a b)\n": {"Read", "Grep", "Bash"},
+		"allowed-tools: [order, weather]\n":     {"order", "weather"},
+		"allowed-tools:\n  - order(x y)\n":      {"order"},
+	} {
+		f, err := skill.Parse(described + front + "---\nx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := skill.Interpret("s", "s/SKILL.md", f, emptyHost())
+		if diff := cmp.Diff(want, s.AllowedTools); diff != "" {
+			t.Errorf("%q: %s", front, diff)
+		}
+	}
+}
+
 func TestScanIsBounded(t *testing.T) {
 	system := fstest.MapFS{}
 	for i := range 2100 {

@@ -110,6 +110,12 @@ func Extended(kit Kit) calls.Definition {
 		LLMOptional: true,
 		Examples:    examples(),
 	}, func(p *Params) { p.kit = &kit })
+	def.OutputFor = func(output, params value.Value) value.Value {
+		if wanted, _ := params.Get("current_schema"); wanted.Kind() == value.Object {
+			return schema.WithProperty(output, "slot_data", wanted)
+		}
+		return output
+	}
 	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
 		return schema.TyposIn(params, "current_schema")
 	}

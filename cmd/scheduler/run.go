@@ -156,9 +156,9 @@ func (f *showFlags) checkStep(flow *flow.Flow) error {
 	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
 	switch outer, ok := flow.Step(id); {
 	case !ok:
-		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, value.DidYouMeanSuffix(id, stepIDs(flow))))
+		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, value.SuggestSuffix(id, stepIDs(flow))))
 	case inner && outer.Sub != nil:
-		return usageError(fmt.Errorf("--explain: the flow that the step %q runs has no step %q", id, f.explain[len(first)+1:]))
+		return usageError(fmt.Errorf("--explain: the flow that the step %q runs has no step %q%s", id, f.explain[len(first)+1:], value.SuggestSuffix(f.explain[len(first)+1:], stepIDs(outer.Sub))))
 	}
 	return nil // what the step runs inside itself is only known when it runs
 }

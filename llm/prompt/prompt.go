@@ -94,6 +94,8 @@ type Ref struct {
 	// Method is the index in Path of a member after a dot that has the name of a
 	// method of dicts and is not called: it is that method, never the key. 0 for none.
 	Method int
+	// Compared are the constants that the whole of it is compared with by ==, != or in.
+	Compared []value.Value
 }
 
 // Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for

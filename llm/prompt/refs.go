@@ -1,6 +1,10 @@
 package prompt
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // constPath returns the name and constant members that a reference consists of.
 func constPath(n node) ([]string, bool) {
@@ -107,11 +111,15 @@ func pathsTested(n node, paths [][]string) [][]string {
 func (r *refCollector) walkNode(n node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
-			r.list = append(r.list, Ref{path, n.pos(), guarded || r.isGuarded(path), method})
+			r.list = append(r.list, Ref{Path: path, Offset: n.pos(), Guarded: guarded || r.isGuarded(path), Method: method})
 		}
 		for _, c := range rest {
 			r.walkNode(c, false)
 		}
+		return
+	}
+	if compare, ok := n.(*compareNode); ok {
+		r.walkComparison(compare)
 		return
 	}
 	f, isFilter := n.(*filterNode)
@@ -119,6 +127,42 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 	for i, c := range childNodes(n) {
 		r.walkNode(c, hasDefault && i == 0)
 	}
+}
+
+// walkComparison collects the operands, and what references among them are compared with.
+func (r *refCollector) walkComparison(n *compareNode) {
+	operands := childNodes(n)
+	for i, operand := range operands {
+		before := len(r.list)
+		r.walkNode(operand, false)
+		if _, isPath := constPath(operand); !isPath || len(r.list) == before {
+			continue
+		}
+		ref := &r.list[before]
+		if i > 0 && isEquality(n.ops[i-1]) {
+			ref.Compared = append(ref.Compared, constants(operands[i-1])...)
+		}
+		if i < len(n.ops) && (isEquality(n.ops[i]) || strings.HasSuffix(n.ops[i], "in")) {
+			ref.Compared = append(ref.Compared, constants(operands[i+1])...)
+		}
+	}
+}
+
+func isEquality(op string) bool { return op == "==" || op == "!=" }
+
+// constants returns the constant that a node is, or those in the list that it is.
+func constants(n node) (all []value.Value) {
+	switch n := n.(type) {
+	case *constNode:
+		if n.v.py() == nil {
+			all = append(all, n.v.v)
+		}
+	case *listNode:
+		for _, item := range n.items {
+			all = append(all, constants(item)...)
+		}
+	}
+	return all
 }
 
 func (r *refCollector) isGuarded(path []string) bool {

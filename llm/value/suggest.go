@@ -23,6 +23,34 @@ func DidYouMeanSuffix(key string, keys []string) string {
 	return ""
 }
 
+// maxListed bounds the names of a list in a message.
+const maxListed = 20
+
+// ListNames returns names as a message lists them; of many it counts the rest.
+func ListNames(names []string) string {
+	if len(names) > maxListed {
+		return fmt.Sprintf("%s ... (%d)", strings.Join(names[:maxListed], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Suggest returns the hint that names the nearest of keys, or else lists them; "" where
+// there are none.
+func Suggest(key string, keys []string) string {
+	if near := DidYouMean(key, keys); near != "" || len(keys) == 0 {
+		return near
+	}
+	return "there are " + ListNames(keys)
+}
+
+// SuggestSuffix returns [Suggest] in brackets after a space, for the end of a message.
+func SuggestSuffix(key string, keys []string) string {
+	if hint := Suggest(key, keys); hint != "" {
+		return " (" + hint + ")"
+	}
+	return ""
+}
+
 // Nearest returns the key among keys that key was most likely meant to be; "" when
 // none is near. [DidYouMean] makes the hint of it. Near is at most one edit in three
 // characters, and one in two (insertion, deletion, substitution, swap of

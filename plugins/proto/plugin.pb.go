@@ -1684,8 +1684,16 @@ type ChatRequest struct {
 	MaxTokens   int64    `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// A JSON Schema that the answer must fit; empty for text.
 	ResponseSchema []byte `protobuf:"bytes,6,opt,name=response_schema,json=responseSchema,proto3" json:"response_schema,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Where the texts of the messages come from, for people who ask: a JSON list of
+	// {"message": 0, "start": 0, "end": 12, "kind": "question", "name": "", "origins":
+	// [{"start": 0, "end": 12, "pointer": "/question"}]}. start and end are bytes of the
+	// text of that message, in an origin those of the piece; pointer is that of a parameter
+	// of the call, from the byte there where the stretch begins, computed is true where it
+	// is no copy. Without parts the messages are credited to the call. The output of a call
+	// may have parts of the same form in its member parts.
+	Parts         []byte `protobuf:"bytes,7,opt,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChatRequest) Reset() {
@@ -1756,6 +1764,13 @@ func (x *ChatRequest) GetMaxTokens() int64 {
 func (x *ChatRequest) GetResponseSchema() []byte {
 	if x != nil {
 		return x.ResponseSchema
+	}
+	return nil
+}
+
+func (x *ChatRequest) GetParts() []byte {
+	if x != nil {
+		return x.Parts
 	}
 	return nil
 }
@@ -2233,7 +2248,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04data\x128\n" +
 	"\afailure\x18\x03 \x01(\v2\x1c.scheduler.plugin.v1.FailureH\x00R\afailureB\a\n" +
-	"\x05piece\"\xd4\x01\n" +
+	"\x05piece\"\xea\x01\n" +
 	"\vChatRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1a\n" +
 	"\bmessages\x18\x02 \x03(\fR\bmessages\x12\x14\n" +
@@ -2241,7 +2256,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\vtemperature\x18\x04 \x01(\x01H\x00R\vtemperature\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x05 \x01(\x03R\tmaxTokens\x12'\n" +
-	"\x0fresponse_schema\x18\x06 \x01(\fR\x0eresponseSchemaB\x0e\n" +
+	"\x0fresponse_schema\x18\x06 \x01(\fR\x0eresponseSchema\x12\x14\n" +
+	"\x05parts\x18\a \x01(\fR\x05partsB\x0e\n" +
 	"\f_temperature\"\x8c\x01\n" +
 	"\tChatDelta\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +

@@ -72,6 +72,34 @@ func unwrapStatus(err error) error {
 // Chat asks the flow's model; what that costs counts for the step. The service llm
 // must be granted. Importance functions and variables get the answer as a whole. Of req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
 func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return h.ChatWithParts(ctx, req)
+}
+
+// Part tells where a piece of a message comes from. Start and End are the bytes that it
+// takes in the text of the message; Kind and Name are what people read of it.
+type Part struct {
+	Message int      `json:"message"`
+	Start   int      `json:"start"`
+	End     int      `json:"end"`
+	Kind    string   `json:"kind,omitempty"`
+	Name    string   `json:"name,omitempty"`
+	Origins []Origin `json:"origins,omitempty"`
+}
+
+// Origin tells that the bytes [Start, End) of a part were taken from the parameter of the
+// call at the JSON pointer Pointer, from its byte From on. Computed is set where they are
+// no copy of it.
+type Origin struct {
+	Start    int    `json:"start"`
+	End      int    `json:"end"`
+	Pointer  string `json:"pointer"`
+	From     int    `json:"from,omitempty"`
+	Computed bool   `json:"computed,omitempty"`
+}
+
+// ChatWithParts is [Host.Chat] with the sources of the messages, for people who ask for
+// the sources of a prompt. What no part covers is credited to the call.
+func (h *Host) ChatWithParts(ctx context.Context, req *llm.Request, parts ...Part) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if err := h.checkGranted(); err != nil {
 			yield(llm.Delta{}, err)
@@ -85,6 +113,9 @@ func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 		}
 		for _, m := range req.Messages {
 			out.Messages = append(out.Messages, m)
+		}
+		if len(parts) > 0 {
+			out.Parts = value.Must(parts).AppendJSON(nil)
 		}
 		stream, err := h.client.Chat(ctx, out)
 		for err == nil {

@@ -177,7 +177,7 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 		ids = append(ids, s.ID)
 	}
 	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
-	if hint := value.DidYouMean(id, ids); hint != "" {
+	if hint := value.Suggest(id, ids); hint != "" {
 		return err.WithHint("%s", hint)
 	}
 	return err

@@ -115,7 +115,7 @@ steps:
     for_each: [one, two]
     on_missing: ask
     with: {stages: [llm], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}
-  - {id: never, call: chat, with: {user: "{{ each[0].slot_data.n }}"}}
+  - {id: never, call: chat, with: {user: "{{ each[0].slot_data.n }}!"}}
   - {id: off, call: template, when: "{{ false }}", needs: [], with: {template: x}}
   - {id: plain, call: choice, needs: [], with: {choices: [{branch: a, default: true, when: "{{ true }}"}]}}
 `

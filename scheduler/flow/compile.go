@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -44,10 +43,27 @@ func (u *unit) compileFlow() {
 	}
 	f.Outputs = u.compileOptional(k.Outputs, &u.outputUses)
 	u.setOrigin(f.Outputs, k.Outputs)
+	u.checkNames(k.Outputs.node, "the output")
+	if k.Inputs.isSet() {
+		u.checkNames(nodeAt(k.Inputs.node, "/properties"), "the input")
+	}
 	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
 	for _, s := range k.Steps {
 		if s.itself.isSet() {
 			u.compileStep(s)
+		}
+	}
+}
+
+// checkNames refuses invisible characters in the keys of a map that name something.
+func (u *unit) checkNames(n *yaml.Node, what string) {
+	if n == nil || yaml.Resolve(n).Kind != yaml.Mapping {
+		return
+	}
+	content := yaml.Resolve(n).Content
+	for i := 0; i < len(content); i += 2 {
+		if key := yaml.Resolve(content[i]); key.Kind == yaml.Scalar {
+			u.checkName(content[i], what, key.Value)
 		}
 	}
 }
@@ -70,11 +86,32 @@ func (u *unit) inputSchema() *schema.Schema {
 	}
 	s, err := schema.Parse(doc)
 	if err != nil {
-		u.add(u.positionOf(k.node), "inputs: %v", err)
+		u.reportSchema("inputs", k.node, "", err)
 		s, _ = schema.Parse(keySchema("type", "object"))
 	}
 	u.warnTypos("inputs", k.node, doc)
 	return s
+}
+
+// schemaTypes are the types that JSON Schema knows.
+var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// reportSchema reports what is wrong with a schema of the flow, each fault at its own place.
+// within is the pointer of the node in the schema.
+func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) {
+	var wrong *schema.InvalidError
+	if !errors.As(err, &wrong) {
+		u.add(u.positionOf(n), "%s: %v", key, err)
+		return
+	}
+	for _, p := range wrong.Problems {
+		pointer := strings.TrimPrefix(p.Pointer, within)
+		at := nodeAt(n, pointer)
+		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, p.Message)
+		if near := value.Nearest(yaml.Resolve(at).Value, schemaTypes); near != "" && strings.HasSuffix(pointer, "/type") {
+			found.hint("did you mean %q?", near)
+		}
+	}
 }
 
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
@@ -109,7 +146,7 @@ func (u *unit) compileStep(k *stepKeys) {
 	if k.OverrideInput.isSet() {
 		s.OverrideInput = u.readLiteral(k.OverrideInput.node)
 		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
-			u.add(u.positionOf(k.OverrideInput.node), "override_input: %v", err).hint("it maps parameter names to JSON Schemas")
+			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
 			u.warnTypos("override_input", nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
@@ -169,8 +206,8 @@ func (u *unit) compileOptional(k anyKey, uses *[]nameUse) *Param {
 	return u.compileParam(k.node, uses)
 }
 
-// compileWith compiles with: parameters that the call takes literally are data
-// unless they are one whole expression.
+// compileWith compiles with: parameters that the call takes literally are data, but for
+// what !expr computes in them.
 func (u *unit) compileWith(s *stepUnit) *Param {
 	var literal []string
 	if s.known {
@@ -180,25 +217,8 @@ func (u *unit) compileWith(s *stepUnit) *Param {
 		return u.compileParam(s.with, &s.uses)
 	}
 	return u.compileMap(s.with, func(m member) *Param {
-		if n := yaml.Resolve(m.node); slices.Contains(literal, m.name) {
-			if n.Kind == yaml.Scalar && n.ShortTag() == "!!str" {
-				if _, _, whole := prompt.SingleExpr(n.Value); whole {
-					first := len(s.uses)
-					p := u.compileParam(m.node, &s.uses)
-					for i := range s.uses[first:] {
-						s.uses[first+i].literal = m.name
-					}
-					return p
-				}
-			}
-			if u.reportUnquoted(n) {
-				return unknownParam(u.positionOf(m.node))
-			}
-			p := &Param{Pos: u.positionOf(m.node), Literal: u.readLiteral(m.node)}
-			if n := yaml.Resolve(m.node); ownTag(n) == "!file" {
-				p.File = n.Value
-			}
-			return p
+		if slices.Contains(literal, m.name) {
+			return u.compileLiteral(m.node, &s.uses)
 		}
 		return u.compileParam(m.node, &s.uses)
 	})
@@ -210,22 +230,14 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 	pos := u.positionOf(n)
 	n = yaml.Resolve(n)
 	switch {
+	case ownTag(n) == exprTag:
+		return u.compileExprTag(n, pos, uses)
 	case ownTag(n) == "!file":
 		return &Param{Pos: pos, File: n.Value, Literal: u.readLiteral(n)}
 	case ownTag(n) != "":
 		return &Param{Pos: pos, Literal: u.readLiteral(n)}
 	case n.Kind == yaml.Sequence:
-		items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
-		static := true
-		for i, c := range n.Content {
-			items[i] = u.compileParam(c, uses)
-			v, ok := items[i].Static()
-			values[i], static = v, static && ok
-		}
-		if static {
-			return &Param{Pos: pos, Literal: value.OfList(values...)}
-		}
-		return &Param{Pos: pos, List: items}
+		return u.compileList(n, func(item *yaml.Node) *Param { return u.compileParam(item, uses) })
 	case n.Kind == yaml.Mapping:
 		if u.reportUnquoted(n) {
 			return unknownParam(pos)
@@ -235,6 +247,21 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 		return u.compileTemplate(n, pos, uses)
 	}
 	return &Param{Pos: pos, Literal: u.readLiteral(n)}
+}
+
+// compileList compiles a sequence, each item by compile.
+func (u *unit) compileList(n *yaml.Node, compile func(*yaml.Node) *Param) *Param {
+	items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
+	static := true
+	for i, c := range n.Content {
+		items[i] = compile(c)
+		v, ok := items[i].Static()
+		values[i], static = v, static && ok
+	}
+	if static {
+		return &Param{Pos: u.positionOf(n), Literal: value.OfList(values...)}
+	}
+	return &Param{Pos: u.positionOf(n), List: items}
 }
 
 // compileMap compiles a mapping, each member by compile.
@@ -267,20 +294,10 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
 	}
 	within := u.positionsWithin(n)
+	u.lintDollar(n.Value, within)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
 	if text, base, whole := prompt.SingleExpr(n.Value); whole {
-		e, err := prompt.ParseExpr(prompt.Source{
-			File: u.file, Text: text,
-			At: func(offset int) (int, int) { return at(base + offset) },
-		}, nil)
-		if err != nil {
-			return u.badTemplate(err, pos)
-		}
-		for _, ref := range e.Refs() {
-			ref.Offset += base
-			*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
-		}
-		return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
+		return u.compileExpr(n, pos, text, base, uses)
 	}
 	source := prompt.Source{File: u.file, Text: n.Value, At: at}
 	t, err := prompt.Parse(source)
@@ -298,6 +315,23 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 	}
 	return &Param{Pos: pos, Text: t, source: n.Value}
+}
+
+// compileExpr compiles the expression that stands at an offset in the text of a scalar.
+func (u *unit) compileExpr(n *yaml.Node, pos Position, text string, base int, uses *[]nameUse) *Param {
+	within := u.positionsWithin(n)
+	e, err := prompt.ParseExpr(prompt.Source{
+		File: u.file, Text: text,
+		At: func(offset int) (line, col int) { p := within(base + offset); return p.Line, p.Col },
+	}, nil)
+	if err != nil {
+		return u.badTemplate(err, pos)
+	}
+	for _, ref := range e.Refs() {
+		ref.Offset += base
+		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
+	}
+	return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
 }
 
 func (u *unit) badTemplate(err error, pos Position) *Param {
@@ -323,44 +357,6 @@ func unknownParam(pos Position) *Param {
 	return &Param{Pos: pos, Expr: e}
 }
 
-// readLiteral reads a node as data: nothing in it is a template, !file puts the
-// content of a file in its place.
-func (u *unit) readLiteral(n *yaml.Node) value.Value {
-	n = yaml.Resolve(n)
-	switch tag := ownTag(n); tag {
-	case "":
-	case "!raw":
-		plain := *n
-		plain.Tag, plain.Style = "", n.Style&^yaml.Tagged
-		n = &plain
-	case "!file":
-		return u.fileValue(n)
-	default:
-		u.add(u.positionOf(n), "the tag %s is not known", tag).hint("!raw VALUE takes a value as it is written, !file PATH the content of a file")
-		return value.Value{}
-	}
-	switch n.Kind {
-	case yaml.Sequence:
-		items := make([]value.Value, len(n.Content))
-		for i, c := range n.Content {
-			items[i] = u.readLiteral(c)
-		}
-		return value.OfList(items...)
-	case yaml.Mapping:
-		m := value.NewMap(len(n.Content) / 2)
-		for _, member := range u.membersOf(n, "a map") {
-			m.Set(member.name, u.readLiteral(member.node))
-		}
-		return value.OfMap(m)
-	}
-	v, err := yaml.Value(n)
-	var fault *yaml.Error
-	if errors.As(err, &fault) {
-		u.add(u.positionOf(n), "%s", fault.Msg)
-	}
-	return v
-}
-
 // lookUpCall finds the definition of a step's call.
 func (u *unit) lookUpCall(s *stepUnit) {
 	if !s.keys.Call.isSet() {
@@ -368,7 +364,7 @@ func (u *unit) lookUpCall(s *stepUnit) {
 	}
 	registry := u.loading.Registry
 	if err := registry.CheckCall(s.Call); err != nil { // nor can its parameters be checked
-		u.add(u.positionOf(s.keys.Call.node), "%v", err).Hint = calls.HintOf(err)
+		u.add(u.positionOf(s.keys.Call.node), "%v", err).hintOf(err)
 		return
 	}
 	s.Def, s.known = registry.Call(s.Call)

@@ -41,9 +41,10 @@ func parseFile(path string, content []byte) (value.Value, error) {
 		return value.Value{}, fmt.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
 	}
 	switch dataType(path) {
-	case ".json":
-		return value.ParseJSON(content)
-	case ".jsonc":
+	case ".json", ".jsonc":
+		if v, err := value.ParseJSON(content); err == nil && dataType(path) == ".json" { // programs repeat keys: the last one counts
+			return v, nil
+		}
 		doc, err := jsonc.Parse(content)
 		if err != nil {
 			return value.Value{}, err

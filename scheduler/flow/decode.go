@@ -123,7 +123,7 @@ func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
 	} else if near := nearestKey(m.name, fields.names); near != "" {
 		p.hint("did you mean %q?", near)
 	} else {
-		p.hint("known are %s", strings.Join(fields.names, ", "))
+		p.hint("there are %s", value.ListNames(fields.names))
 	}
 }
 

@@ -17,6 +17,11 @@ type (
 		keyPlace
 		text string
 	}
+	// proseKey is a text that may have several lines.
+	proseKey struct {
+		keyPlace
+		text string
+	}
 	namesKey struct {
 		keyPlace
 		names []textKey
@@ -52,6 +57,9 @@ func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 		d.reportMismatch(at, nameOf(tag, at), "a text")
 		return
 	}
+	if !d.checkName(at.node, nameOf(tag, at), n.Value) {
+		return
+	}
 	if enum, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(enum, "|"), n.Value) {
 		words := strings.Split(enum, "|")
 		p := d.add(d.positionOf(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
@@ -65,6 +73,30 @@ func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 		d.add(d.positionOf(at.node), "the %s %q does not fit", nameOf(tag, at), n.Value).
 			hint("it is made of letters, digits and _, and begins with a letter%s", lowerOnly(pattern))
 	}
+}
+
+func (k *proseKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
+		d.reportMismatch(at, nameOf(tag, at), "a text")
+		return
+	}
+	for line := range strings.Lines(n.Value) {
+		if !d.checkName(at.node, nameOf(tag, at), strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", " ")) {
+			return
+		}
+	}
+	*k = proseKey{at, n.Value}
+}
+
+// checkName refuses characters that cannot be seen in a text of one line that is shown to
+// people, and reports whether there are none.
+func (d *decoder) checkName(at *yaml.Node, what, name string) bool {
+	r, hidden := value.InvisibleInName(name)
+	if hidden {
+		d.add(d.positionOf(at), "%s %q has the invisible character %U", what, value.Truncate(name, 60), r).hint("take it out")
+	}
+	return !hidden
 }
 
 // lowerOnly adds to the hint about a pattern what is special about ids.

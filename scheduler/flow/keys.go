@@ -11,7 +11,7 @@ import (
 
 type flowKeys struct {
 	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out."`
-	Description textKey      `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow."`
+	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow."`
 	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured."`
 	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step."`
 	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in."`
@@ -51,7 +51,7 @@ type stepKeys struct {
 	ID            textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output."`
 	Call          textKey     `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call."`
 	Name          textKey     `json:"name,omitempty" doc:"A title for people."`
-	Description   textKey     `json:"description,omitempty" doc:"What the step is for."`
+	Description   proseKey    `json:"description,omitempty" doc:"What the step is for."`
 	Needs         namesKey    `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once."`
 	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true."`
 	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs."`
@@ -80,7 +80,8 @@ var synonyms = map[string]string{
 	"tasks": "steps", "nodes": "steps", "jobs": "steps", "result": "outputs", "variables": "inputs",
 }
 
-func (textKey) JSONSchema() value.Value { return keySchema("type", "string") }
+func (textKey) JSONSchema() value.Value  { return keySchema("type", "string") }
+func (proseKey) JSONSchema() value.Value { return keySchema("type", "string") }
 func (namesKey) JSONSchema() value.Value {
 	return keySchema("type", "array", "items", keySchema("type", "string"))
 }

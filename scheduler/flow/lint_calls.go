@@ -3,7 +3,6 @@ package flow
 import (
 	"slices"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -13,34 +12,44 @@ func (u *unit) lintCalls() {
 		u.lintKeys(s)
 		if s.known {
 			u.lintParams(s)
+			u.lintMemory(s)
 		}
 		s.Output = u.outputOf(s)
 	}
 	for i, name := range u.keys.Plugins {
 		if err := u.loading.Registry.CheckPlugin(name.text); name.isSet() && err != nil {
-			u.add(u.positionOf(name.node), "%v", err).Hint = calls.HintOf(err)
+			u.add(u.positionOf(name.node), "%v", err).hintOf(err)
 		} else {
-			u.lintListed(name, "plugin", u.loading.Plugins, "install it, or take it out")
+			u.lintListed(name, u.loading.Plugins, "there is no plugin %q", "install it, or take it out", "there are %s; install it, or take it out")
 		}
 		if slices.Contains(u.flow.Plugins[:min(i, len(u.flow.Plugins))], name.text) {
 			u.add(u.positionOf(name.node), "duplicate plugin %q", name.text)
 		}
 	}
 	u.lintLanguage()
-	u.lintListed(u.keys.LLM, "provider", u.loading.Providers, "name one that the configuration has under llm.providers")
+	u.lintListed(u.keys.LLM, u.loading.Providers, "there is no provider %q", "name one that the configuration has under llm.providers",
+		"the configuration has %s under llm.providers")
 }
 
-// lintListed checks a name against a list of known ones; a nil list is not known.
-func (u *unit) lintListed(k textKey, what string, known []string, otherwise string) {
+// lintMemory wants a flow to say whose memory its calls work in, unless a flow around it
+// does.
+func (u *unit) lintMemory(s *stepUnit) {
+	if u.hasUser || u.loading.hasUser || !s.Def.Info.UsesMemory {
+		return
+	}
+	u.add(u.positionOf(s.keys.Call.node), "%s works in the memory of a user, and the flow names none", s.Call).
+		hint(`write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks`)
+}
+
+// lintListed checks a name against a list of known ones; a nil list is not known. unknown
+// and listed are the formats of message and hint, none is the hint where the list is empty.
+func (u *unit) lintListed(k textKey, known []string, unknown, none, listed string) {
 	if !k.isSet() || known == nil || slices.Contains(known, k.text) {
 		return
 	}
-	p := u.add(u.positionOf(k.node), "there is no %s %q", what, k.text)
-	if near := value.Nearest(k.text, known); near != "" {
-		p.hint("did you mean %q?", near)
-	} else {
-		p.hint("%s", otherwise)
-	}
+	p := u.add(u.positionOf(k.node), unknown, k.text)
+	p.hint(none, []any(nil)...)
+	p.suggest(k.text, known, listed)
 }
 
 // lintKeys finds keys of a step that do nothing without another.

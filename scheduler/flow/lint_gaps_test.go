@@ -71,14 +71,39 @@ Hello
 		"values that are not known": {`steps: [{id: a, call: template, with: {template: "{{ nam }}{{ x | default(1) }}", values: "{{ inputs.all }}"}}]`, nil},
 		"a template of the flow": {`steps: [{id: a, call: chat, with: {user: "{{ a | nosuch }} {{ b }} {{ inputs.x | nope }}"}}]`, []string{
 			`flow.yaml:1:50: template: unknown filter 'nosuch'`,
-			`flow.yaml:1:63: unknown name "b" (names are the ids of steps and inputs, question, history, summary, facts, vars, run, item, index, error, secrets)`,
+			`flow.yaml:1:63: unknown name "b" (names are the steps a, and inputs, question, history, summary, facts, vars, run, item, index, error, secrets)`,
 			`flow.yaml:1:82: template: unknown filter 'nope'`,
 		}},
 		"no closing braces": {`steps: [{id: a, call: chat, with: {user: "{{ inputs.x }"}}]`, []string{
 			`flow.yaml:1:45: template: }} is missing: the tag is not closed`,
 		}},
-		"a whole expression": {`steps: [{id: a, call: template, with: {template: "{{ v }}", values: {v: 1}}}]`, []string{
-			`flow.yaml:1:54: unknown name "v" (one whole {{ expression }} is rendered by the flow, also in template; write template: !raw "{{ v }}" for a template of the call)`,
+		"a whole expression":               {`steps: [{id: a, call: template, with: {template: "{{ v }}", values: {v: 1}}}]`, nil},
+		"a name of the flow that is given": {`steps: [{id: a, call: template, with: {template: "{{ question }}", values: {question: 1}}}]`, nil},
+		"a whole expression of the flow": {`inputs: {type: object, properties: {t: {type: string}}}
+steps:
+  - {id: a, call: template, with: {template: "{{ inputs.t }}"}}
+  - {id: b, call: template, with: {template: "{{ a.text }}", values: "{{ inputs }}"}}
+  - {id: c, call: slot, with: {current_schema: "{{ b }}"}}
+  - {id: d, call: template, with: {template: !expr "inputs.t"}}
+  - {id: e, call: chat, with: {user: x, tools: [{type: function, function: !expr inputs.tool}]}}
+`, []string{
+			`flow.yaml:3:50: template: no value is given for the name "inputs" (template is taken as it is written; to let the flow compute it write template: !expr "inputs.t")`,
+			`flow.yaml:4:46: warning: template: {{ a.text }} is not computed by the flow (template is taken as it is written; to let the flow compute it write template: !expr "a.text")`,
+			`flow.yaml:5:48: current_schema: want object, got string (current_schema is taken as it is written; to let the flow compute it write current_schema: !expr "b")`,
+			`flow.yaml:7:82: there is no input "tool" (there are t; declare it under properties of inputs)`,
+		}},
+		"expressions": {`steps:
+  - {id: a, call: chat, when: !expr "question == 'x'", for_each: !expr "[1, 2]", with: {user: !expr "{{ question }}"}}
+  - {id: b, call: chat, with: {user: x, extra: !raw {x: !expr a}}}
+  - {id: c, call: chat, with: {user: !expr [a]}}
+  - {id: d, call: chat, when: !expr "a is defined", with: !expr "{'user': a[0].txt}"}
+outputs: {x: !expr "d.text +"}
+`, []string{
+			`flow.yaml:2:95: !expr wants the expression without {{ and }} (write !expr "question")`,
+			`flow.yaml:3:57: !expr cannot stand here: this is data that is known before the run (!expr gives a value under with, when, for_each, outputs and memory, but not inside !raw)`,
+			`flow.yaml:4:38: !expr wants an expression as a text, not a list (write !expr "step.text")`,
+			`flow.yaml:5:75: a[0] has no "txt" (did you mean "text"?)`,
+			`flow.yaml:6:29: template: unexpected the end of the expression: expected an expression`,
 		}},
 		"raw":    {`steps: [{id: a, call: template, with: {template: !raw "{{ v }}", values: {v: 1}}}]`, nil},
 		"filled": {`steps: [{id: a, call: template, enable_filling: true, with: {template: "Hi {{ v }}"}}]`, nil},
@@ -109,9 +134,123 @@ Hello
 `, []string{
 			`flow.yaml:3:46: config_path: there is no file conf/none.jsonc (paths are relative to the flow file)`,
 			`flow.yaml:5:46: warning: config_path: there is no file conf/none.jsonc (paths are relative to the flow file)`,
+			`flow.yaml:6:46: config_path: there is no file /nonexistent/c.jsonc (paths are relative to the flow file)`,
 			`conf/bad.jsonc:1:23: `,
 			`conf/c.jsonc:2:43: context_template[0].importance_func: unknown importance function "is_relevnt" (did you mean "is_relevant"?)`,
 			`conf/c.jsonc:3:47: context_template[0].segments[0].value: unknown variable "current_user_inptu" (did you mean "current_user_input"?)`,
+		}},
+		"a config file outside of the folder": {`steps: [{id: a, call: flow, with: {path: flows/f.yaml}}]
+-- flows/f.yaml --
+steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]
+-- conf.jsonc --
+{"context_template": [{"module_name": "a", "segments": [], "importance_func": "is_relevnt"}]}
+`, []string{`conf.jsonc:1:79: context_template[0].importance_func: unknown importance function "is_relevnt" (did you mean "is_relevant"?)`}},
+		"messages and their short form": {`steps:
+  - {id: a, call: chat, with: {messages: "{{ history }}", system: "{{ question }}"}}
+  - {id: b, call: chat, with: {messages: [{role: user, content: x}], user: ""}}
+`, []string{
+			`flow.yaml:2:67: system: messages and system or user are two ways to say the same: use one (give system as one of the messages, {role: system, content: ...}, or leave messages out)`,
+		}},
+		"a dollar sign": {`steps:
+  - {id: a, call: chat, with: {user: "${{ question }}", system: "costs ${{ question }}", model: "$ {{ question }}"}}
+`, []string{
+			`flow.yaml:2:39: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ question }}, or {{ '$' ~ question }} where the text has a dollar sign)`,
+			`flow.yaml:2:72: warning: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ name }}, or {{ '$' ~ name }} where the text has a dollar sign)`,
+		}},
+		"texts that a value never is": {`inputs: {type: object, properties: {mood: {enum: [good, bad]}, other: {type: string}}}
+steps:
+  - {id: route, call: choice, with: {choices: [{branch: buy, when: true}, {branch: sell, default: true}]}}
+  - {id: open, call: choice, with: {choices: [{branch: "{{ inputs.other }}", when: true}, {branch: sell, default: true}]}}
+  - {id: args, call: slot, with: {current_schema: {type: object, properties: {size: {type: string, enum: [s, m]}}}}}
+  - {id: a, call: chat, when: "{{ route.branch == 'bye' }}", with: {user: x}}
+  - {id: b, call: chat, when: "{{ 'x' != route.branch or inputs.mood in ['good', 'sad'] or open.branch == 'x' }}", with: {user: x}}
+  - {id: c, call: chat, with: {user: "{% if args.slot_data.size == 'l' %}{{ inputs.other == 'x' }}{% endif %}{{ route.branch | upper == 'BUY' }}"}}
+`, []string{
+			`flow.yaml:6:35: route.branch is never "bye" (it is one of buy, sell)`,
+			`flow.yaml:7:42: route.branch is never "x" (it is one of buy, sell)`,
+			`flow.yaml:7:58: inputs.mood is never "sad" (did you mean "bad"?)`,
+			`flow.yaml:8:45: args.slot_data.size is never "l" (it is one of s, m)`,
+		}},
+		"a url without its path": {`steps:
+  - {id: a, call: http, with: {url: "https://example.com/users/{id}/x"}}
+  - {id: b, call: http, with: {url: "https://example.com/{a}/{b}", path: {a: "{{ question }}"}}}
+  - {id: c, call: http, with: {url: "https://example.com/{a}", path: "{{ inputs }}"}}
+  - {id: d, call: http, enable_filling: true, with: {url: "https://example.com/{a}"}}
+`, []string{
+			`flow.yaml:2:64: url: {id} is not filled in: path does not give it (write path: {id: ...}; a brace that the url really has is written %7B)`,
+			`flow.yaml:3:62: url: {b} is not filled in: path does not give it (write path: {b: ...}; a brace that the url really has is written %7B)`,
+		}},
+		"references of another type": {`memory: {user: x}
+steps:
+  - {id: recall, call: memory-retrieve, with: {current_query: "{{ question }}"}}
+  - {id: recent, call: memory-recent}
+  - {id: a, call: in-chat, with: {history: "{{ recall.relevant_memories }}"}}
+  - {id: b, call: in-chat, with: {history: "{{ recent.turns }}"}}
+  - {id: c, call: context, with: {current_message: x, history: "{{ recall.relevant_memories }}", skill_names: "{{ recent.turns }}", memories: "{{ recall.relevant_memories }}"}}
+  - {id: d, call: chat, with: {messages: "{{ c.messages }}"}}
+`, []string{
+			`flow.yaml:5:44: history: want objects with role, but recall.relevant_memories[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:7:64: history: want objects with role, but recall.relevant_memories[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:7:111: skill_names: want string, but recent.turns[0] is an object`,
+		}},
+		"places in the schema of inputs": {`inputs:
+  type: object
+  required: question
+  properties:
+    a: {type: strng}
+    b:
+      type: object
+      properties: {c: {minLength: -1, enum: 5}}
+steps: [{id: a, call: chat, with: {user: x}}]
+`, []string{
+			`flow.yaml:3:13: inputs/required: not a JSON Schema: expected array, but got string`,
+			`flow.yaml:5:15: inputs/properties/a/type: not a JSON Schema: value must be one of "array", "boolean", "integer", "null", "number", "object", "string" (did you mean "string"?)`,
+			`flow.yaml:8:35: inputs/properties/b/properties/c/minLength: not a JSON Schema: must be >= 0 but found -1`,
+			`flow.yaml:8:45: inputs/properties/b/properties/c/enum: not a JSON Schema: expected array, but got number`,
+		}},
+		"memory without a user": {`steps:
+  - {id: a, call: memory-recent}
+  - {id: b, call: flow, with: {path: sub.yaml}}
+-- sub.yaml --
+steps: [{id: a, call: memory-save, with: {content: x}}]
+`, []string{
+			`flow.yaml:2:19: memory-recent works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+		}},
+		"memory of the flow around": {`memory: {user: ann}
+steps: [{id: b, call: flow, with: {path: sub.yaml}}]
+-- sub.yaml --
+steps: [{id: a, call: memory-save, with: {content: x}}]
+`, nil},
+		"a flow in JSON": {`{ // with a comment
+	"inputs": {"type": "object"},
+	"steps": [
+		{"id": "a", "call": "template", "with": {"template": "\ud83d\ude00 <\/b> {{ x }}", "values": {"x": "\ud83d\ude00 {{ inptus }}", "d": !file d.json}}}
+	]
+}`, []string{`flow.yaml:4:136: not JSON: invalid character '!' at start of value`}},
+		"a place in a flow in JSON": {`{
+	"steps": [
+		{"id": "a", "call": "template", "with": {"template": "x", "values": {"x": "\ud83d\ude00\/ {{ inptus }}"}}}
+	]
+}`, []string{`flow.yaml:3:96: unknown name "inptus" (did you mean "inputs"?)`}},
+		"comments in a JSON file": {`steps: [{id: a, call: template, with: {template: x, values: !file d.json}}]
+-- d.json --
+{"a": "\ud83d\ude00", // a comment
+}
+`, nil},
+		"invisible characters": {`name: "we\u202Eather"
+description: "two\nlines\tare fine"
+inputs: {type: object, properties: {"a\u200B": {}}}
+steps:
+  - {id: a, name: "\e[31m", call: context, description: "x\ny\u0085", with: {current_message: "\e", skill_names: ["tone\u2066"]}}
+outputs: {"r\u009B": 1, 好: 2}
+`, []string{
+			`flow.yaml:1:7: name "we\u202eather" has the invisible character U+202E (take it out)`,
+			`flow.yaml:3:37: the input "a\u200b" has the invisible character U+200B (take it out)`,
+			`flow.yaml:5:19: name "\x1b[31m" has the invisible character U+001B (take it out)`,
+			`flow.yaml:5:57: description "y\u0085" has the invisible character U+0085 (take it out)`,
+			`flow.yaml:5:115: skill_names/0: the name "tone\u2066" has the invisible character U+2066 (take it out)`,
+			`flow.yaml:6:11: the output "r\u009b" has the invisible character U+009B (take it out)`,
 		}},
 		"a workspace": {`steps:
   - {id: a, call: context, with: {workspace: desk, current_message: hi}}
@@ -202,7 +341,7 @@ Hello
 		"from elsewhere": {`
 steps:
   - {id: t, call: template, with: {template: "{{ '{{' }} name.first }}"}}
-  - {id: a, call: template, with: {template: "{{ t.text }}", values: {name: {}}}}
+  - {id: a, call: template, with: {template: !expr t.text, values: {name: {}}}}
 `, "flow.yaml:4:46", "template:1:4: name.first is undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (u *unit) lintLanguage() {
 	}
 	if k := u.keys.Language; k.isSet() {
 		if err := known.Check(k.text); err != nil {
-			u.add(u.positionOf(k.node), "%v", err).Hint = calls.HintOf(err)
+			u.add(u.positionOf(k.node), "%v", err).hintOf(err)
 			return
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -160,10 +159,6 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 
 func (u *unit) unknownName(use nameUse, name string) {
 	p := u.add(use.pos(), "unknown name %q", name)
-	if use.literal != "" {
-		p.hint("one whole {{ expression }} is rendered by the flow, also in %s; write %s: !raw %q for a template of the call", use.literal, use.literal, use.template.Value)
-		return
-	}
 	properties, _ := u.flow.Inputs.Doc().Get("properties")
 	if _, isInput := properties.Get(name); isInput {
 		p.hint("inputs are named by inputs.%s", name)
@@ -172,7 +167,7 @@ func (u *unit) unknownName(use nameUse, name string) {
 	} else if _, ok := u.loading.Registry.Resolver(name); ok {
 		p.hint("variables are named by vars.%s", name)
 	} else {
-		p.hint("names are the ids of steps and %s", strings.Join(reservedNames, ", "))
+		p.hint("names are the steps %s, and %s", value.ListNames(u.stepIDs()), strings.Join(reservedNames, ", "))
 	}
 }
 
@@ -181,6 +176,7 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what string) {
 	found := lookUpPath(shape, use.Path[1:])
 	if found.unknown < 0 {
 		u.lintMethod(use, shape)
+		u.lintComparisons(use, found.schema)
 		return
 	}
 	member := use.Path[1+found.unknown]
@@ -194,11 +190,26 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what string) {
 		}
 		return
 	}
-	p := u.add(use.pos(), "%s has no %q", what, member)
-	if near := value.Nearest(member, found.names); near != "" {
-		p.hint("did you mean %q?", near)
-	} else if len(found.names) > 0 {
-		p.hint("it has %s", strings.Join(found.names, ", "))
+	u.add(use.pos(), "%s has no %q", what, member).suggest(member, found.names, "it has %s")
+}
+
+// lintComparisons finds texts that a value which can only be some is compared with.
+func (u *unit) lintComparisons(use nameUse, doc value.Value) {
+	enum, has := doc.Get("enum")
+	if !has {
+		return
+	}
+	var texts []string
+	for _, v := range enum.List() {
+		text, _ := v.Str()
+		texts = append(texts, text)
+	}
+	for _, c := range use.Compared {
+		text, isText := c.Str()
+		if !isText || slices.Contains(texts, text) {
+			continue
+		}
+		u.add(use.pos(), "%s is never %q", joinPath(use.Path), text).suggest(text, texts, "it is one of %s")
 	}
 }
 
@@ -211,7 +222,9 @@ func (u *unit) lintMethod(use nameUse, shape value.Value) {
 	name, object := use.Path[use.Method], joinPath(use.Path[:use.Method])
 	p := u.warn(use.pos(), "%s.%s is the method of the object, not its key %q", object, name, name)
 	properties, _ := lookUpPath(shape, use.Path[1:use.Method]).schema.Get("properties")
-	if _, isKey := properties.Get(name); isKey || !slices.Contains(objectMethods, name) {
+	_, isKey := properties.Get(name)
+	p.Warning = !isKey // it is never what was meant
+	if isKey || !slices.Contains(objectMethods, name) {
 		p.hint("write %s['%s']", object, name)
 	} else {
 		p.hint("write %s.%s() to call it, or %s['%s'] for the key", object, name, object, name)
@@ -242,11 +255,8 @@ func (u *unit) lintInput(use nameUse) {
 	if listed && len(use.Path) > 1 && !hasAny(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
 		if _, ok := properties.Get(use.Path[1]); !ok && !slices.Contains(objectMethods, use.Path[1]) && !use.Guarded {
 			p := u.add(use.pos(), "there is no input %q", use.Path[1])
-			if near := value.Nearest(use.Path[1], properties.Map().Keys()); near != "" {
-				p.hint("did you mean %q?", near)
-			} else {
-				p.hint("declare it under properties of inputs")
-			}
+			p.hint("declare it under properties of inputs")
+			p.suggest(use.Path[1], properties.Map().Keys(), "there are %s; declare it under properties of inputs")
 			return
 		}
 	}
@@ -269,7 +279,7 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 		v.step.Resolve = append(v.step.Resolve, name)
 	}
 	if err := u.loading.Registry.CheckPlugin("vars." + name); err != nil {
-		u.add(use.pos(), "the variable %q cannot be used: %v", name, err).Hint = calls.HintOf(err)
+		u.add(use.pos(), "the variable %q cannot be used: %v", name, err).hintOf(err)
 		return
 	}
 	r, ok := u.loading.Registry.Resolver(name)
@@ -289,15 +299,8 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 
 func (u *unit) reportUnknownVariable(use nameUse, name string) {
 	p := u.add(use.pos(), "no resolver gives the variable %q", name)
-	names := u.loading.Registry.VariableNames()
-	switch near := value.Nearest(name, names); {
-	case near != "":
-		p.hint("did you mean %q?", near)
-	case len(names) > 0:
-		p.hint("there are %s", strings.Join(names, ", "))
-	default:
-		p.hint("resolvers come with plugins")
-	}
+	p.hint("resolvers come with plugins")
+	p.suggest(name, u.loading.Registry.VariableNames(), "there are %s")
 }
 
 func (u *unit) lintSecret(use nameUse) {
@@ -306,11 +309,8 @@ func (u *unit) lintSecret(use nameUse) {
 		u.add(use.pos(), "secrets needs the name of a secret").hint("write secrets.NAME")
 	} else if allowed != nil && !slices.Contains(allowed, use.Path[1]) {
 		p := u.add(use.pos(), "the secret %q is not allowed", use.Path[1])
-		if near := value.Nearest(use.Path[1], allowed); near != "" {
-			p.hint("did you mean %q?", near)
-		} else {
-			p.hint("list it under secrets in the configuration")
-		}
+		p.hint("list it under secrets in the configuration")
+		p.suggest(use.Path[1], allowed, "there are %s; list it under secrets in the configuration")
 	}
 }
 

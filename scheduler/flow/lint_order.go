@@ -76,6 +76,8 @@ func (u *unit) needsOf(s *stepUnit) {
 			p := u.add(u.positionOf(name.node), "needs names %q, but there is no such step", name.text)
 			if near := u.nearStep(name.text, nil); near != "" {
 				p.hint("did you mean %q?", near)
+			} else {
+				p.hint("there are %s", value.ListNames(u.stepIDs()))
 			}
 		case i == s.Index:
 			u.add(u.positionOf(name.node), "the step %q needs itself", s.ID).hint("take it out of needs")
@@ -104,6 +106,14 @@ func (u *unit) nearStep(name string, others []string) string {
 		}
 	}
 	return value.Nearest(name, names)
+}
+
+func (u *unit) stepIDs() []string {
+	ids := make([]string, len(u.steps))
+	for i, s := range u.steps {
+		ids[i] = s.ID
+	}
+	return ids
 }
 
 // reportCircle reports steps each of which needs the next, and the last the

@@ -89,7 +89,7 @@ func (u *unit) lintParams(s *stepUnit) {
 			u.reportConstruct(s, with, err)
 		}
 	}
-	for _, p := range problems {
+	for _, p := range u.explainLiterals(s, problems) {
 		u.reportParam(s, p)
 	}
 }
@@ -102,7 +102,7 @@ func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 	if errors.As(err, &at) {
 		pos = at.Pos
 	}
-	u.add(pos, "%s: %v", s.Call, err).Hint = calls.HintOf(err)
+	u.add(pos, "%s: %v", s.Call, err).hintOf(err)
 }
 
 // askCall lets the call look at what is known of its parameters.
@@ -237,6 +237,9 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 		if outer, inner, nested := cutLast(name); nested {
 			p.Message = fmt.Sprintf("%s of %s has no %q", outer, s.Call, inner)
 		}
+		if p.Hint == "" {
+			p.Hint = s.listMembers(p.Pointer)
+		}
 	default:
 		if name != "" && p.File == "" {
 			p.Message = name + ": " + p.Message
@@ -251,6 +254,16 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 	}
 	found := u.add(pos, "%s", p.Message)
 	found.Hint, found.Warning = p.Hint, p.Warning
+}
+
+// listMembers returns the hint that lists the members beside an unknown one.
+func (s *stepUnit) listMembers(pointer string) string {
+	path := PointerTokens(pointer)
+	around := lookUpPath(s.Def.Info.Params.Doc(), path[:len(path)-1]).schema
+	if names := memberOf(around, "properties").Map().Keys(); len(names) > 0 {
+		return "it has " + value.ListNames(names)
+	}
+	return ""
 }
 
 // cutLast cuts the last member off a pointer.

@@ -47,9 +47,7 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 				continue
 			}
 			p := schema.Problem{Pointer: "/inputs/" + value.Escape(name), Message: fmt.Sprintf("the flow %s has no such input", text)}
-			if near := value.Nearest(name, declared.Map().Keys()); near != "" {
-				p.Hint = fmt.Sprintf("did you mean %q?", near)
-			}
+			p.Hint = value.Suggest(name, declared.Map().Keys())
 			problems = append(problems, p)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -16,6 +18,9 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 		return keySchema()
 	}
 	doc := s.Def.Info.Output.Doc()
+	if s.Def.OutputFor != nil && s.With != nil && !s.EnableFilling {
+		doc = narrowOutput(s, doc)
+	}
 	if s.Sub != nil && s.Sub.Outputs != nil {
 		doc = s.Sub.outputs
 	}
@@ -26,6 +31,17 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 		doc = keySchema("type", "array", "items", doc)
 	}
 	return doc
+}
+
+// narrowOutput asks the call for its output with these parameters. Calls are third parties:
+// one that panics leaves the schema as it is.
+func narrowOutput(s *stepUnit, doc value.Value) (narrowed value.Value) {
+	defer func() {
+		if recover() != nil {
+			narrowed = doc
+		}
+	}()
+	return s.Def.OutputFor(doc, knownValue(s.With))
 }
 
 // withError returns an output schema with the error that a failed step leaves instead.
@@ -82,7 +98,7 @@ func (u *unit) lintTypes(s *stepUnit) {
 	if !s.known || s.With == nil {
 		return
 	}
-	params := s.Def.Info.Params.Doc()
+	params := withMessages(s.Def.Info)
 	if s.Call == CallFlow && s.Sub != nil {
 		properties, _ := params.Get("properties")
 		params = withMembers(params, "properties", withMembers(properties, "inputs", s.Sub.Inputs.Doc()))
@@ -94,11 +110,9 @@ func (u *unit) lintType(p *Param, want value.Value, name string) {
 	switch {
 	case p.Expr != nil:
 		shape := u.shapeOf(p)
-		have, wants := typesOf(shape), typesOf(want)
-		if len(have) == 0 || len(wants) == 0 || slices.ContainsFunc(have, func(t string) bool { return slices.Contains(wants, t) }) {
-			return
+		if m := findMismatch(shape, want, p.source); m != nil {
+			u.add(p.Pos, m.format, append([]any{name}, m.args...)...)
 		}
-		u.add(p.Pos, "%s: want %s, but %s is %s", name, strings.Join(wants, " or "), p.source, withArticle(have[0]))
 	case p.Map != nil:
 		for _, m := range p.Map {
 			u.lintType(m.Param, lookUpPath(want, []string{m.Key}).schema, m.Key)
@@ -110,13 +124,74 @@ func (u *unit) lintType(p *Param, want value.Value, name string) {
 	}
 }
 
-// typesOf returns the JSON types that a schema allows, nil where it does not say. An
-// integer and another number are told apart only when there is a value.
-func typesOf(schema value.Value) []string {
-	if hasAny(schema, "$ref", "anyOf", "oneOf", "allOf", "if") {
+// withMessages returns the schema of a call's parameters in which lists of chat messages
+// want messages.
+func withMessages(info *calls.Info) value.Value {
+	doc := info.Params.Doc()
+	for _, name := range info.Messages {
+		doc = schema.WithProperty(doc, name, keySchema("type", []string{"array", "null"},
+			"items", keySchema("type", "object", "required", []string{"role"})))
+	}
+	return doc
+}
+
+// mismatch is why a value does not fit, as a format whose first argument is the parameter.
+type mismatch struct {
+	format string
+	args   []any
+}
+
+// findMismatch compares what an expression gives with what is wanted, nil where it may
+// fit. source names it in messages.
+func findMismatch(have, want value.Value, source string) *mismatch {
+	haves, wants := typesOf(have), typesOf(want)
+	if len(haves) == 0 || len(wants) == 0 {
 		return nil
 	}
-	typed, _ := schema.Get("type")
+	fits := slices.ContainsFunc(haves, func(t string) bool { return slices.Contains(wants, t) })
+	if !fits {
+		return &mismatch{"%s: want %s, but %s is %s", []any{strings.Join(wants, " or "), source, withArticle(haves[0])}}
+	}
+	if len(haves) > 1 {
+		return nil
+	}
+	switch haves[0] {
+	case "array":
+		return findMismatch(memberOf(have, "items"), memberOf(want, "items"), source+"[0]")
+	case "object":
+		return findMissingMember(have, want, source)
+	}
+	return nil
+}
+
+// findMissingMember is findMismatch of two objects.
+func findMissingMember(have, want value.Value, source string) *mismatch {
+	properties := memberOf(have, "properties")
+	rest, hasRest := have.Get("additionalProperties")
+	if more, isBool := rest.Bool(); !hasRest || !isBool || more { // it may have any member
+		return nil
+	}
+	for _, name := range memberOf(want, "required").List() {
+		text, _ := name.Str()
+		if _, has := properties.Get(text); !has {
+			return &mismatch{"%s: want objects with %s, but %s has none (it has %s)", []any{text, source, strings.Join(properties.Map().Keys(), ", ")}}
+		}
+	}
+	for name, inner := range properties.Map().All() {
+		if m := findMismatch(inner, memberOf(memberOf(want, "properties"), name), source+"."+name); m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// typesOf returns the JSON types that a schema allows, nil where it does not say. An
+// integer and another number are told apart only when there is a value.
+func typesOf(doc value.Value) []string {
+	if hasAny(doc, "$ref", "anyOf", "oneOf", "allOf", "if") {
+		return nil
+	}
+	typed, _ := doc.Get("type")
 	var types []string
 	for _, t := range append(slices.Clone(typed.List()), typed) {
 		if name, ok := t.Str(); ok {

@@ -42,7 +42,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	if l.Languages != nil {
 		language = l.Languages.Default
 	}
-	flow := ld.loadFlow(file, src, language)
+	flow := ld.loadFlow(file, src, around{language: language})
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
@@ -56,7 +56,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 // that the settings have lost since are no problem.
 func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (*Flow, Problems) {
 	kept := *l
-	kept.recorded = true
+	kept.recorded, kept.hasUser = true, true
 	kept.Providers, kept.Secrets = nil, nil
 	if kept.Root != "" {
 		kept.Root = Absolute(kept.Root)
@@ -86,9 +86,14 @@ func similarFileHint(path string) string {
 	return ""
 }
 
-// loadFlow parses, compiles and checks one file. language is that of flows that name
-// none.
-func (ld *loading) loadFlow(file string, src []byte, language string) *Flow {
+// around is what a flow has from the one that runs it, unless it says otherwise.
+type around struct {
+	language string
+	hasUser  bool
+}
+
+// loadFlow parses, compiles and checks one file.
+func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 	slot := len(ld.reports)
 	ld.reports = append(ld.reports, nil)
 	text := newFlowText(file, src)
@@ -99,7 +104,8 @@ func (ld *loading) loadFlow(file string, src []byte, language string) *Flow {
 		flow:    &Flow{File: file, Source: src},
 		byID:    map[string]int{},
 
-		language: language,
+		language: outer.language,
+		hasUser:  outer.hasUser,
 	}
 	ld.stack = append(ld.stack, filepath.Clean(file))
 	u.process()
@@ -113,6 +119,9 @@ func (ld *loading) loadFlow(file string, src []byte, language string) *Flow {
 	slices.SortStableFunc(u.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
+	for i := range u.problems {
+		u.problems[i].in(u.language)
+	}
 	ld.reports[slot] = slices.Compact(u.problems)
 	if u.problems.HasErrors() {
 		return nil
@@ -130,6 +139,7 @@ func (u *unit) process() {
 	if u.flow.Language != "" {
 		u.language = u.flow.Language
 	}
+	u.hasUser = u.hasUser || u.flow.User != nil
 	u.loadSubFlows()
 	u.lintOrder()
 	u.lintCalls()
@@ -180,7 +190,7 @@ func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	flow := ld.loadFlow(full, src, u.language)
+	flow := ld.loadFlow(full, src, around{u.language, u.hasUser})
 	ld.flows[full] = flow
 	return flow
 }

@@ -32,7 +32,9 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	if pos, ok := looksLikeFlow(path, src); !ok {
 		return nil, calls.Errorf(calls.Invalid, "%s: this file is not a flow", pos)
 	}
-	flow, problems := l.Parse(path, src)
+	inside := *l
+	inside.hasUser = true // of the flow that runs it, or none: then the call refuses
+	flow, problems := inside.Parse(path, src)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,10 @@ func invalidUTF8(text []byte) int {
 // tells only a line, often that of the map around it, and cannot know that a
 // template was meant.
 func (u *unit) notYAML(fault *yaml.Error) {
+	if fault.JSON {
+		u.add(u.position(u.offset(fault.Line, fault.Col)), "%s", fault.Msg)
+		return
+	}
 	if at := u.bareTemplate(fault.Line - 1); at >= 0 {
 		text := clipText(string(u.text[at : at+restOfLine(u.text[at:])]))
 		u.add(u.position(at), "a template must be quoted: YAML takes { for the start of a map").

@@ -162,7 +162,7 @@ func TestVariableLikeMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, problems := loader.Parse("flow.yaml", []byte(`steps: [{id: a, call: chat, with: {user: "{{ vars['items'] }} {{ vars.items }}"}}]`))
-	const want = `flow.yaml:1:66: warning: vars.items is the method of the object, not its key "items" (write vars['items'])`
+	const want = `flow.yaml:1:66: vars.items is the method of the object, not its key "items" (write vars['items'])`
 	if len(problems) != 1 || problems[0].String() != want {
 		t.Errorf("got %s", problems)
 	}

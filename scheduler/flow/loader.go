@@ -29,6 +29,7 @@ type Loader struct {
 	ReadFile func(path string) ([]byte, error)
 
 	recorded bool // ReadFile has only what a journal kept
+	hasUser  bool // whose memory it is is known from elsewhere, such as the run around
 }
 
 // read returns the content of a file. With a root the path may not leave it.

@@ -30,7 +30,7 @@ var byteOrderMark = []byte("\uFEFF")
 func newFlowText(file string, src []byte) *flowText {
 	t := &flowText{file: file, text: bytes.TrimPrefix(src, byteOrderMark), yamlLines: []int{0}, lines: []int{0}}
 	for i := 0; i < len(t.text); {
-		n := lineBreak(t.text[i:])
+		n := yaml.LineBreak(t.text[i:])
 		if n == 0 {
 			i++
 			continue
@@ -46,26 +46,6 @@ func newFlowText(file string, src []byte) *flowText {
 		n += countRunes(t.text[i:min(i+runeBlock, len(t.text))])
 	}
 	return t
-}
-
-// lineBreak returns the length of the line break that s begins with, 0 for none.
-func lineBreak(s []byte) int {
-	switch {
-	case len(s) == 0:
-		return 0
-	case s[0] == '\n':
-		return 1
-	case s[0] == '\r':
-		if len(s) > 1 && s[1] == '\n' {
-			return 2
-		}
-		return 1
-	case bytes.HasPrefix(s, []byte("\u0085")):
-		return 2
-	case bytes.HasPrefix(s, []byte("\u2028")), bytes.HasPrefix(s, []byte("\u2029")):
-		return 3
-	}
-	return 0
 }
 
 // offset returns the byte that YAML calls line and col, both from 1.
@@ -153,7 +133,7 @@ func (t *flowText) traceScalar(n *yaml.Node) []int {
 // skipProperties steps over the tag and the anchor before a node's content.
 func (t *flowText) skipProperties(at int) int {
 	for at < len(t.text) && (t.text[at] == '!' || t.text[at] == '&') {
-		for at < len(t.text) && !isBlank(t.text[at]) && lineBreak(t.text[at:]) == 0 {
+		for at < len(t.text) && !isBlank(t.text[at]) && yaml.LineBreak(t.text[at:]) == 0 {
 			at++
 		}
 		at += t.gapLength(at)
@@ -165,7 +145,7 @@ func (t *flowText) skipProperties(at int) int {
 func (t *flowText) gapLength(from int) int {
 	at := from
 	for at < len(t.text) {
-		switch n := lineBreak(t.text[at:]); {
+		switch n := yaml.LineBreak(t.text[at:]); {
 		case n > 0:
 			at += n
 		case isBlank(t.text[at]):
@@ -184,7 +164,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 // restOfLine returns the number of bytes before the next line break.
 func restOfLine(s []byte) int {
 	for i := range s {
-		if lineBreak(s[i:]) > 0 {
+		if yaml.LineBreak(s[i:]) > 0 {
 			return i
 		}
 	}

@@ -33,7 +33,7 @@ func checkPlaces(t interface {
 		switch {
 		case strings.HasPrefix(have, string(r)), strings.HasPrefix(have, `\`):
 		case r == '\'' && strings.HasPrefix(have, "''"):
-		case (r == ' ' || r == '\n') && lineBreak([]byte(have)) > 0:
+		case (r == ' ' || r == '\n') && yaml.LineBreak([]byte(have)) > 0:
 		default:
 			t.Fatalf("%q at %d of %q is said to be at %q in\n%s", r, i, scalar.Value, have[:min(10, len(have))], src)
 		}

@@ -3,8 +3,11 @@ package flow
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Problems are what is wrong in a flow and its sub-flows: those of a file in the
@@ -80,7 +83,8 @@ type report struct{ problems Problems }
 // add reports an error; the pointer, good until the next add, is there to give it
 // a hint.
 func (r *report) add(pos Position, format string, args ...any) *Problem {
-	r.problems = append(r.problems, Problem{Pos: pos, Message: fmt.Sprintf(format, args...)})
+	text := say(format, args...)
+	r.problems = append(r.problems, Problem{Pos: pos, Message: text.En, chinese: text.Zh})
 	return &r.problems[len(r.problems)-1]
 }
 
@@ -93,7 +97,31 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 
 // hint sets the remedy of a problem.
 func (p *Problem) hint(format string, args ...any) {
-	p.Hint = fmt.Sprintf(format, args...)
+	p.setHint(say(format, args...))
+}
+
+func (p *Problem) setHint(text wording.Text) { p.Hint, p.chineseHint = text.En, text.Zh }
+
+// hintOf sets the remedy that an error has.
+func (p *Problem) hintOf(err error) {
+	p.setHint(wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")})
+}
+
+// in puts the message into a language.
+func (p *Problem) in(language string) {
+	p.Message = wording.Text{En: p.Message, Zh: p.chinese}.In(language)
+	p.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
+	p.chinese, p.chineseHint = "", ""
+}
+
+// suggest hints at the one of the known names that was most likely meant; where none is
+// near, list is the format of a hint with all of them.
+func (p *Problem) suggest(name string, known []string, list string) {
+	if near := value.Nearest(name, known); near != "" {
+		p.hint("did you mean %q?", near)
+	} else if len(known) > 0 {
+		p.hint(list, value.ListNames(known))
+	}
 }
 
 // Problem is something wrong in a flow, found before anything runs.
@@ -103,6 +131,8 @@ type Problem struct {
 	Message string
 	// Hint is the remedy; "" where the message suffices.
 	Hint string
+
+	chinese, chineseHint string // until the language is known
 }
 
 // String is file:line:col: message (hint), the form that editors jump by.

@@ -2,8 +2,11 @@ package flow
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // scalarTrace reads a scalar again, along its known text. The YAML library has
@@ -46,7 +49,7 @@ func (s *scalarTrace) traceChar() bool {
 
 // lineBreakAt reads a line break and returns what it means in a text.
 func (s *scalarTrace) lineBreakAt() (text string, n int) {
-	n = lineBreak(s.src[s.pos:])
+	n = yaml.LineBreak(s.src[s.pos:])
 	if n == 3 { // the Unicode separators stay what they are
 		return string(s.src[s.pos : s.pos+n]), n
 	}
@@ -60,7 +63,7 @@ func (s *scalarTrace) traceFlow(quote byte) bool {
 		switch {
 		case s.pos >= len(s.src):
 			return false
-		case isBlank(c) || lineBreak(s.src[s.pos:]) > 0:
+		case isBlank(c) || yaml.LineBreak(s.src[s.pos:]) > 0:
 			ok = s.traceWhite(false)
 		case c == '\\' && quote == '"':
 			ok = s.traceEscape()
@@ -117,16 +120,21 @@ func (s *scalarTrace) traceWhite(escaped bool) bool {
 	return true
 }
 
+var surrogatePair = regexp.MustCompile(`^\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
 // traceEscape reads an escape sequence of a double-quoted scalar.
 func (s *scalarTrace) traceEscape() bool {
 	start := s.pos
 	s.pos++
-	if n := lineBreak(s.src[s.pos:]); n > 0 {
+	if n := yaml.LineBreak(s.src[s.pos:]); n > 0 {
 		s.pos += n
 		return s.traceWhite(true)
 	}
 	size := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s.peek()]
 	s.pos += 1 + size
+	if surrogatePair.Match(s.src[start:min(start+12, len(s.src))]) { // JSON writes one character as two
+		s.pos = start + 12
+	}
 	// One escape is one character of the text, whatever it is.
 	_, n := utf8.DecodeRuneInString(s.want[len(s.at):])
 	return s.emit(s.want[len(s.at):len(s.at)+n], start)
@@ -146,14 +154,14 @@ func (s *scalarTrace) traceBlock(folded bool) bool {
 			if _, n := s.lineBreakAt(); n == 0 {
 				return false
 			}
-			s.pos += lineBreak(s.src[s.pos:])
+			s.pos += yaml.LineBreak(s.src[s.pos:])
 		}
 		for { // empty lines, indented at most as the text is
 			i := s.pos
 			for i < len(s.src) && i-s.pos < indent && s.src[i] == ' ' {
 				i++
 			}
-			n := lineBreak(s.src[min(i, len(s.src)):])
+			n := yaml.LineBreak(s.src[min(i, len(s.src)):])
 			if n == 0 {
 				s.pos = i
 				break
@@ -179,7 +187,7 @@ func (s *scalarTrace) traceBlock(folded bool) bool {
 func (s *scalarTrace) traceBreaks(breaks []int, fold bool) bool {
 	for i, offset := range breaks {
 		text := "\n"
-		if lineBreak(s.src[offset:]) == 3 {
+		if yaml.LineBreak(s.src[offset:]) == 3 {
 			text = string(s.src[offset : offset+3])
 		}
 		if fold && i == 0 && text == "\n" && !s.endsHere(len(breaks)) {
@@ -208,7 +216,7 @@ func (s *scalarTrace) endsHere(n int) bool {
 func (s *scalarTrace) blockIndent() int {
 	empty := 0
 	text := []byte(s.want)
-	for n := lineBreak(text); n > 0; n = lineBreak(text) {
+	for n := yaml.LineBreak(text); n > 0; n = yaml.LineBreak(text) {
 		text = text[n:]
 		empty++
 	}
@@ -218,7 +226,7 @@ func (s *scalarTrace) blockIndent() int {
 	line := s.src[s.pos:]
 	for range empty {
 		line = line[restOfLine(line):]
-		line = line[lineBreak(line):]
+		line = line[yaml.LineBreak(line):]
 	}
 	return max(leadingSpaces(line)-leadingSpaces(text), 0)
 }

@@ -41,9 +41,11 @@ type unit struct {
 	flow    *Flow
 	// language is that of the flow, its own or that of the flow around it.
 	language string
-	steps    []*stepUnit
-	byID     map[string]int
-	order    *stepOrder
+	// hasUser: the flow, or one around it, names the user whose memory it works in.
+	hasUser bool
+	steps   []*stepUnit
+	byID    map[string]int
+	order   *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []nameUse
 	compared                          int // names that were compared with mistyped ones
@@ -68,9 +70,6 @@ type nameUse struct {
 	within func(offset int) Position
 	// template is the scalar that it stands in.
 	template *yaml.Node
-	// literal is the parameter that it stands in where the call takes that as it is
-	// written but for a whole {{ expression }}; "" elsewhere.
-	literal string
 }
 
 func (u nameUse) pos() Position { return u.within(u.Offset) }

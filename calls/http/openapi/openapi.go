@@ -29,6 +29,9 @@ type Operation struct {
 	Cookies []string
 	// Body is nil where the operation takes none.
 	Body *Body
+	// Refused are the parameters that cannot be given, for the document describes them in
+	// a way that is wrong or not supported.
+	Refused []Refused
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map
 }
@@ -43,6 +46,8 @@ type Parameter struct {
 	// spaceDelimited, pipeDelimited or deepObject.
 	Style   string
 	Explode bool
+	// Reserved says that characters such as / and : stay as they are.
+	Reserved bool
 	// JSON says that the value is written as JSON text.
 	JSON bool
 	// Schema is that of the value, with its description.
@@ -54,6 +59,20 @@ type Body struct {
 	ContentType string
 	Required    bool
 	Schema      value.Value
+	// Files are the members of a multipart form that are files, Types the content types
+	// that the document gives to its members.
+	Files []string
+	Types map[string]string
+}
+
+// Refused is a parameter that cannot be given, or the body.
+type Refused struct {
+	// Name is that of the parameter; In is path, query, header or body, or "" where not
+	// even that is known.
+	Name, In string
+	Required bool
+	// Err says why.
+	Err error
 }
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
@@ -82,6 +101,9 @@ func Find(doc value.Value, name string) (*Operation, error) {
 		for _, method := range methods {
 			op, ok := item.Get(method)
 			if !ok {
+				continue
+			}
+			if op, err = r.followRef(op); err != nil {
 				continue
 			}
 			id, short := stringMember(op, "operationId"), strings.ToUpper(method)+" "+path
@@ -128,17 +150,15 @@ func (r *reader) readOperation(method, path string, item, op value.Value) (*Oper
 			break
 		}
 	}
-	if err := r.readParameters(o, item, op); err != nil {
-		return nil, fmt.Errorf("the operation %s %s: %w", o.Method, path, err)
-	}
-	body, ok := op.Get("requestBody")
-	if ok {
+	r.readParameters(o, item, op)
+	if body, ok := op.Get("requestBody"); ok {
 		var err error
 		if o.Body, err = r.readBody(body); err != nil {
-			return nil, fmt.Errorf("the body of %s %s: %w", o.Method, path, err)
+			o.Refused = append(o.Refused, Refused{"", "body", o.Body != nil && o.Body.Required, fmt.Errorf("the body: %w", err)})
+			o.Body = nil
 		}
 	}
-	o.definitions = r.definitions
+	o.definitions = r.usedDefinitions(o)
 	return o, nil
 }
 
@@ -153,32 +173,39 @@ func serverURL(s value.Value) string {
 }
 
 // readParameters reads those of the path, and those of the operation, which win.
-func (r *reader) readParameters(o *Operation, item, op value.Value) error {
+func (r *reader) readParameters(o *Operation, item, op value.Value) {
 	for _, level := range []value.Value{item, op} {
 		list, _ := level.Get("parameters")
 		for i, given := range list.List() {
 			p, err := r.readParameter(given)
+			isSame := func(name, in string) bool { return name == p.Name && in == p.In }
+			o.Refused = slices.DeleteFunc(o.Refused, func(q Refused) bool { return isSame(q.Name, q.In) })
 			if err != nil {
-				return fmt.Errorf("parameter %d: %w", i, err)
-			}
-			if p.In == "cookie" {
-				if p.Required && !slices.Contains(o.Cookies, p.Name) {
-					o.Cookies = append(o.Cookies, p.Name)
-				}
+				o.Parameters = slices.DeleteFunc(o.Parameters, func(q Parameter) bool { return isSame(q.Name, q.In) })
+				o.Refused = append(o.Refused, Refused{p.Name, p.In, p.Required, fmt.Errorf("parameter %d: %w", i, err)})
 				continue
 			}
-			if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
-				continue
-			}
-			at := slices.IndexFunc(o.Parameters, func(q Parameter) bool { return q.Name == p.Name && q.In == p.In })
-			if at >= 0 {
-				o.Parameters[at] = p
-			} else {
-				o.Parameters = append(o.Parameters, p)
-			}
+			o.addParameter(p)
 		}
 	}
-	return nil
+}
+
+func (o *Operation) addParameter(p Parameter) {
+	if p.In == "cookie" {
+		if p.Required && !slices.Contains(o.Cookies, p.Name) {
+			o.Cookies = append(o.Cookies, p.Name)
+		}
+		return
+	}
+	if p.In == "header" && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name)) {
+		return
+	}
+	at := slices.IndexFunc(o.Parameters, func(q Parameter) bool { return q.Name == p.Name && q.In == p.In })
+	if at >= 0 {
+		o.Parameters[at] = p
+	} else {
+		o.Parameters = append(o.Parameters, p)
+	}
 }
 
 func (r *reader) readParameter(given value.Value) (Parameter, error) {
@@ -187,6 +214,7 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		return Parameter{}, err
 	}
 	p := Parameter{Name: stringMember(given, "name"), In: stringMember(given, "in"), Style: stringMember(given, "style")}
+	p.Required = boolMember(given, "required", p.In == "path")
 	usual, ok := map[string]string{"path": "simple", "header": "simple", "query": "form", "cookie": "form"}[p.In]
 	switch {
 	case p.Name == "":
@@ -198,7 +226,7 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):
 		return p, fmt.Errorf("%s has the style %q, which is not supported", p.Name, p.Style)
 	}
-	p.Required = boolMember(given, "required", p.In == "path")
+	p.Reserved = boolMember(given, "allowReserved", false)
 	p.Explode = boolMember(given, "explode", p.Style == "form" || p.Style == "deepObject")
 	s, _ := given.Get("schema")
 	content, _ := given.Get("content")
@@ -207,14 +235,18 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		s, _ = media.Get("schema")
 		break
 	}
-	if p.Schema, err = r.readSchema(s, 0); err != nil {
+	if p.Schema, err = r.readChecked(s); err != nil {
 		return p, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	p.Schema = withDescription(p.Schema, stringMember(given, "description"))
 	return p, nil
 }
 
-// readBody reads the body of the first kind that can be sent: JSON, a form, a text.
+// unsendable is the rank of a kind of body that cannot be sent.
+const unsendable = 4
+
+// readBody reads the body of the first kind that can be sent: JSON, a form, a form with
+// files, a text. With an error it has what is known of it.
 func (r *reader) readBody(given value.Value) (*Body, error) {
 	given, err := r.followRef(given)
 	if err != nil {
@@ -222,28 +254,57 @@ func (r *reader) readBody(given value.Value) (*Body, error) {
 	}
 	b := &Body{Required: boolMember(given, "required", false)}
 	content, _ := given.Get("content")
-	best := 4
-	var s value.Value
-	for kind, media := range content.Map().All() {
+	best := unsendable
+	var media value.Value
+	for kind, x := range content.Map().All() {
 		if rank := rankOf(kind); rank < best {
-			best, b.ContentType = rank, kind
-			s, _ = media.Get("schema")
+			best, b.ContentType, media = rank, kind, x
 		}
 	}
-	if best == 4 {
+	if best == unsendable {
 		if !b.Required {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("none of the kinds %s can be sent", strings.Join(content.Map().Keys(), ", "))
+		return b, fmt.Errorf("none of the kinds %s can be sent", strings.Join(content.Map().Keys(), ", "))
 	}
 	if strings.Contains(b.ContentType, "*") {
 		b.ContentType = "application/json"
 	}
-	if b.Schema, err = r.readSchema(s, 0); err != nil {
-		return nil, err
+	s, _ := media.Get("schema")
+	if b.Schema, err = r.readChecked(s); err != nil {
+		return b, err
 	}
+	r.readEncoding(b, s, media)
 	b.Schema = withDescription(b.Schema, stringMember(given, "description"))
 	return b, nil
+}
+
+// readEncoding reads which members of a form are files, and of what type its members are.
+func (r *reader) readEncoding(b *Body, s, media value.Value) {
+	s, err := r.followRef(s)
+	if err != nil {
+		return
+	}
+	properties, _ := s.Get("properties")
+	for name, p := range properties.Map().All() {
+		if p, err = r.followRef(p); err != nil {
+			continue
+		}
+		_, isMedia := p.Get("contentMediaType")
+		items, _ := p.Get("items")
+		if stringMember(p, "format") == "binary" || stringMember(items, "format") == "binary" || isMedia {
+			b.Files = append(b.Files, name)
+		}
+	}
+	encoding, _ := media.Get("encoding")
+	for name, e := range encoding.Map().All() {
+		if kind := stringMember(e, "contentType"); kind != "" && !strings.ContainsAny(kind, "*,") {
+			if b.Types == nil {
+				b.Types = map[string]string{}
+			}
+			b.Types[name] = kind
+		}
+	}
 }
 
 func rankOf(kind string) int {
@@ -252,15 +313,17 @@ func rankOf(kind string) int {
 		return 0
 	case kind == "application/x-www-form-urlencoded":
 		return 1
-	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "xml"):
+	case kind == "multipart/form-data":
 		return 2
+	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "xml"):
+		return 3
 	}
-	return 4
+	return unsendable
 }
 
 func isJSON(kind string) bool {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ";")
-	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
 // withDescription adds a description to a schema that has none.

@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -43,10 +44,10 @@ paths:
       requestBody: {content: {"*/*": {schema: true}}}
     delete:
       operationId: upload
-      requestBody: {required: true, content: {multipart/form-data: {}}}
+      requestBody: {required: true, content: {application/zip: {}}}
     head:
       operationId: maybeUpload
-      requestBody: {content: {multipart/form-data: {}}}
+      requestBody: {content: {application/zip: {}}}
 components:
   parameters:
     Id: {name: id, in: path, required: true, schema: {type: integer, minimum: 1, exclusiveMinimum: true}}
@@ -156,7 +157,9 @@ func TestErrors(t *testing.T) {
 		"no operation":  {"openapi: 3.1.0", "x", "the document has none"},
 		"near":          {shop, "getOrders", `did you mean "getOrder"?`},
 		"far":           {shop, "zzz", "there are getOrder, PUT /orders/{id}, form, upload, maybeUpload, any"},
-		"upload":        {shop, "upload", "multipart/form-data can be sent"},
+		"upload":        {shop, "upload", "application/zip can be sent"},
+		"keyword":       {param("{name: a, in: query, schema: {type: integer, minimum: low}}"), "x", "minimum"},
+		"item ref":      {"openapi: 3.1.0\npaths: {/x: {$ref: '#/nothing'}}", "GET /x", "the document has none"},
 		"no name":       {param("{in: query}"), "x", "parameter 0: it has no name"},
 		"twice":         {"openapi: 3.1.0\npaths: {/x: {get: {operationId: x}}, /y: {delete: {operationId: x}}}", "x", "GET /x and DELETE /y are both the operation \"x\""},
 		"nowhere":       {param("{name: a, in: body}"), "x", `a is in "body"`},
@@ -168,11 +171,15 @@ func TestErrors(t *testing.T) {
 		"inner":         {param("{name: a, in: query, schema: {properties: {x: {allOf: [{not: 3}]}}}}"), "x", "a schema is of type integer"},
 		"circle":        {"openapi: 3.1.0\na: {$ref: '#/b'}\nb: {$ref: '#/a'}\npaths: {/x: {get: {operationId: x, parameters: [{$ref: '#/a'}]}}}", "x", "circle"},
 		"deep":          {param("{name: a, in: query, schema: " + strings.Repeat("{not: ", 70) + "{}" + strings.Repeat("}", 70) + "}"), "x", "nested deeper"},
-		"body":          {"openapi: 3.1.0\npaths: {/x: {put: {requestBody: {$ref: '#/n'}}}}", "PUT /x", "the body of PUT /x"},
+		"body":          {"openapi: 3.1.0\npaths: {/x: {put: {requestBody: {$ref: '#/n'}}}}", "PUT /x", "the body: "},
 		"body's schema": {"openapi: 3.1.0\npaths: {/x: {put: {requestBody: {content: {text/plain: {schema: 3}}}}}}", "PUT /x", "a schema is of type"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := openapi.Find(parse(t, c.doc), c.id); err == nil || !strings.Contains(err.Error(), c.want) {
+			op, err := openapi.Find(parse(t, c.doc), c.id)
+			if err == nil && len(op.Refused) == 1 { // that parameter, not the operation
+				err = op.Refused[0].Err
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -192,8 +199,9 @@ func TestManyDefinitions(t *testing.T) {
 	doc.Set("paths", value.Must(map[string]any{"/x": map[string]any{"get": map[string]any{
 		"parameters": []any{map[string]any{"name": "a", "in": "query", "schema": last}},
 	}}}))
-	if _, err := openapi.Find(value.OfMap(doc), "GET /x"); err == nil || !strings.Contains(err.Error(), "more than 1000 schemas") {
-		t.Errorf("got %v", err)
+	op, err := openapi.Find(value.OfMap(doc), "GET /x")
+	if err != nil || len(op.Refused) != 1 || !strings.Contains(op.Refused[0].Err.Error(), "more than 1000 schemas") {
+		t.Errorf("got %+v, %v", op, err)
 	}
 }
 
@@ -217,6 +225,52 @@ two: {"A b": {type: boolean}, "x/y": {type: [string, "null"]}}
 		t.Error(problems)
 	}
 	if problems := s.Check(parse(t, `{query: {a: 3, b: 4, c: 5}}`)); len(problems) != 3 {
+		t.Error(problems)
+	}
+}
+
+// TestRefused: what one parameter refers to wrongly leaves the others as they are.
+func TestRefused(t *testing.T) {
+	op := find(t, `openapi: 3.1.0
+paths:
+  /x: {$ref: "#/items/x"}
+items:
+  x:
+    parameters: [{name: good, in: query, schema: {$ref: "#/s/Good"}}, {name: over, in: query, schema: {minimum: low}}]
+    get: {$ref: "#/operations/x"}
+operations:
+  x:
+    operationId: x
+    parameters:
+      - {name: bad, in: query, schema: {$ref: "#/s/Bad"}}
+      - {name: again, in: query, required: true, schema: {allOf: [{$ref: "#/s/Good"}, {$ref: "#/s/Bad"}]}}
+      - {name: over, in: query, schema: {$ref: "#/s/Circle"}}
+      - {name: good, in: header, schema: {type: string}}
+    requestBody: {content: {text/json: {schema: {$ref: "#/s/Half"}}}}
+s:
+  Good: {type: integer}
+  Bad: {type: integer, pattern: "("}
+  Circle: {type: object, properties: {next: {$ref: "#/s/Circle"}}}
+  Half: {properties: {a: {$ref: "#/s/Lost"}}}
+`, "x")
+	var names, refused []string
+	for _, p := range op.Parameters {
+		names = append(names, p.In+" "+p.Name)
+	}
+	for _, p := range op.Refused {
+		refused = append(refused, strings.TrimSpace(fmt.Sprintf("%s %s %v", p.In, p.Name, p.Required)))
+	}
+	if diff := cmp.Diff([]string{"query good", "query over", "header good"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"query bad false", "query again true", "body  false"}, refused); diff != "" {
+		t.Error(diff)
+	}
+	s, err := schema.Parse(op.Arguments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := s.Check(parse(t, `{query: {good: x, over: {next: {next: 1}}}}`)); len(problems) != 2 {
 		t.Error(problems)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -24,6 +25,65 @@ type reader struct {
 	names       map[string]string
 	definitions *value.Map
 }
+
+// readChecked is readSchema for one that must be right by itself: a wrong keyword in it, or
+// in what it refers to, is an error.
+func (r *reader) readChecked(s value.Value) (value.Value, error) {
+	out, err := r.readSchema(s, 0)
+	if err != nil {
+		return value.Value{}, err
+	}
+	used := value.NewMap(0)
+	r.addUsed(used, out)
+	_, err = schema.Parse(value.OfMap(value.Pairs("allOf", []value.Value{out}, "definitions", used)))
+	return out, err
+}
+
+// usedDefinitions returns the definitions that an operation refers to, in the order in
+// which they were read.
+func (r *reader) usedDefinitions(o *Operation) *value.Map {
+	used := value.NewMap(0)
+	for _, p := range o.Parameters {
+		r.addUsed(used, p.Schema)
+	}
+	if o.Body != nil {
+		r.addUsed(used, o.Body.Schema)
+	}
+	ordered := value.NewMap(used.Len())
+	for name, s := range r.definitions.All() {
+		if _, isUsed := used.Get(name); isUsed {
+			ordered.Set(name, s)
+		}
+	}
+	return ordered
+}
+
+// addUsed adds the definitions that a schema refers to, and those that these refer to.
+func (r *reader) addUsed(used *value.Map, s value.Value) {
+	for _, item := range s.List() {
+		r.addUsed(used, item)
+	}
+	for key, member := range s.Map().All() {
+		ref, isText := member.Str()
+		if key != "$ref" || !isText {
+			r.addUsed(used, member)
+			continue
+		}
+		name, err := url.PathUnescape(unescape.Replace(strings.TrimPrefix(ref, definitionsPrefix)))
+		if err != nil {
+			continue
+		}
+		definition, known := r.definitions.Get(name)
+		if _, has := used.Get(name); known && !has {
+			used.Set(name, definition)
+			r.addUsed(used, definition)
+		}
+	}
+}
+
+const definitionsPrefix = "#/definitions/"
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 // followRef goes after references to what they name.
 func (r *reader) followRef(v value.Value) (value.Value, error) {
@@ -72,7 +132,7 @@ func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 		if err != nil {
 			return value.Value{}, err
 		}
-		return value.OfMap(value.Pairs("$ref", "#/definitions/"+value.Escape(url.PathEscape(name)))), nil
+		return value.OfMap(value.Pairs("$ref", definitionsPrefix+value.Escape(url.PathEscape(name)))), nil
 	}
 	out := value.NewMap(s.Map().Len())
 	for key, member := range s.Map().All() {
@@ -156,6 +216,8 @@ func (r *reader) defineRef(ref string) (string, error) {
 	r.definitions.Set(name, value.OfBool(true))
 	s, err := r.readSchema(target, 0)
 	if err != nil {
+		delete(r.names, ref)
+		r.definitions.Delete(name)
 		return "", err
 	}
 	r.definitions.Set(name, s)

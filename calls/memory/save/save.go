@@ -39,7 +39,8 @@ func Definition() calls.Definition {
 			En: "Remember something of the user; once it is done, it is safe on the disk and can be found.",
 			Zh: "记住与用户有关的内容；完成后即已写入磁盘，可以查到。",
 		},
-		Stores: true,
+		Stores:     true,
+		UsesMemory: true,
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),
 			Title: "What the user said",

@@ -29,6 +29,7 @@ func Definition() calls.Definition {
 			En: "Sum up the user's new memories in snapshots, by the model, or without one by their own sentences.",
 			Zh: "把用户的新记忆概括为快照：由模型撰写，没有模型时摘取原句。",
 		},
+		UsesMemory: true,
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),
 			Title: "Everything new",

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // A door is the one way by which text reaches a person: what would steer a terminal or hide
@@ -67,7 +69,7 @@ func Visible(text string) string {
 		}
 		after, _ := utf8.DecodeRuneInString(text[i+size:])
 		joins := isJoiner(r) && before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
-		if isHidden(r) && !joins {
+		if value.IsInvisible(r) && !joins {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteString(text[i : i+size])
@@ -90,16 +92,3 @@ func isPlain(text string) bool {
 
 // isJoiner reports whether r is a zero-width joiner or non-joiner.
 func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
-
-// isHidden reports whether r steers a terminal or cannot be seen.
-func isHidden(r rune) bool {
-	switch r {
-	case '\n', '\t':
-		return false
-	case '\u061c', '\u180e', '\u2028', '\u2029', '\ufeff':
-		return true
-	}
-	isMark := r >= '\u200b' && r <= '\u200f' || r >= '\u202a' && r <= '\u202e'
-	isFormat := r >= '\u2060' && r <= '\u206f'
-	return isMark || isFormat || unicode.IsControl(r)
-}

@@ -4,6 +4,7 @@
 package yaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -44,15 +45,19 @@ const (
 const (
 	MaxBytes = 8 << 20
 	maxDepth = 200
-	// maxNodes bounds the nodes, those that aliases unfold to counted.
 	maxNodes = 1_000_000
 )
+
+// Limits bound a text: its bytes, and its nodes, those that aliases unfold to counted.
+type Limits struct{ Bytes, Nodes int }
 
 // Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
 // library does not tell it.
 type Error struct {
 	Line, Col int
 	Msg       string
+	// JSON: the text was read by the rules of JSON.
+	JSON bool
 }
 
 // Error is line:col: message.
@@ -65,13 +70,48 @@ func (e *Error) Error() string {
 
 var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
 
-// Parse reads exactly one document and returns its root node; nil for an empty
-// text. A second document, nesting that is too deep and aliases that unfold to
+// Parse reads exactly one document, YAML or JSON (in which comments are allowed), and returns
+// its root node; nil for an empty text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
-func Parse(src []byte) (*Node, error) {
-	if len(src) > MaxBytes {
-		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), MaxBytes)}
+func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes, maxNodes}) }
+
+func parseWithin(src []byte, limits Limits) (*Node, error) {
+	if len(src) > limits.Bytes {
+		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), limits.Bytes)}
 	}
+	root, err := parseAny(bytes.TrimPrefix(src, []byte("\uFEFF")))
+	if root == nil || err != nil {
+		return nil, err
+	}
+	budget := limits.Nodes
+	if err := checkSize(root, 0, &budget); err != nil {
+		if budget < 0 {
+			err.Msg = fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", limits.Nodes)
+		}
+		return nil, err
+	}
+	return root, nil
+}
+
+// parseAny reads JSON by the grammar of JSON, comments allowed, and anything else as YAML.
+func parseAny(src []byte) (*Node, error) {
+	likely, sure := beginsLikeJSON(src)
+	if !likely {
+		return parseYAML(src)
+	}
+	root, jsonErr := readJSON(src)
+	if jsonErr == nil {
+		return root, nil
+	}
+	root, err := parseYAML(src)
+	if err != nil && sure {
+		return nil, jsonErr
+	}
+	return root, err
+}
+
+// parseYAML returns the root node, nil for an empty text.
+func parseYAML(src []byte) (*Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(string(src)))
 	var doc, second Node
 	if err := dec.Decode(&doc); err != nil {
@@ -89,12 +129,7 @@ func Parse(src []byte) (*Node, error) {
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
-	root := doc.Content[0]
-	budget := maxNodes
-	if err := checkSize(root, 0, &budget); err != nil {
-		return nil, err
-	}
-	return root, nil
+	return doc.Content[0], nil
 }
 
 func wrap(err error) *Error {
@@ -103,13 +138,14 @@ func wrap(err error) *Error {
 	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
 }
 
-func checkSize(n *Node, depth int, budget *int) error {
+// checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.
+func checkSize(n *Node, depth int, budget *int) *Error {
 	*budget--
 	if *budget < 0 {
-		return &Error{n.Line, n.Column, fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", maxNodes)}
+		return &Error{Line: n.Line, Col: n.Column}
 	}
 	if depth > maxDepth {
-		return &Error{n.Line, n.Column, fmt.Sprintf("nested deeper than %d", maxDepth)}
+		return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("nested deeper than %d", maxDepth)}
 	}
 	if n.Kind == Alias {
 		return checkSize(n.Alias, depth+1, budget)
@@ -155,15 +191,15 @@ func Value(n *Node) (value.Value, error) {
 		for i := 0; i < len(n.Content); i += 2 {
 			key := Resolve(n.Content[i])
 			if key.Kind != Scalar {
-				return value.Value{}, &Error{key.Line, key.Column, "a key must be plain text"}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "a key must be plain text"}
 			}
 			if key.Tag == "!!merge" {
-				return value.Value{}, &Error{key.Line, key.Column, "merge keys (<<) are not supported"}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "merge keys (<<) are not supported"}
 			}
 			if _, ok := m.Get(key.Value); ok {
 				first := firstKey(n, key.Value)
 				msg := fmt.Sprintf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column)
-				return value.Value{}, &Error{key.Line, key.Column, msg}
+				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: msg}
 			}
 			member, err := Value(n.Content[i+1])
 			if err != nil {
@@ -187,7 +223,7 @@ func firstKey(n *Node, text string) *Node {
 }
 
 func unknownTag(n *Node) *Error {
-	return &Error{n.Line, n.Column, fmt.Sprintf("unknown tag %s", n.ShortTag())}
+	return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("unknown tag %s", n.ShortTag())}
 }
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
@@ -227,12 +263,17 @@ func scalarValue(n *Node) (value.Value, error) {
 	default:
 		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, &Error{n.Line, n.Column, fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
+	return value.Value{}, &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
 }
 
 // ParseValue reads one document as a value; null for an empty text.
 func ParseValue(src []byte) (value.Value, error) {
-	n, err := Parse(src)
+	return ParseValueWithin(src, Limits{MaxBytes, maxNodes})
+}
+
+// ParseValueWithin is [ParseValue] with other limits.
+func ParseValueWithin(src []byte, limits Limits) (value.Value, error) {
+	n, err := parseWithin(src, limits)
 	if err != nil || n == nil {
 		return value.Value{}, err
 	}

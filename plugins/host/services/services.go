@@ -248,8 +248,12 @@ func (s *Server) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServer[
 		}
 		ask.Messages = append(ask.Messages, m)
 	}
+	parts, err := partsOf(req)
+	if err != nil {
+		return err
+	}
 	began = true
-	for d := range s.drainAnswer(g.Chat(ctx, ask), ctx.Done(), done) {
+	for d := range s.drainAnswer(g.Chat(calls.WithParts(ctx, parts), ask), ctx.Done(), done) {
 		if d.err != nil {
 			return status.Error(codes.Unavailable, g.recordFailure(d.err))
 		}
@@ -268,6 +272,24 @@ func (s *Server) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServer[
 		return errRevoked
 	}
 	return stream.Context().Err()
+}
+
+// partsOf returns where the messages of a request come from, by the word of the plugin.
+func partsOf(req *proto.ChatRequest) (parts []calls.Part, err error) {
+	if len(req.GetParts()) == 0 {
+		return nil, nil
+	}
+	v, err := value.ParseJSON(req.GetParts())
+	if err == nil {
+		err = value.Decode(v, &parts)
+	}
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "parts: %v", err)
+	}
+	for i := range parts {
+		parts[i].Included = true
+	}
+	return parts, nil
 }
 
 type delta struct {

@@ -137,10 +137,12 @@ class Host {
   }
 
   // Asks the flow's model; yields the pieces of its answer. messages are objects
-  // {role, content}.
-  async * chat (messages) {
+  // {role, content}. parts tell where their texts come from, as plugin.proto describes
+  // them.
+  async * chat (messages, parts) {
     try {
-      for await (const delta of this.#ready().Chat({ token: this.token, messages: messages.map(json) })) {
+      const request = { token: this.token, messages: messages.map(json), parts: parts ? json(parts) : undefined }
+      for await (const delta of this.#ready().Chat(request)) {
         if (delta.text) yield delta.text
       }
     } catch (err) {

@@ -119,10 +119,13 @@ class Host:
                     request_serializer=request.__class__.SerializeToString, response_deserializer=reply.FromString)
         return call(request)
 
-    def chat(self, messages):
+    def chat(self, messages, parts=None):
         """Asks the flow's model; yields the pieces of its answer. messages are
-        objects {role, content}."""
+        objects {role, content}. parts tell where their texts come from, as
+        plugin.proto describes them."""
         request = pb.ChatRequest(token=self._token, messages=[dump(m) for m in messages])
+        if parts is not None:
+            request.parts = dump(parts)
         for delta in self._invoke("Chat", request, pb.ChatDelta, stream=True):
             if delta.text:
                 yield delta.text

@@ -1,0 +1,83 @@
+package http
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// maxDocument and maxNodes bound an OpenAPI document. That of GitHub has 13 MB.
+const (
+	maxDocument = 32 << 20
+	maxNodes    = 4_000_000
+)
+
+// lastDocument is the document that was read last: the items of a step, its attempts and
+// the filling of its parameters all want the same.
+var lastDocument struct {
+	sync.Mutex
+	path string
+	info fs.FileInfo
+	doc  value.Value
+}
+
+// syntaxError is what is wrong in the text of a document; it begins with line:col.
+type syntaxError struct{ error }
+
+// readDocument reads a document in JSON or YAML from a directory.
+func readDocument(dir, name string) (value.Value, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return value.Value{}, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return value.Value{}, err
+	}
+	last := &lastDocument
+	last.Lock() // who wants the same waits until it is read
+	defer last.Unlock()
+	path := filepath.Join(dir, name)
+	isLast := last.path == path && os.SameFile(last.info, info)
+	if isLast && last.info.ModTime().Equal(info.ModTime()) && last.info.Size() == info.Size() {
+		return last.doc, nil
+	}
+	data, err := calls.ReadFileIn(root, name, maxDocument)
+	if err != nil {
+		return value.Value{}, err
+	}
+	doc, err := parseDocument(data)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if time.Since(info.ModTime()) > time.Second { // else it may change again and look the same
+		last.path, last.info, last.doc = path, info, doc
+	}
+	return doc, nil
+}
+
+// parseDocument reads JSON as JSON; what begins like it and is not may be YAML.
+func parseDocument(data []byte) (value.Value, error) {
+	if len(data) > maxDocument {
+		return value.Value{}, fmt.Errorf("the document has more than %d bytes", maxDocument)
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		if doc, err := value.ParseJSON(data); err == nil {
+			return doc, nil
+		}
+	}
+	doc, err := yaml.ParseValueWithin(data, yaml.Limits{Bytes: maxDocument, Nodes: maxNodes})
+	if err != nil {
+		return value.Value{}, &syntaxError{err}
+	}
+	return doc, nil
+}

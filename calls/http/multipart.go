@@ -1,0 +1,114 @@
+package http
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"mime/multipart"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// encodeParts writes an object as a form whose members are parts, and returns its content
+// type. What the operation calls a file gets a name; of a list each element is a part.
+func encodeParts(body value.Value, op *openapi.Operation) (text, kind string, err error) {
+	if body.Kind() != value.Object {
+		return "", "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
+	}
+	form := &openapi.Body{}
+	if op != nil && op.Body != nil {
+		form = op.Body
+	}
+	var b strings.Builder
+	w := multipart.NewWriter(&b)
+	// The same body is the same request: a boundary by chance would make it another.
+	sum := sha256.Sum256([]byte(body.JSON()))
+	if err := w.SetBoundary("form-" + hex.EncodeToString(sum[:16])); err != nil {
+		return "", "", calls.Errorf(calls.Internal, "writing a form: %w", err)
+	}
+	for name, v := range body.Map().All() {
+		items := v.List()
+		if v.Kind() != value.List {
+			items = []value.Value{v}
+		}
+		for _, item := range items {
+			if item.IsNull() {
+				continue
+			}
+			if err := writePart(w, name, item, form); err != nil {
+				return "", "", calls.Errorf(calls.Invalid, "body/%s: %w", name, err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		return "", "", calls.Errorf(calls.Internal, "writing a form: %w", err)
+	}
+	return b.String(), w.FormDataContentType(), nil
+}
+
+// writePart writes one part: a text, a number or a boolean as text, a data URL as its
+// bytes, anything else as JSON.
+func writePart(w *multipart.Writer, name string, v value.Value, form *openapi.Body) error {
+	content, isText := scalarText(v)
+	kind := form.Types[name]
+	isFile := slices.Contains(form.Files, name)
+	if !isText {
+		content = v.JSON()
+		if kind == "" {
+			kind = typeJSON
+		}
+	}
+	data, dataType, isData, err := dataURL(content)
+	if err != nil {
+		return err
+	}
+	if isData {
+		content, isFile = data, true
+		if kind == "" {
+			kind = dataType
+		}
+	}
+	disposition := fmt.Sprintf(`form-data; name="%s"`, quotes.Replace(name))
+	if isFile {
+		disposition += fmt.Sprintf(`; filename="%s"`, quotes.Replace(name))
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+	}
+	header := textproto.MIMEHeader{"Content-Disposition": {disposition}}
+	for name, text := range map[string]string{"Content-Disposition": disposition, "Content-Type": kind} {
+		if why := headerFault(name, text); why != "" {
+			return fmt.Errorf("%s: %s", name, why)
+		}
+	}
+	if kind != "" {
+		header.Set("Content-Type", kind)
+	}
+	part, err := w.CreatePart(header)
+	if err == nil {
+		_, err = part.Write([]byte(content))
+	}
+	return err
+}
+
+var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// dataURL takes the URL data:TYPE;base64,DATA apart; isData is false for any other text.
+func dataURL(text string) (data, kind string, isData bool, err error) {
+	head, encoded, found := strings.Cut(text, ";base64,")
+	kind, isURL := strings.CutPrefix(head, "data:")
+	if !found || !isURL || strings.ContainsAny(kind, " \n") {
+		return "", "", false, nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "", "", false, fmt.Errorf("the data URL is not base64: %w", err)
+	}
+	return string(decoded), kind, true, nil
+}

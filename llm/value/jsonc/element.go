@@ -1,0 +1,60 @@
+package jsonc
+
+import (
+	"bytes"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Element is a value in a text with its place: what is needed to read JSON as another
+// format that it is a part of.
+type Element struct {
+	// Start is the offset of its first byte.
+	Start int
+	// Kind is the type: value.Object, value.List, or that of a scalar.
+	Kind value.Kind
+	// Raw is the text of a scalar as it was written, Text that of a string decoded.
+	Raw, Text string
+	// Items are the elements of a list, and the names and members of an object in turn.
+	Items []Element
+}
+
+// ParseElements reads exactly one value; a key may stand twice. Errors are of type *[Error].
+func ParseElements(data []byte) (Element, error) {
+	d := &Document{text: string(data)}
+	if i := invalidUTF8(data); i >= 0 {
+		return Element{}, d.newError(i, "the text is not UTF-8")
+	}
+	if i := tooDeep(data); i >= 0 {
+		return Element{}, d.newError(i, "nested too deep")
+	}
+	tree, err := hujson.Parse(append(bytes.Clone(data), '\n'))
+	if err != nil {
+		return Element{}, d.libraryError(err)
+	}
+	return elementOf(&tree), nil
+}
+
+func elementOf(v *hujson.Value) Element {
+	e := Element{Start: v.StartOffset}
+	switch x := v.Value.(type) {
+	case *hujson.Object:
+		e.Kind = value.Object
+		for i := range x.Members {
+			e.Items = append(e.Items, elementOf(&x.Members[i].Name), elementOf(&x.Members[i].Value))
+		}
+	case *hujson.Array:
+		e.Kind = value.List
+		for i := range x.Elements {
+			e.Items = append(e.Items, elementOf(&x.Elements[i]))
+		}
+	case hujson.Literal:
+		e.Raw = string(x)
+		scalar, _ := value.ParseJSON(x) // the library has checked it
+		e.Kind = scalar.Kind()
+		e.Text, _ = scalar.Str()
+	}
+	return e
+}

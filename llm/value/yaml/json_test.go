@@ -1,0 +1,68 @@
+package yaml
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// What JSON has and YAML has not is read by the rules of JSON.
+func TestJSON(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"surrogates":      {`{"a": "\ud83d\ude00"}`, `{"a":"😀"}`},
+		"half a pair":     {`{"a": "\ud83d"}`, "{\"a\":\"\uFFFD\"}"},
+		"slash":           {`{"a": "<\/b>"}`, `{"a":"</b>"}`},
+		"control":         {"[\"\u007f\u0085\u009f\"]", "[\"\u007f\u0085\u009f\"]"},
+		"tabs":            {"{\n\t\"a\": 1,\n\t\"b\":\t2\n}", `{"a":1,"b":2}`},
+		"comments":        {"// x\n{\"a\": 1, /* y */ \"b\": 2,}", `{"a":1,"b":2}`},
+		"byte order mark": {"\uFEFF{\"a\":1}", `{"a":1}`},
+		"numbers":         {`[1e3, -0, 1.50, 12345678901234567890123, 1E400]`, `[1e3,-0,1.50,12345678901234567890123,1E400]`},
+		"yaml in braces":  {"{a: 1, 'b': [x, 010020]}", `{"a":1,"b":["x","010020"]}`},
+		"words":           {`{"null": null, "true": true, "no": "no"}`, `{"null":null,"true":true,"no":"no"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := ParseValue([]byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, v.JSON()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"{\n  \"a\": 1\n  \"b\": 2\n}": "3:3: not JSON: invalid character '\"' after object value (expecting ',' or '}')",
+		`{"a": 1, "a": 2}`:             `1:10: duplicate key "a" (first at 1:2)`,
+	} {
+		if _, err := ParseValue([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Nodes of JSON stand where the characters are.
+func TestJSONPlaces(t *testing.T) {
+	root, err := Parse([]byte("{\"é\u2028\": [1,\r\n \"x\"]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := root.Content[1]
+	got := [][2]int{{list.Line, list.Column}, {list.Content[0].Line, list.Content[0].Column}, {list.Content[1].Line, list.Content[1].Column}}
+	if diff := cmp.Diff([][2]int{{2, 4}, {2, 5}, {3, 2}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Any JSON text is read as the JSON parser reads it.
+func TestJSONSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := value.Must(rapid.MapOf(rapid.String(), rapid.SliceOf(rapid.String())).Draw(t, "v"))
+		got, err := ParseValue(v.AppendJSON(nil))
+		if err != nil || !value.Equal(got, v) {
+			t.Fatalf("got %s, %v", got.JSON(), err)
+		}
+	})
+}

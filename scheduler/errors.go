@@ -1,0 +1,92 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Failure is why a run failed or was cancelled.
+type Failure struct {
+	// Info is the error as flow.failed carries it, secrets masked.
+	Info journal.ErrorInfo
+	// Err is the error itself; its text may hold secrets.
+	Err error
+}
+
+// Error is file:line:col: step ID: message (hint).
+func (f *Failure) Error() string {
+	var b strings.Builder
+	if f.Info.Position != "" {
+		b.WriteString(f.Info.Position + ": ")
+	}
+	if f.Info.Step != "" {
+		b.WriteString("step " + f.Info.Step + ": ")
+	}
+	b.WriteString(f.Info.Message)
+	if f.Info.Hint != "" {
+		b.WriteString(" (" + f.Info.Hint + ")")
+	}
+	return b.String()
+}
+
+// Unwrap returns the error of the call.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// JournalError ends the events of a run whose journal cannot be written or read. Nothing
+// is known to be wrong with the flow: once the journal works again,
+// [StepExecutor.Resume] goes on after the last event that it has.
+type JournalError struct {
+	Run string
+	Err error
+	// Failure is what the run had failed with, which the journal does not have either;
+	// nil where it had not.
+	Failure *Failure
+}
+
+// Error returns the error of the journal, and that of the run below it.
+func (e *JournalError) Error() string {
+	if e.Failure == nil {
+		return e.Err.Error()
+	}
+	return e.Err.Error() + "\nand before that the run failed: " + e.Failure.Error()
+}
+
+// Unwrap returns the error of the journal.
+func (e *JournalError) Unwrap() error { return e.Err }
+
+// journalError returns an error of the journal as a [*JournalError], unless the journal
+// works and refuses what it was asked: another process holds the run, there is no such
+// run, or there is one already.
+func journalError(run, doing string, err error) error {
+	var held *journal.HeldError
+	kind := calls.KindOf(err)
+	refused := kind == calls.NotFound || kind == calls.Invalid || kind == calls.Canceled
+	if err == nil || refused || errors.As(err, &held) {
+		return err
+	}
+	return &JournalError{Run: run, Err: calls.Errorf(calls.Internal, "%s: %w", doing, err)}
+}
+
+// ErrHandOver as the cause of a context's end lets go of a run without ending it: its
+// steps are told to stop, what has finished is recorded, the others run again when
+// another process resumes the run. No event tells of it; it is the error that the
+// events end with.
+var ErrHandOver error = calls.Errorf(calls.Canceled, "the run was handed over").
+	WithHint("resume it to go on")
+
+// cancellationError returns why ctx ended, as an error of kind Canceled.
+func cancellationError(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var own *calls.Error
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		return calls.Errorf(calls.Canceled, "the run was cancelled")
+	}
+	if errors.As(cause, &own) && own.Kind == calls.Canceled { // it says so itself
+		return cause
+	}
+	return calls.Errorf(calls.Canceled, "the run was cancelled: %w", cause)
+}

@@ -1,0 +1,68 @@
+// Package budget counts what a run spends on models, and ends what outgrows its budget.
+package budget
+
+import (
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+)
+
+// Meter counts what a step, a for_each or a flow spends. What a step spends counts for
+// everything around it. Its zero value has no limit; it is safe for concurrent use once
+// it is set up.
+type Meter struct {
+	outer *Meter
+	limit int64 // in tokens; 0: none
+
+	mu    sync.Mutex
+	spent llm.Usage // guarded by mu
+}
+
+// SetOuter has what is spent count for the meter around this one too.
+func (m *Meter) SetOuter(outer *Meter) { m.outer = outer }
+
+// SetLimit bounds what may be spent, in tokens; 0: by nothing.
+func (m *Meter) SetLimit(tokens int64) { m.limit = tokens }
+
+// Preset counts what earlier processes have spent.
+func (m *Meter) Preset(u llm.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spent = u
+}
+
+// Usage returns what was spent so far.
+func (m *Meter) Usage() llm.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spent
+}
+
+func (m *Meter) add(u llm.Usage) {
+	for ; m != nil; m = m.outer {
+		m.mu.Lock()
+		m.spent.Add(u)
+		m.mu.Unlock()
+	}
+}
+
+// check returns an error where extra more tokens do not fit into a budget around.
+func (m *Meter) check(extra int64) error {
+	for ; m != nil; m = m.outer {
+		if m.limit > 0 && int64(m.Usage().Total())+extra > m.limit {
+			return calls.Errorf(calls.Budget, "the budget of %d tokens is used up", m.limit).
+				WithHint("raise budget.max_tokens of the flow, or make its prompts shorter")
+		}
+	}
+	return nil
+}
+
+func (m *Meter) hasLimit() bool {
+	for ; m != nil; m = m.outer {
+		if m.limit > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+)
+
+// Model is a model as a step sees it: what it costs is counted, and a budget that is used
+// up ends it. Each step, and each call inside it, has its own.
+type Model struct {
+	Provider llm.Provider
+	Meter    *Meter
+	Tokens   llm.Counter
+	Observer Observer
+	// Once: a request that fails is not sent again by the provider, for the step is tried
+	// again itself.
+	Once bool
+}
+
+// Observer is told of the requests to a model.
+type Observer interface {
+	// RequestSent is told of each request as it is sent, and its result when the answer
+	// begins.
+	RequestSent(ctx context.Context, req *llm.Request) (answered func())
+	// CostEstimated is told of each request whose cost the provider did not tell.
+	CostEstimated()
+}
+
+var _ llm.Provider = (*Model)(nil)
+
+// Chat counts what the provider says it cost, or what it seems to have cost where
+// the provider does not say; a request that was refused costs nothing. A request that
+// does not fit into the budget is not sent; an answer that outgrows it, or its
+// context, is cut.
+func (m *Model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if m.Once {
+			ctx = llm.SentOnce(ctx)
+		}
+		asked := -1
+		piece := unwatchedPiece
+		if m.Meter.hasLimit() {
+			asked = llm.RequestTokens(m.Tokens, req)
+			if err := m.Meter.check(int64(asked) + 1); err != nil {
+				yield(llm.Delta{}, err)
+				return
+			}
+			piece = watchedPiece
+		}
+		x := &exchange{model: m, ctx: ctx, req: req, asked: asked, answered: m.Observer.RequestSent(ctx, req)}
+		x.answer = answerCount{tokens: m.Tokens, every: piece, each: x.check}
+		defer x.bill()
+		for delta, err := range m.Provider.Chat(ctx, req) {
+			err = x.addDelta(delta, err)
+			if !yield(delta, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	model    *Model
+	ctx      context.Context
+	req      *llm.Request
+	asked    int // the tokens of the request; -1: not counted
+	answered func()
+	answer   answerCount
+	told     *llm.Usage // what the provider says it cost
+	free     bool
+	begun    bool
+}
+
+// check returns an error where the answer so far does not fit into the budget.
+func (x *exchange) check(count int) error {
+	if err := x.model.Meter.check(int64(max(x.asked, 0) + count)); err != nil {
+		return err
+	}
+	return x.ctx.Err()
+}
+
+func (x *exchange) addDelta(delta llm.Delta, err error) error {
+	if delta.Usage != nil {
+		x.told = delta.Usage
+	}
+	if !x.begun && err == nil {
+		x.answered()
+	}
+	x.free = !x.begun && isUnbilled(err)
+	x.begun = true
+	if err == nil && x.told == nil {
+		return x.answer.addDelta(delta)
+	}
+	return err
+}
+
+// bill counts what the exchange cost.
+func (x *exchange) bill() {
+	switch {
+	case x.told != nil:
+		x.model.Meter.add(*x.told)
+		return
+	case x.free:
+		return
+	}
+	x.model.Observer.CostEstimated()
+	tokens := x.model.Tokens
+	if x.ctx.Err() != nil { // exact numbers are not worth the time
+		tokens = byLength{}
+		x.answer.tokens = tokens
+	}
+	if x.asked < 0 {
+		x.asked = llm.RequestTokens(tokens, x.req)
+	}
+	x.model.Meter.add(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
+}
+
+// isUnbilled reports whether the provider did not take the request, was not reached, or that
+// there is none.
+func isUnbilled(err error) bool {
+	var refused *llm.Error
+	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && (refused.Unsent || refused.Status >= http.StatusBadRequest)
+}

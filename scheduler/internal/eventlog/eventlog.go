@@ -1,0 +1,209 @@
+// Package eventlog carries the events of a run from the goroutines of its steps to the
+// one that reads them, through a journal where there is one. It knows what an event is,
+// and nothing of steps or flows.
+package eventlog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Store is what a log needs of a [journal.RunLog].
+type Store interface {
+	// Append adds events, in order, and returns once they are safe; in mode
+	// [journal.Async] before.
+	Append(ctx context.Context, events ...*journal.Event) error
+	// Close commits what was added and lets go of the run.
+	Close() error
+}
+
+// Options are what a log works with.
+type Options struct {
+	// Clock dates the events.
+	Clock func() time.Time
+	// LastSeq is the Seq of the last event that earlier processes have recorded.
+	LastSeq int64
+	// Store gets the events before the reader does, and is closed after the last one; nil:
+	// they are not kept.
+	Store Store
+	// Mode is that of Store.
+	Mode journal.Durability
+	// OnError is called with the first error of Store, by the log's own goroutine and
+	// without its lock. No callback of [Log.AfterSaved] runs before it.
+	OnError func(error)
+}
+
+// maxBacklog bounds how many events wait for a slow reader, or for the store, before
+// steps wait as well.
+const maxBacklog = 4096
+
+// Log takes the events of one run. The engine makes one for each whole run, and its
+// sub-flows share it; it lives until it is closed and all its events are delivered. It is
+// safe for concurrent use. It calls nothing of its users while it holds its lock but the
+// clock, so they may call it while they hold theirs.
+type Log struct {
+	clock   func() time.Time
+	store   Store
+	async   bool
+	onError func(error)
+	// linger has the writer write where nothing else does.
+	linger *time.Timer
+	done   chan struct{} // closed when the writer has ended
+
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
+	seq int64 // of the last event that was appended
+	// queue is what the reader has not taken yet; spare is its last batch, to be used again.
+	queue, spare []*journal.Event
+	// arrived wakes the reader, room the steps that wait for it.
+	arrived, room           sync.Cond
+	readerWaits, roomWanted bool
+	// closed: no more events are taken. delivered: nor will any more get into the queue.
+	closed, delivered, readerLeft bool
+
+	writer
+}
+
+// New returns a log. With a Store it has a goroutine, which ends after Close; its writes
+// are not given up when ctx ends.
+func New(ctx context.Context, o Options) *Log {
+	l := &Log{clock: o.Clock, store: o.Store, async: o.Mode == journal.Async, onError: o.OnError, seq: o.LastSeq}
+	l.arrived.L, l.room.L, l.work.L, l.written.L = &l.mu, &l.mu, &l.mu, &l.mu
+	if l.store != nil {
+		l.done = make(chan struct{})
+		l.saved = o.LastSeq
+		l.linger = time.AfterFunc(lingering, l.writeSoon)
+		l.linger.Stop()
+		go l.runWriter(context.WithoutCancel(ctx))
+	}
+	return l
+}
+
+// HasStore reports whether events are kept.
+func (l *Log) HasStore() bool { return l.store != nil }
+
+// WaitForRoom waits while too many events wait for the reader or the store. It is called
+// before a lock is taken under which events are appended; a few goroutines that were let
+// in at once may pass the bound.
+func (l *Log) WaitForRoom() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.isFullLocked() && !l.readerLeft && !l.closed {
+		l.roomWanted = true
+		l.room.Wait()
+	}
+}
+
+func (l *Log) isFullLocked() bool {
+	return len(l.queue) >= maxBacklog || l.unsavedCountLocked() >= maxBacklog
+}
+
+// Append gives the event its Seq and its time, which it returns, and adds it. It never
+// waits. After Close, and where neither a reader nor a store is left, the event is dropped.
+func (l *Log) Append(ev *journal.Event) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.appendLocked(ev)
+}
+
+func (l *Log) appendLocked(ev *journal.Event) time.Time {
+	now := l.clock()
+	if l.closed || l.readerLeft && l.store == nil {
+		return now
+	}
+	l.seq++
+	ev.Seq, ev.Time = l.seq, now
+	if l.store == nil {
+		l.deliverLocked(ev)
+	} else {
+		l.addUnsavedLocked(ev)
+	}
+	return now
+}
+
+// Close adds the last event, nil for none, and drops all that come after it.
+func (l *Log) Close(last *journal.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last != nil {
+		l.appendLocked(last)
+	}
+	l.closed = true
+	l.room.Broadcast()
+	if l.store == nil {
+		l.endLocked()
+	} else {
+		l.work.Signal()
+	}
+}
+
+// deliverLocked hands events to the reader.
+func (l *Log) deliverLocked(events ...*journal.Event) {
+	if l.readerLeft {
+		return
+	}
+	l.queue = append(l.queue, events...)
+	if l.readerWaits {
+		l.readerWaits = false
+		l.arrived.Signal()
+	}
+}
+
+// endLocked tells the reader that it has all there is.
+func (l *Log) endLocked() {
+	l.delivered = true
+	l.arrived.Signal()
+}
+
+// announceRoomLocked wakes the steps that wait for room once there is some.
+func (l *Log) announceRoomLocked() {
+	if l.roomWanted && !l.isFullLocked() {
+		l.roomWanted = false
+		l.room.Broadcast()
+	}
+}
+
+// Read yields all events, in order, those of a log with a store once they are safe; it
+// reports whether the reader has taken all. Only one goroutine may read.
+func (l *Log) Read(yield func(*journal.Event, error) bool) (all bool) {
+	for {
+		batch := l.nextQueued()
+		if len(batch) == 0 {
+			return true
+		}
+		for i, ev := range batch {
+			batch[i] = nil // the reader may keep events; the queue must not
+			if !yield(ev, nil) {
+				return false
+			}
+		}
+	}
+}
+
+// nextQueued takes the events that have arrived; none at the end of the run.
+func (l *Log) nextQueued() []*journal.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.delivered {
+		l.readerWaits = true
+		l.arrived.Wait()
+	}
+	batch := l.queue
+	l.queue, l.spare = l.spare[:0], batch
+	l.announceRoomLocked()
+	return batch
+}
+
+// Detach tells that the reader has left: it gets no further event, the store still does.
+func (l *Log) Detach() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readerLeft = true
+	l.queue = nil
+	l.room.Broadcast()
+}

@@ -1,0 +1,127 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/eventlog"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Run runs the flow and yields every event in order. The inputs are an object; they
+// get the defaults of the flow's schema. When the run fails, the error comes
+// last, after flow.failed or flow.cancelled, as a *[Failure]; when it waits for
+// values, a *[Waiting] after flow.waiting. An error before the first event says
+// that nothing was started: the inputs are wrong, or the journal refuses the run.
+// Ending ctx or breaking out of the loop cancels the run, and waits for its steps
+// at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
+//
+// With a Journal every event is in it before it is yielded, and in mode [Sync] safe
+// from a crash; that a step has ended is safe before any step begins that needs it. A
+// journal that fails ends the run, with a [*JournalError] alone: no event is yielded
+// that it does not have.
+func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Value) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		r, err := e.newRun(ctx, flow, inputs)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r.yieldEvents(yield)
+	}
+}
+
+// newRun prepares a run. The error is a *[Failure]: nothing was started.
+func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
+	r, err := e.unrecordedRun(ctx, f, inputs)
+	if err != nil {
+		return r, err
+	}
+	if e.Journal == nil {
+		r.log = eventlog.New(ctx, eventlog.Options{Clock: r.env.Clock})
+		return r, nil
+	}
+	header := r.newHeader(inputs)
+	log, err := e.Journal.Begin(ctx, header)
+	if err != nil {
+		return nil, r.refusedError(err)
+	}
+	r.attachJournal(log, header, header.Text)
+	return r, nil
+}
+
+// unrecordedRun prepares a new run that the journal does not know yet.
+func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
+	r := e.bareRun(ctx, f)
+	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock(), User: e.Owner.User}
+	return r, r.prepare(inputs)
+}
+
+// refusedError returns why the journal did not begin the run.
+func (r *run) refusedError(err error) error {
+	err = journalError(r.vars.Run.ID, "recording the run", err)
+	var broken *JournalError
+	if errors.As(err, &broken) {
+		return err
+	}
+	return r.failureOf(err, flow.Position{})
+}
+
+// bareRun returns a run with what the executor has for it.
+func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
+	env := e.Env
+	if env == nil {
+		env = calls.NewEnv()
+	}
+	r := &run{
+		exec: e, flow: flow, env: *env, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
+		shared: &shared{secrets: newSecrets(e.Hidden), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
+	}
+	r.env.Registry = e.registry()
+	r.vars.Language = e.Language
+	return r
+}
+
+// newHeader returns what the journal keeps of a run that begins.
+func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
+	e := r.exec
+	return &journal.RunHeader{
+		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
+		Inputs: r.secrets.maskValue(inputs), Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+	}
+}
+
+// runLabels returns those of a new run.
+func (e *StepExecutor) runLabels() map[string]string {
+	if e.Owner.User == "" {
+		return e.Labels
+	}
+	labels := map[string]string{journal.LabelOwner: e.Owner.User}
+	maps.Copy(labels, e.Labels)
+	return labels
+}
+
+// attachJournal lets the events of the run go through the journal, which has the text of
+// its flow. A journal that fails ends the run.
+func (r *run) attachJournal(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
+	r.life.parent, r.life.unwatch = log.Watch(r.life.parent)
+	r.flows.log, r.flows.text = log, text
+	o := eventlog.Options{Clock: r.env.Clock, Store: log, Mode: header.Mode, OnError: r.handleJournalError}
+	if r.earlier.state != nil {
+		o.LastSeq = r.earlier.state.LastSeq
+	}
+	r.log = eventlog.New(r.life.parent, o)
+}
+
+// handleJournalError ends the run because the journal has failed.
+func (r *run) handleJournalError(err error) {
+	f := r.failureOf(r.recordingError(err, nil), flow.Position{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failLocked(f)
+}
