@@ -61,7 +61,8 @@
 // same for one call without a flow.
 //
 // What a call asks of the model passes a meter (package internal/budget): its tokens count
-// for the step, the flow and the flows around it, and none may pass its budget. A call
+// for the step, the flow and the flows around it, and none may pass its budget; the same
+// package bounds the steps that a run begins and the outputs that it holds. A call
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
 // steps say to_user. Whatever else a call runs inside itself is a pseudo-step

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -47,6 +49,13 @@ type StepExecutor struct {
 	Seed uint64
 	// MaxParallel bounds how many steps and items of one flow run at once; 0 is 64.
 	MaxParallel int
+	// MaxSteps bounds how many steps a run begins in all, with items, the steps of its
+	// sub-flows and what steps run inside themselves; 0 is 100,000. A run that needs more
+	// fails with an error of kind Budget.
+	MaxSteps int
+	// MaxOutputBytes bounds the outputs that a run holds at once: those of its steps, of
+	// the items of a for_each, and of a sub-flow until it ends; 0 is 256 MiB.
+	MaxOutputBytes int64
 	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
 	// Whoever has not stopped then is left behind with a warning in the log.
 	CancelGrace time.Duration
@@ -78,8 +87,10 @@ type StepExecutor struct {
 }
 
 const (
-	defaultParallel = 64
-	defaultGrace    = 5 * time.Second
+	defaultParallel       = 64
+	defaultMaxSteps       = 100_000
+	defaultMaxOutputBytes = 256 << 20
+	defaultGrace          = 5 * time.Second
 )
 
 // Owner is the user whose run it is: run.user in templates, and the label owner in the
@@ -104,6 +115,11 @@ func (e *StepExecutor) maxParallel() int {
 		return e.MaxParallel
 	}
 	return defaultParallel
+}
+
+// newBounds returns the bounds of a run.
+func (e *StepExecutor) newBounds() *budget.Bounds {
+	return budget.NewBounds(cmp.Or(int64(e.MaxSteps), defaultMaxSteps), cmp.Or(e.MaxOutputBytes, defaultMaxOutputBytes))
 }
 
 func (e *StepExecutor) gracePeriod() time.Duration {

@@ -83,6 +83,7 @@ func (e *fanOut) restoreItems(r *run, t *task) []bool {
 		}
 		kept[i] = true
 		e.inputs[i], e.outputs[i] = was.Input, was.Output
+		_ = r.hold(was.Output)
 		e.masked = append(e.masked, was.MaskedBelow("/"+strconv.Itoa(i))...)
 	}
 	return kept

@@ -89,6 +89,7 @@ func (r *run) restoreLocked() {
 				st.input = r.earlier.state.ItemInputs(was)
 			}
 			r.noteMaskedLocked(i, was.MaskedOutput)
+			_ = r.hold(st.output) // the next step that ends has the error
 		case journal.StepStatusSkipped:
 			st.reason = was.Reason
 			r.order.Restore(i, order.Skipped)
@@ -205,4 +206,21 @@ func rejectedError(step string, answers, output value.Value) error {
 		}
 	}
 	return nil
+}
+
+// countBegun returns how many steps and items earlier processes have brought to their end:
+// all others begin again.
+func countBegun(state *journal.RunState) (n int) {
+	count := func(st *journal.StepState) {
+		if st.State == journal.StepStatusFinished && len(st.Items) == 0 {
+			n++
+		}
+	}
+	for _, st := range state.Steps {
+		count(st)
+		for _, item := range st.Items {
+			count(item)
+		}
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -35,7 +36,8 @@ type run struct {
 	meter   budget.Meter
 	earlier earlier
 	life    lifetime
-	began   time.Time // by the stopwatch
+	began   time.Time    // by the stopwatch
+	held    atomic.Int64 // the size of the outputs in states: see budget.Bounds
 	done    chan struct{}
 
 	mu sync.Mutex
@@ -56,6 +58,7 @@ type run struct {
 type shared struct {
 	log     *eventlog.Log
 	secrets *secrets
+	bounds  *budget.Bounds
 	flows   *subflowLoader
 	waits   waitingSteps
 }
@@ -254,4 +257,11 @@ func (r *run) stopCauseLocked() error {
 		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
 	}
 	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.result.failure.Info.Step)
+}
+
+// hold counts an output that the run holds until its end. The error is that of a bound.
+func (r *run) hold(output value.Value) error {
+	size := budget.SizeOf(output)
+	r.held.Add(size)
+	return r.bounds.Hold(size)
 }

@@ -49,6 +49,7 @@ func (r *run) end() {
 	if r.outer == nil {
 		r.closeLog(last)
 	}
+	r.bounds.Free(r.held.Load()) // of a sub-flow: its outputs are those of the step around it
 	r.phase = over
 	close(r.done)
 }

@@ -80,7 +80,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	}
 	r := &run{
 		exec: e, flow: flow, env: *env, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
-		shared: &shared{secrets: newSecrets(e.Hidden), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
+		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
 	}
 	r.env.Registry = e.registry()
 	r.vars.Language = e.Language

@@ -171,11 +171,17 @@ func (t *task) runToEnd() (o outcome) {
 	if o, yes := t.stillWaits(); yes {
 		return o
 	}
-	output, err := t.runWithRetries(t.run.life.ctx)
-	if err == nil && !t.suspended.Load() {
-		return t.finishedOutcome(output)
+	if err := t.run.bounds.AddStep(); err != nil {
+		return t.failedOutcome(err)
 	}
-	return t.stoppedOutcome(err)
+	output, err := t.runWithRetries(t.run.life.ctx)
+	if err != nil || t.suspended.Load() {
+		return t.stoppedOutcome(err)
+	}
+	if err := t.run.hold(output); err != nil {
+		return t.failedOutcome(err)
+	}
+	return t.finishedOutcome(output)
 }
 
 // stoppedOutcome returns the outcome of a task that has no output, or not yet.
@@ -364,7 +370,7 @@ func (t *task) failedOutcome(err error) outcome {
 	}
 	info := f.Info
 	info.Step = ""
-	if t.step.Continue && t.run.life.ctx.Err() == nil {
+	if t.step.Continue && t.run.life.ctx.Err() == nil && !budget.IsExceeded(err) {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finishedOutcome(output)
 		o.event.setError(&info)

@@ -80,6 +80,9 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	if output, ok := in.finishedBefore(); ok {
 		return output, nil
 	}
+	if err := t.run.bounds.AddStep(); err != nil {
+		return value.Value{}, err
+	}
 	began := in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
 	if in.suspended.Load() {

@@ -78,7 +78,7 @@ var layers = map[string][]string{
 	// Events on their way to the reader: it knows no step and no flow.
 	"scheduler/internal/eventlog": {"scheduler/journal"},
 	// What a run spends on models.
-	"scheduler/internal/budget": {"calls", "llm"},
+	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value", "plugins"},
 	// The server knows the use cases, and no settings, calls or flags.

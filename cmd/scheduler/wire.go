@@ -276,10 +276,12 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 			}
 			return name, rt.settings.LLM.ModelOf(name)
 		},
-		Program:     buildVersion(),
-		Durability:  journal.Durability(rt.settings.Journal.Durability),
-		MaxParallel: rt.settings.Run.MaxParallel,
-		CancelGrace: time.Duration(rt.settings.Run.CancelGrace),
+		Program:        buildVersion(),
+		Durability:     journal.Durability(rt.settings.Journal.Durability),
+		MaxParallel:    rt.settings.Run.MaxParallel,
+		MaxSteps:       rt.settings.Run.MaxSteps,
+		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
+		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
 		Secrets: func(name string) (string, bool) {
 			if !slices.Contains(rt.settings.Secrets, name) {
 				return "", false

@@ -61,11 +61,13 @@ type Journal struct {
 	Durability string `json:"durability,omitempty" enum:"sync|async"`
 }
 
-// Run bounds how many steps of a run work at once, and how long it waits for
-// those that were cancelled.
+// Run bounds how many steps of a run work at once and in all, the outputs that it holds,
+// and how long it waits for steps that were cancelled.
 type Run struct {
-	MaxParallel int            `json:"max_parallel,omitempty" min:"1"`
-	CancelGrace value.Duration `json:"cancel_grace,omitempty"`
+	MaxParallel    int            `json:"max_parallel,omitempty" min:"1"`
+	MaxSteps       int            `json:"max_steps,omitempty" min:"1"`
+	MaxOutputBytes ByteSize       `json:"max_output_bytes,omitempty"`
+	CancelGrace    value.Duration `json:"cancel_grace,omitempty"`
 }
 
 // Plugins says where plugins are, and which of them are trusted.
