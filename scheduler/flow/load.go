@@ -144,6 +144,7 @@ func (u *unit) process() {
 	u.lintOrder()
 	u.lintCalls()
 	u.lintNames()
+	u.lintCaches()
 	u.completeFlow()
 }
 
