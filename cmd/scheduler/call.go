@@ -29,8 +29,9 @@ func newCall(a *app) *cobra.Command {
 		Long: `Run one call without a flow. Parameters are taken as they are: nothing in them is
 a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one line
 {"id", "output"} or {"id", "error": {"kind", "message"}}, in order; llm scripts the
-model's answers ({"text"}, {"json"} or {"error"}), vars is what the call sees
-(question, inputs, history, summary, facts, vars, language, user, session, now).
+model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
+settings is asked; vars is what the call sees (question, inputs, history, summary,
+facts, vars, language, user, session, now).
 Lines share nothing but the memory store of the state directory. Exit code 0 when
 every line was answered, errors included.`,
 		Example: strings.Trim(`

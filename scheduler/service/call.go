@@ -57,7 +57,7 @@ func varNames() []string {
 }
 
 // ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of
-// the model in order. parseTime reads vars.now. The error is of kind Invalid.
+// the model in order; without it, the model is that of the settings. parseTime reads vars.now. The error is of kind Invalid.
 func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, error)) (*CallRequest, error) {
 	for name := range doc.Map().All() {
 		if known := []string{"id", "with", "vars", "llm"}; !slices.Contains(known, name) {
@@ -84,8 +84,10 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	}
 	r := &CallRequest{With: members.With, Vars: members.Vars.CallVars}
 	var err error
-	if r.LLM, err = s.parts.Script(value.OfList(members.LLM...)); err != nil {
-		return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
+	if script, _ := doc.Get("llm"); !script.IsNull() {
+		if r.LLM, err = s.parts.Script(value.OfList(members.LLM...)); err != nil {
+			return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
+		}
 	}
 	if r.Vars.Now, err = parseTime(members.Vars.Now); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
