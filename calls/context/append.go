@@ -11,7 +11,7 @@ import (
 // as they are.
 func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
-	switch r := role(m); {
+	switch r := roleOf(m); {
 	case r == "tool" || r == "" && answersCall:
 		if !answersCall {
 			return nil, calls.Errorf(calls.Invalid, "append[%d]: a tool result needs tool_call_id", i).
@@ -30,7 +30,7 @@ func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 // toolResult is {role, tool_call_id, name, content}. tool_name and result are
 // other words for name and content. A result that is not text becomes JSON text.
 func toolResult(m *value.Map) *value.Map {
-	out := value.Pairs("role", "tool", "tool_call_id", member(m, "tool_call_id"))
+	out := value.Pairs("role", "tool", "tool_call_id", memberOf(m, "tool_call_id"))
 	if name := firstMember(m, "name", "tool_name"); !name.IsNull() {
 		out.Set("name", name)
 	}
@@ -47,12 +47,12 @@ func toolResult(m *value.Map) *value.Map {
 // assistantMessage is {role, content, tool_calls}: no content is empty text, no calls
 // are no member.
 func assistantMessage(m *value.Map) *value.Map {
-	content := member(m, "content")
+	content := memberOf(m, "content")
 	if content.IsNull() {
 		content = value.OfString("")
 	}
 	out := value.Pairs("role", "assistant", "content", content)
-	if list := member(m, "tool_calls").List(); len(list) > 0 {
+	if list := memberOf(m, "tool_calls").List(); len(list) > 0 {
 		normal := make([]value.Value, len(list))
 		for i, call := range list {
 			normal[i] = toolCallMember(call)
@@ -66,14 +66,14 @@ func assistantMessage(m *value.Map) *value.Map {
 // text. A flat {id, name, arguments} is brought into that shape.
 func toolCallMember(call value.Value) value.Value {
 	m := call.Map()
-	function := member(m, "function").Map()
+	function := memberOf(m, "function").Map()
 	if function == nil {
 		if _, flat := m.Get("name"); !flat {
 			return call
 		}
-		function = value.Pairs("name", member(m, "name"), "arguments", member(m, "arguments"))
+		function = value.Pairs("name", memberOf(m, "name"), "arguments", memberOf(m, "arguments"))
 	}
-	if arguments := member(function, "arguments"); arguments.Kind() != value.String {
+	if arguments := memberOf(function, "arguments"); arguments.Kind() != value.String {
 		function = function.Clone()
 		text := "{}"
 		if !arguments.IsNull() {
@@ -81,7 +81,7 @@ func toolCallMember(call value.Value) value.Value {
 		}
 		function.Set("arguments", value.OfString(text))
 	}
-	out := value.Pairs("id", member(m, "id"), "type", "function", "function", function)
+	out := value.Pairs("id", memberOf(m, "id"), "type", "function", "function", function)
 	return value.OfMap(addRest(out, m, "name", "arguments"))
 }
 

@@ -76,12 +76,12 @@ func (h *history) shrinkTo(room int) int {
 // message, where that tears no tool call from its results. A history without a
 // user message may begin with anything but a result.
 func turnStarts(messages []*value.Map, torn []bool) []bool {
-	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return role(m) == "user" })
+	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return roleOf(m) == "user" })
 	starts := make([]bool, len(messages))
 	for i, m := range messages {
-		mayStart := role(m) == "user"
+		mayStart := roleOf(m) == "user"
 		if !users {
-			mayStart = role(m) != "tool"
+			mayStart = roleOf(m) != "tool"
 		}
 		starts[i] = i == 0 || mayStart && !torn[i]
 	}
@@ -95,11 +95,11 @@ func splitCalls(messages []*value.Map) []bool {
 	open := make([]int, len(messages)+1) // how many pairs begin or end here
 	calledAt := map[string]int{}
 	for i, m := range messages {
-		for _, call := range member(m, "tool_calls").List() {
+		for _, call := range memberOf(m, "tool_calls").List() {
 			id, _ := call.Get("id")
 			calledAt[id.JSON()] = i
 		}
-		if at, ok := calledAt[member(m, "tool_call_id").JSON()]; ok && role(m) == "tool" {
+		if at, ok := calledAt[memberOf(m, "tool_call_id").JSON()]; ok && roleOf(m) == "tool" {
 			open[at+1]++
 			open[i+1]--
 		}
@@ -113,19 +113,19 @@ func splitCalls(messages []*value.Map) []bool {
 	return torn
 }
 
-func role(m *value.Map) string {
-	s, _ := member(m, "role").Str()
+func roleOf(m *value.Map) string {
+	s, _ := memberOf(m, "role").Str()
 	return s
 }
 
-func member(m *value.Map, key string) value.Value {
+func memberOf(m *value.Map, key string) value.Value {
 	v, _ := m.Get(key)
 	return v
 }
 
 // contentText returns the text of a message: its content, or the text parts of it.
 func contentText(m *value.Map) string {
-	content := member(m, "content")
+	content := memberOf(m, "content")
 	if s, ok := content.Str(); ok {
 		return s
 	}

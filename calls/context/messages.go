@@ -38,7 +38,7 @@ func (b *builder) writeHistory(h *history) {
 		reason, from = "from the memory of the session", " from memory"
 	}
 	for i, m := range h.messages {
-		name := fmt.Sprintf("%d %s%s", i, role(m), from)
+		name := fmt.Sprintf("%d %s%s", i, roleOf(m), from)
 		if i < h.from {
 			b.addLeftOut("history", name, "left out: over the token budget", codeBudget, h.costs[i]-llm.MessageOverhead)
 			continue
@@ -80,7 +80,7 @@ func (b *builder) writeUserMessage(w *userWords) {
 
 func (b *builder) writeAppended(tail []*value.Map) {
 	for i, m := range tail {
-		b.addMessagePart("append", fmt.Sprintf("%d %s", i, role(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens), b.appendOrigins(i, m)...)
+		b.addMessagePart("append", fmt.Sprintf("%d %s", i, roleOf(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens), b.appendOrigins(i, m)...)
 		b.addMessage(m)
 	}
 }
@@ -99,7 +99,7 @@ func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
 	if b.remembered {
 		return []calls.Origin{{End: len(contentText(m)), Kind: "memory", Name: "session"}}
 	}
-	return contentOrigins(member(m, "content"), fmt.Sprintf("/history/%d/content", i))
+	return contentOrigins(memberOf(m, "content"), fmt.Sprintf("/history/%d/content", i))
 }
 
 // appendOrigins returns where the text of an appended message was taken from.
@@ -109,7 +109,7 @@ func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	if _, ok := given.Get(key); !ok {
 		key = "result"
 	}
-	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), member(given, key)
+	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), memberOf(given, key)
 	if content.Kind() == value.String || isParts(content) {
 		return contentOrigins(content, pointer)
 	}

@@ -144,7 +144,8 @@ func (r *reader) time(word string, hour, minute, second, nano int) bool {
 			return false
 		}
 	}
-	if hour > 23 && !midnight || minute > 59 || second > 59 {
+	isLate := hour > 23 && !midnight
+	if isLate || minute > 59 || second > 59 {
 		r.bad = true
 		return false
 	}

@@ -41,7 +41,7 @@ func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	if len(text) > maxText {
 		return t, day, false, false
 	}
-	text = normal(text)
+	text = normalizeText(text)
 	t, day, vague, ok = readNormal(aroundHan.ReplaceAllString(text, "$1"), now)
 	if ok {
 		return t, day, vague, ok
@@ -67,7 +67,8 @@ func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 		hasDay = r.day() // 3pm tomorrow
 	}
 	r.skip()
-	if r.bad || r.rest != "" || !hasDay && !hasTime {
+	hasNeither := !hasDay && !hasTime
+	if r.bad || r.rest != "" || hasNeither {
 		return none, none, false, false
 	}
 	if !hasDay {
@@ -93,8 +94,8 @@ type reader struct {
 	hour, minute, second, nano int
 }
 
-// normal returns a text in lower case with one kind of digits, commas and spaces.
-func normal(text string) string {
+// normalizeText returns a text in lower case with one kind of digits, commas and spaces.
+func normalizeText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r >= '！' && r <= '～': // full-width forms

@@ -30,69 +30,69 @@ type expression struct {
 // expressions are tried in order, the more exact ones first: what one has matched, the
 // next do not see.
 var expressions = []expression{
-	{phrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), nil, func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
 	}},
-	{phrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), nil, func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[3], "", today), parseMonth(g[2]), g[1], today)
 	}},
-	{phrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), nil, func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[3], "", today), parseMonth(g[1]), g[2], today)
 	}},
-	{phrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), nil, func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
 	}},
-	{phrase(`(?:in|during|since|of|last|early|late|mid) ` + monthNames), nil, func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
+	{compilePhrase(`(?:in|during|since|of|last|early|late|mid) ` + monthNames), nil, func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
 	{nil, regexp.MustCompile(chineseYear + `?(\d{1,2}|十?[一二三四五六七八九十])月(?:(\d{1,2}|[一二三]?十?[一二三四五六七八九十])[日号])?`), func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], g[2], today), parseMonth(g[3]), g[4], today)
 	}},
-	{phrase(seasonNames + `,? (?:of )?(\d{4})`), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), nil, func(g []string, today time.Time) (Period, bool) {
 		return seasonPeriod(g[1], parseYear(g[2], "", today), today), true
 	}},
-	{phrase(`(?:last|this|past) ` + seasonNames), nil, func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
+	{compilePhrase(`(?:last|this|past) ` + seasonNames), nil, func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
 	{nil, regexp.MustCompile(chineseYear + `的?([春夏秋冬])[天季]?`), func(g []string, today time.Time) (Period, bool) {
 		return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
 	}},
-	{phrase(howMany + ` (day|week|month|year)s? ago`), regexp.MustCompile(chineseMany + `个?(天|日|周|星期|礼拜|月|年)(?:以前|之前|前)`), func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(howMany + ` (day|week|month|year)s? ago`), regexp.MustCompile(chineseMany + `个?(天|日|周|星期|礼拜|月|年)(?:以前|之前|前)`), func(g []string, today time.Time) (Period, bool) {
 		return agoPeriod(g[1], g[2], today)
 	}},
-	{phrase(`(?:last|this past) ` + dayNames), nil, func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(`(?:last|this past) ` + dayNames), nil, func(g []string, today time.Time) (Period, bool) {
 		return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
 	}},
 	{nil, regexp.MustCompile(chineseLast + `(上?)` + chineseWeek + `([一二三四五六日天])`), func(g []string, today time.Time) (Period, bool) {
 		return relativeDay(weekStart(today).AddDate(0, 0, weekdays[g[2]]-7-7*utf8.RuneCountInString(g[1]))), true
 	}},
-	{phrase(`(?:last|this past|past) weekend`), regexp.MustCompile(chineseLast + chineseWeek + `末`), func(_ []string, today time.Time) (Period, bool) {
-		return relative(weekStart(today).AddDate(0, 0, -2), weekStart(today)), true
+	{compilePhrase(`(?:last|this past|past) weekend`), regexp.MustCompile(chineseLast + chineseWeek + `末`), func(_ []string, today time.Time) (Period, bool) {
+		return relativePeriod(weekStart(today).AddDate(0, 0, -2), weekStart(today)), true
 	}},
-	{phrase(`the day before yesterday`), regexp.MustCompile(`前天`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
-	{phrase(`yesterday|last night`), regexp.MustCompile(`昨[天晚日]`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
-	{phrase(`today|tonight|this morning`), regexp.MustCompile(`今[天晚日早]`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
-	{phrase(`last week`), regexp.MustCompile(chineseLast + chineseWeek), func(_ []string, today time.Time) (Period, bool) {
-		return relative(weekStart(today).AddDate(0, 0, -7), weekStart(today)), true
+	{compilePhrase(`the day before yesterday`), regexp.MustCompile(`前天`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
+	{compilePhrase(`yesterday|last night`), regexp.MustCompile(`昨[天晚日]`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
+	{compilePhrase(`today|tonight|this morning`), regexp.MustCompile(`今[天晚日早]`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
+	{compilePhrase(`last week`), regexp.MustCompile(chineseLast + chineseWeek), func(_ []string, today time.Time) (Period, bool) {
+		return relativePeriod(weekStart(today).AddDate(0, 0, -7), weekStart(today)), true
 	}},
-	{phrase(`this week`), regexp.MustCompile(chineseThis + chineseWeek), func(_ []string, today time.Time) (Period, bool) {
-		return relative(weekStart(today), weekStart(today).AddDate(0, 0, 7)), true
+	{compilePhrase(`this week`), regexp.MustCompile(chineseThis + chineseWeek), func(_ []string, today time.Time) (Period, bool) {
+		return relativePeriod(weekStart(today), weekStart(today).AddDate(0, 0, 7)), true
 	}},
-	{phrase(`last month`), regexp.MustCompile(chineseLast + `个?月`), func(_ []string, today time.Time) (Period, bool) {
+	{compilePhrase(`last month`), regexp.MustCompile(chineseLast + `个?月`), func(_ []string, today time.Time) (Period, bool) {
 		return monthPeriod(today.Year(), today.Month()-1, today.Location()), true
 	}},
-	{phrase(`this month`), regexp.MustCompile(chineseThis + `个?月`), func(_ []string, today time.Time) (Period, bool) {
+	{compilePhrase(`this month`), regexp.MustCompile(chineseThis + `个?月`), func(_ []string, today time.Time) (Period, bool) {
 		return monthPeriod(today.Year(), today.Month(), today.Location()), true
 	}},
-	{phrase(`last year`), nil, func(_ []string, today time.Time) (Period, bool) {
+	{compilePhrase(`last year`), nil, func(_ []string, today time.Time) (Period, bool) {
 		return yearPeriod(today.Year()-1, today.Location()), true
 	}},
-	{phrase(`this year`), nil, func(_ []string, today time.Time) (Period, bool) {
+	{compilePhrase(`this year`), nil, func(_ []string, today time.Time) (Period, bool) {
 		return yearPeriod(today.Year(), today.Location()), true
 	}},
-	{phrase(`in ((?:19|20)\d\d)()`), regexp.MustCompile(chineseYear), func(g []string, today time.Time) (Period, bool) {
+	{compilePhrase(`in ((?:19|20)\d\d)()`), regexp.MustCompile(chineseYear), func(g []string, today time.Time) (Period, bool) {
 		return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
 	}},
 }
 
-// phrase matches whole words in any case.
-func phrase(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
+// compilePhrase matches whole words in any case.
+func compilePhrase(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
 
 // FindPeriods finds the times that a text names, in English and Chinese, seen from now. A
 // date without a year is that of the last year in which it was not in the future. rest is

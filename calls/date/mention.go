@@ -1,20 +1,21 @@
 package date
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // timeWords say when something was.
-var timeWords = set(`yesterday today tonight tomorrow ago recently last next past weekend since
+var timeWords = wordSet(`yesterday today tonight tomorrow ago recently last next past weekend since
 monday tuesday wednesday thursday friday saturday sunday
 january february march april june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec`)
 
 var (
-	unitWords  = set(`day days week weeks month months year years`)
-	thisUnits  = set(`week month year morning weekend summer winter spring fall autumn`)
-	counts     = set(`a two three four five six seven eight nine ten`)
+	unitWords  = wordSet(`day days week weeks month months year years`)
+	thisUnits  = wordSet(`week month year morning weekend summer winter spring fall autumn`)
+	counts     = wordSet(`a two three four five six seven eight nine ten`)
 	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
 )
 
@@ -45,9 +46,12 @@ func MentionsTime(text string) bool {
 			continue
 		}
 		w := strings.ToLower(text[i:end])
+		isCounted := isNumber(before)
+		if earlier == "for" {
+			isCounted = isCounted || counts[before]
+		}
 		switch {
-		case timeWords[w], isYear(w),
-			unitWords[w] && (isNumber(before) || earlier == "for" && counts[before]),
+		case timeWords[w], isYear(w), unitWords[w] && isCounted,
 			thisUnits[w] && before == "this",
 			w == "may" && before == "in", isNumber(w) && before == "may":
 			return true
@@ -60,7 +64,7 @@ func MentionsTime(text string) bool {
 func isNumber(w string) bool { return w != "" && isDigit(w[0]) && isDigit(w[len(w)-1]) }
 
 func isYear(w string) bool {
-	return len(w) == 4 && isNumber(w) && (w[:2] == "19" || w[:2] == "20")
+	return len(w) == 4 && isNumber(w) && slices.Contains([]string{"19", "20"}, w[:2])
 }
 
 // letterFrom returns the position of the next ASCII letter.
@@ -81,8 +85,10 @@ func chineseMentionsTime(text string) bool {
 	before := ' '
 	for _, r := range text {
 		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
-		if strings.ContainsRune("月日号年", r) && unicode.IsDigit(before) || strings.ContainsRune("天周年", r) && number ||
-			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before) {
+		switch {
+		case strings.ContainsRune("月日号年", r) && unicode.IsDigit(before),
+			strings.ContainsRune("天周年", r) && number,
+			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before):
 			return true
 		}
 		before = r
@@ -97,7 +103,7 @@ func isWordByte(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		m[w] = true

@@ -31,9 +31,9 @@ type Period struct {
 func calendarDay(start time.Time) Period { return Period{start, start.AddDate(0, 0, 1), CalendarDay} }
 
 // relativeDay returns a day that is named from today, such as yesterday.
-func relativeDay(start time.Time) Period { return relative(start, start.AddDate(0, 0, 1)) }
+func relativeDay(start time.Time) Period { return relativePeriod(start, start.AddDate(0, 0, 1)) }
 
-func relative(start, end time.Time) Period { return Period{start, end, Relative} }
+func relativePeriod(start, end time.Time) Period { return Period{start, end, Relative} }
 
 func monthPeriod(year int, month time.Month, in *time.Location) Period {
 	start := time.Date(year, month, 1, 0, 0, 0, 0, in)
@@ -99,26 +99,26 @@ func agoPeriod(amount, unit string, today time.Time) (Period, bool) {
 	}
 	switch unit {
 	case "w":
-		return relative(today.AddDate(0, 0, -7*most-3), today.AddDate(0, 0, -7*least+4)), true
+		return relativePeriod(today.AddDate(0, 0, -7*most-3), today.AddDate(0, 0, -7*least+4)), true
 	case "m":
-		return relative(today.AddDate(0, -most, -15), today.AddDate(0, -least, 15)), true
+		return relativePeriod(today.AddDate(0, -most, -15), today.AddDate(0, -least, 15)), true
 	case "y":
 		p := yearPeriod(today.Year()-most, today.Location())
 		p.End = p.End.AddDate(most-least, 0, 0)
 		return p, true
 	}
-	return relative(today.AddDate(0, 0, -most-1), today.AddDate(0, 0, -least+2)), true
+	return relativePeriod(today.AddDate(0, 0, -most-1), today.AddDate(0, 0, -least+2)), true
 }
 
 // halfAgoPeriod returns the time about half a unit before today.
 func halfAgoPeriod(unit string, today time.Time) Period {
 	switch unit {
 	case "y":
-		return relative(today.AddDate(0, -8, 0), today.AddDate(0, -4, 0))
+		return relativePeriod(today.AddDate(0, -8, 0), today.AddDate(0, -4, 0))
 	case "m":
-		return relative(today.AddDate(0, 0, -20), today.AddDate(0, 0, -10))
+		return relativePeriod(today.AddDate(0, 0, -20), today.AddDate(0, 0, -10))
 	}
-	return relative(today.AddDate(0, 0, -1), today.AddDate(0, 0, 1))
+	return relativePeriod(today.AddDate(0, 0, -1), today.AddDate(0, 0, 1))
 }
 
 // parseAmount reads a number, or a couple of; ok is false for a few and the like.

@@ -90,7 +90,7 @@ func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*sche
 	}
 	own, _ := arguments.Get("properties")
 	properties := value.NewMap(8)
-	for name, s := range member(all.Doc(), "properties").Map().All() {
+	for name, s := range memberOf(all.Doc(), "properties").Map().All() {
 		given, isGiven := params.Get(name)
 		if narrow, has := own.Get(name); has {
 			properties.Set(name, withDefaultObjects(onlyWith(narrow, name, given)))
@@ -133,7 +133,7 @@ func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	if name == "body" {
 		return s
 	}
-	known := member(s, "properties").Map().Clone()
+	known := memberOf(s, "properties").Map().Clone()
 	for key := range given.Map().All() {
 		if _, has := known.Get(key); !has {
 			known.Set(key, value.OfMap(nil))
@@ -153,11 +153,11 @@ func withDefaultObjects(s value.Value) value.Value {
 		return s
 	}
 	m := s.Map().Clone()
-	if properties := member(s, "properties"); properties.Kind() == value.Object {
+	if properties := memberOf(s, "properties"); properties.Kind() == value.Object {
 		m.Set("properties", value.OfMap(eachWithDefaultObjects(properties.Map())))
 	}
-	kind, _ := member(s, "type").Str()
-	if _, has := m.Get("default"); !has && kind == "object" && len(member(s, "required").List()) > 0 {
+	kind, _ := memberOf(s, "type").Str()
+	if _, has := m.Get("default"); !has && kind == "object" && len(memberOf(s, "required").List()) > 0 {
 		m.Set("default", value.OfMap(nil))
 	}
 	return value.OfMap(m)
@@ -171,7 +171,7 @@ func eachWithDefaultObjects(schemas *value.Map) *value.Map {
 	return m
 }
 
-func member(v value.Value, key string) value.Value {
+func memberOf(v value.Value, key string) value.Value {
 	m, _ := v.Get(key)
 	return m
 }

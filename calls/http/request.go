@@ -76,9 +76,10 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 // headerFault returns why a header cannot be sent.
 func headerFault(name, text string) string {
 	inName := func(r rune) bool {
-		return r < 0x7f && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+		isWord := unicode.IsLetter(r) || unicode.IsDigit(r)
+		return r < 0x7f && (isWord || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	}
-	inValue := func(r rune) bool { return r == '\t' || r >= ' ' && r != 0x7f }
+	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
 		return "that is no name of a header"
 	}
@@ -202,7 +203,11 @@ func findParameter(op *openapi.Operation, in, name string) *openapi.Parameter {
 		return nil
 	}
 	for i, p := range op.Parameters {
-		if p.In == in && (p.Name == name || in == "header" && strings.EqualFold(p.Name, name)) {
+		isNamed := p.Name == name
+		if in == "header" {
+			isNamed = strings.EqualFold(p.Name, name)
+		}
+		if p.In == in && isNamed {
 			return &op.Parameters[i]
 		}
 	}

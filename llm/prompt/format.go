@@ -121,7 +121,8 @@ func (l layout) writeText(m *evaluator, v val, align byte) (string, error) {
 func (l layout) writeNumber(n num) (string, error) {
 	wantsInt := l.kind == 'd' || l.kind|0x20 == 'x'
 	hasDecimals := l.precision >= 0
-	if wantsInt && n.kind == 'f' || hasDecimals && (wantsInt || l.kind == 0) {
+	isFloat := wantsInt && n.kind == 'f'
+	if isFloat || hasDecimals && (wantsInt || l.kind == 0) {
 		e := errorf(Other, "the format does not fit the number")
 		e.Hint = "'d' is for integers and takes no decimals; decimals need 'f', 'e' or 'g'"
 		return "", e

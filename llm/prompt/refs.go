@@ -140,18 +140,18 @@ func (r *refCollector) walkComparison(n *compareNode) {
 		}
 		ref := &r.list[before]
 		if i > 0 && isEquality(n.ops[i-1]) {
-			ref.Compared = append(ref.Compared, constants(operands[i-1])...)
+			ref.Compared = append(ref.Compared, constantsOf(operands[i-1])...)
 		}
 		if i < len(n.ops) && (isEquality(n.ops[i]) || strings.HasSuffix(n.ops[i], "in")) {
-			ref.Compared = append(ref.Compared, constants(operands[i+1])...)
+			ref.Compared = append(ref.Compared, constantsOf(operands[i+1])...)
 		}
 	}
 }
 
 func isEquality(op string) bool { return op == "==" || op == "!=" }
 
-// constants returns the constant that a node is, or those in the list that it is.
-func constants(n node) (all []value.Value) {
+// constantsOf returns the constant that a node is, or those in the list that it is.
+func constantsOf(n node) (all []value.Value) {
 	switch n := n.(type) {
 	case *constNode:
 		if n.v.py() == nil {
@@ -159,7 +159,7 @@ func constants(n node) (all []value.Value) {
 		}
 	case *listNode:
 		for _, item := range n.items {
-			all = append(all, constants(item)...)
+			all = append(all, constantsOf(item)...)
 		}
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flosch/pongo2/v6"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -48,7 +49,7 @@ func (o Options) funcs() map[string]Func {
 			if len(args) != 1 {
 				return value.Value{}, errors.New("strftime_now takes one argument, the format")
 			}
-			return value.OfString(Strftime(now(), Text(args[0]))), nil
+			return value.OfString(strftime.Format(now(), Text(args[0]))), nil
 		},
 	}
 }
@@ -128,3 +129,7 @@ func (m *evaluator) undefined(u *undefinedValue) val {
 	u.soft = m.prog != nil && m.prog.opts.Transformers && u.class == Undefined
 	return ofPython(u)
 }
+
+// Strftime formats a time by the directives of C's strftime. Those it does not know
+// stay as they are; %-d and its like drop leading zeros.
+func Strftime(t time.Time, format string) string { return strftime.Format(t, format) }

@@ -137,6 +137,6 @@ func (r rule) coversName(host, port string) bool {
 }
 
 func (r rule) coversAddr(at netip.AddrPort) bool {
-	return r.name == "" && (r.port == "" || r.port == strconv.Itoa(int(at.Port()))) &&
-		r.prefix.Contains(at.Addr().Unmap().WithZone(""))
+	coversPort := r.port == "" || r.port == strconv.Itoa(int(at.Port()))
+	return r.name == "" && coversPort && r.prefix.Contains(at.Addr().Unmap().WithZone(""))
 }

@@ -285,7 +285,8 @@ func (f *Filling) Optional() value.Value {
 	var absent []schema.Fault
 	var walk func(v value.Value, pointer string)
 	walk = func(v value.Value, pointer string) {
-		if v.Kind() != value.Object || taken[pointer] && pointer != "" || strings.Count(pointer, "/") > maxTokens {
+		isTaken := taken[pointer] && pointer != ""
+		if v.Kind() != value.Object || isTaken || strings.Count(pointer, "/") > maxTokens {
 			return
 		}
 		for _, sub := range f.p.schema.Describe(pointer).All {

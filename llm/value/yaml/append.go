@@ -204,7 +204,8 @@ var words = map[string]bool{
 // quotes: what begins with a letter and has no mark of YAML's own.
 func isPlain(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
-	if !unicode.IsLetter(first) && first != '_' && first != '/' || words[strings.ToLower(s)] {
+	isFirst := unicode.IsLetter(first) || first == '_' || first == '/'
+	if !isFirst || words[strings.ToLower(s)] {
 		return false
 	}
 	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") || strings.Contains(s, ": ") || strings.Contains(s, " #") {

@@ -118,13 +118,13 @@ func parseYAML(src []byte) (*Node, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		return nil, wrap(err)
+		return nil, wrapError(err)
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		return nil, &Error{Line: second.Line, Col: second.Column, Msg: "a second YAML document starts here; only one is read"}
 	case !errors.Is(err, io.EOF):
-		return nil, wrap(err)
+		return nil, wrapError(err)
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
@@ -132,7 +132,7 @@ func parseYAML(src []byte) (*Node, error) {
 	return doc.Content[0], nil
 }
 
-func wrap(err error) *Error {
+func wrapError(err error) *Error {
 	m := lineInMessage.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
 	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
@@ -172,11 +172,11 @@ func Resolve(n *Node) *Node {
 // and no octal number.
 func Value(n *Node) (value.Value, error) {
 	n = Resolve(n)
-	if tag := n.ShortTag(); n.Kind == Mapping && tag != "!!map" || n.Kind == Sequence && tag != "!!seq" {
-		return value.Value{}, unknownTag(n)
-	}
 	switch n.Kind {
 	case Sequence:
+		if n.ShortTag() != "!!seq" {
+			return value.Value{}, unknownTag(n)
+		}
 		items := make([]value.Value, len(n.Content))
 		for i, c := range n.Content {
 			item, err := Value(c)
@@ -187,6 +187,9 @@ func Value(n *Node) (value.Value, error) {
 		}
 		return value.OfList(items...), nil
 	case Mapping:
+		if n.ShortTag() != "!!map" {
+			return value.Value{}, unknownTag(n)
+		}
 		m := value.NewMap(len(n.Content) / 2)
 		for i := 0; i < len(n.Content); i += 2 {
 			key := Resolve(n.Content[i])

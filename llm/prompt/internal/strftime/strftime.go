@@ -1,4 +1,5 @@
-package prompt
+// Package strftime formats times as C's strftime does.
+package strftime
 
 import (
 	"fmt"
@@ -7,9 +8,9 @@ import (
 	"time"
 )
 
-// Strftime formats a time by the directives of C's strftime. Those it does not know
+// Format formats a time by the directives of C's strftime. Those it does not know
 // stay as they are; %-d and its like drop leading zeros.
-func Strftime(t time.Time, format string) string {
+func Format(t time.Time, format string) string {
 	layouts := map[byte]string{
 		'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM",
 		'A': "Monday", 'a': "Mon", 'B': "January", 'b': "Jan", 'h': "Jan", 'e': "_2", 'Z': "MST", 'z': "-0700",
