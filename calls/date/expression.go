@@ -92,7 +92,9 @@ var expressions = []expression{
 }
 
 // compilePhrase matches whole words in any case.
-func compilePhrase(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
+func compilePhrase(words string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
+}
 
 // FindPeriods finds the times that a text names, in English and Chinese, seen from now. A
 // date without a year is that of the last year in which it was not in the future. rest is
