@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ steps:
 
 // fixture is a server with its client.
 type fixture struct {
-	t     *testing.T
+	t     testing.TB
 	dir   string
 	base  string
 	store *store.Store
@@ -89,9 +90,10 @@ func (g *gate) Chat(ctx context.Context, r *llm.Request) iter.Seq2[llm.Delta, er
 
 // newParts are the parts of a service whose stores are in dir.
 func newParts(dir string, slow llm.Provider) service.Parts {
+	registry := sync.OnceValues(builtin.Registry)
 	loader := func(service.Origin) (*flow.Loader, []service.Note, error) {
-		registry, err := builtin.Registry()
-		return &flow.Loader{Registry: registry}, nil, err
+		r, err := registry()
+		return &flow.Loader{Registry: r}, nil, err
 	}
 	return service.Parts{
 		Dir:    dir,
@@ -122,7 +124,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		CallEnv: func(bool) (*calls.Env, error) {
 			env := calls.NewEnv()
 			var err error
-			env.Registry, err = builtin.Registry()
+			env.Registry, err = registry()
 			env.LLM = scripted.Echo{}
 			return env, err
 		},
@@ -141,7 +143,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 
 // newFixture starts a server; change may change its options. What was there in dir before is
 // there again.
-func newFixture(t *testing.T, dir string, slow llm.Provider, change func(*server.Options)) *fixture {
+func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server.Options)) *fixture {
 	t.Helper()
 	for name, text := range flows {
 		file := filepath.Join(dir, "flows", name)
@@ -199,7 +201,7 @@ func newFixture(t *testing.T, dir string, slow llm.Provider, change func(*server
 }
 
 // testLog shows the log of a server with its test.
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l testLog) Write(b []byte) (int, error) {
 	fmt.Fprintf(os.Stderr, "%s: %s", l.t.Name(), b)

@@ -1,0 +1,163 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// newDispatcher is one that runs everything at once, on a service of its own.
+func newDispatcher(t *testing.T) (*service.Service, *service.Dispatcher) {
+	t.Helper()
+	s := newService()
+	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		d.Close(context.Background())
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, d
+}
+
+const echoes = `
+inputs: {type: object, required: [question], properties: {question: {type: string}}}
+steps: [{id: answer, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
+`
+
+// Readers that come early, late, in the middle, or read slowly, all get every event once and
+// in order, though the run has more events than are kept for them, and does not wait.
+func TestFollowersMissNothing(t *testing.T) {
+	s, d := newDispatcher(t)
+	const words = 6000
+	f := loadText(t, s, echoes)
+	id := service.NewRunID()
+	inputs := value.OfMap(value.Pairs("question", strings.Repeat("word ", words)))
+	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: f, Inputs: inputs}, 0); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i, pause := range []time.Duration{0, 0, time.Millisecond, 20 * time.Millisecond} {
+		after := int64(i * 1000)
+		all.Go(func() {
+			next := after + 1
+			for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{After: after}) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, frame := range batch {
+					if frame.Seq != next || !strings.Contains(string(frame.JSON), fmt.Sprintf(`"seq":%d,`, next)) {
+						t.Errorf("reader %d got event %d where %d comes next", i, frame.Seq, next)
+						return
+					}
+					next++
+				}
+				time.Sleep(pause)
+			}
+			if info, err := s.Run(t.Context(), anyone, id); err != nil || next != info.LastSeq+1 || next < words {
+				t.Errorf("reader %d ends before event %d of %+v, %v", i, next, info, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A run of another process, here a session beside the dispatcher, is followed to its end.
+func TestFollowRunOfOthers(t *testing.T) {
+	s, d := newDispatcher(t)
+	f := loadText(t, s, echoes)
+	session, _, err := s.NewSession(t.Context(), anyone, service.StartRequest{ID: "run-1", Flow: f, Inputs: value.OfMap(value.Pairs("question", "one two three"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		once := sync.OnceFunc(func() { close(begun) })
+		for _, err := range session.Events() {
+			once()
+			if err != nil {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	<-begun
+	var last *service.Frame
+	n := int64(0)
+	for batch, err := range d.Follow(t.Context(), "run-1", service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, frame := range batch {
+			n++
+			last = frame
+		}
+	}
+	all.Wait()
+	if last == nil || last.Type != "flow.finished" || last.Seq != n {
+		t.Errorf("got %d events, the last %+v", n, last)
+	}
+}
+
+// A run that waits can be answered as soon as it is seen to wait, and of two answers at once
+// one is taken.
+func TestResumeAtOnce(t *testing.T) {
+	s, d := newDispatcher(t)
+	f := loadText(t, s, waitsForCity)
+	id := service.NewRunID()
+	if _, err := d.Start(t.Context(), lin, service.StartRequest{ID: id, Flow: f, Inputs: value.OfMap(nil)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range d.Follow(t.Context(), id, service.FollowOptions{UntilWaiting: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := service.ResumeWith{Wait: time.Second}
+	info, err := s.Run(t.Context(), lin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, err := s.WaitsFor(t.Context(), lin, info)
+	if err != nil || len(waits) != 1 || waits[0].Step != "place" {
+		t.Fatalf("it waits for %v, %v", waits, err)
+	}
+	answers.Answers = answersFor("place", "/city", "Hangzhou")
+	if err := d.Resume(t.Context(), bo, id, answers); err == nil {
+		t.Error("another user answers")
+	}
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = d.Resume(t.Context(), lin, id, answers) })
+	}
+	all.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Errorf("got %v and %v", errs[0], errs[1])
+	}
+	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, frame := range batch {
+			if frame.Type == "flow.finished" {
+				return
+			}
+		}
+	}
+	t.Error("the run has not finished")
+}
+
+func answersFor(step, pointer, text string) []scheduler.Answer {
+	return []scheduler.Answer{{Step: step, Pointer: pointer, Value: value.OfString(text)}}
+}
