@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pb33f/libopenapi"
+
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -266,5 +268,33 @@ func TestDocument(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("the document has changed: look at it with go test -run TestDocument ./scheduler/server -update, and git diff")
+	}
+}
+
+// TestDocumentIsValid reads the document as tools do, with the operations of the flows too.
+func TestDocumentIsValid(t *testing.T) {
+	w := newWorld(t)
+	for _, query := range []string{"", "?flows=1"} {
+		text := w.do(w.lin, "GET", "/api/v1/openapi.json"+query, "").text
+		doc, err := libopenapi.NewDocument([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, err := doc.BuildV3Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]bool{}
+		for path, item := range model.Model.Paths.PathItems.FromOldest() {
+			for method, op := range item.GetOperations().FromOldest() {
+				if ids[op.OperationId] || op.OperationId == "" || op.Summary == "" || op.Responses.Codes.Len() < 2 {
+					t.Errorf("%s %s has the id %q (twice: %v), the summary %q, %d answers", method, path, op.OperationId, ids[op.OperationId], op.Summary, op.Responses.Codes.Len())
+				}
+				ids[op.OperationId] = true
+			}
+		}
+		if want := len(requests()); query == "" && len(ids) != want || query != "" && (!ids["start-sub-wait"] || ids["start-broken"]) {
+			t.Errorf("with %q there are %d operations: %v", query, len(ids), ids)
+		}
 	}
 }
