@@ -216,8 +216,8 @@ func addNamedFiles(e *explain.Explanation, named map[string]bool) {
 	for _, m := range e.Messages {
 		for _, piece := range m.Pieces {
 			for _, source := range piece.Sources {
-				if source.File != "" {
-					named[source.File] = true
+				if source.Path != "" {
+					named[source.Path] = true
 				}
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +339,35 @@ func TestForeignMemory(t *testing.T) {
 	}
 	if r := f.do(f.token("bo", store.RunsWrite), "POST", "/api/v1/runs", `{"flow": "broken"}`); r.status != http.StatusUnprocessableEntity || r.at("/errors/0/line") != "2" || r.at("/errors/0/hint") != `did you mean "chat"?` {
 		t.Errorf("a broken flow gets %d %s", r.status, r.text)
+	}
+}
+
+// TestFiles: the flow as the run kept it, whatever has become of it, and the files that its
+// prompts name as they are now; no others.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	path := "/api/v1/runs/" + f.start(token, "space", `{}`) + "/files"
+	for name, text := range map[string]string{"space.yaml": "steps: []\n", "ws/AGENTS.md": "Be very brief.\n", "ws/SECRET.md": "secret"} {
+		if err := os.WriteFile(filepath.Join(dir, "flows", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := f.do(token, "GET", path, "")
+	flow, agents := list.at("/items/0/path"), list.at("/items/1/path")
+	if flow != filepath.Join(dir, "flows", "space.yaml") || agents != "ws/AGENTS.md" || strings.Contains(list.text, "SECRET") {
+		t.Fatalf("got %s", list.text)
+	}
+	if r := f.do(token, "GET", path+"?path="+flow, ""); r.at("/items/0/content") != flows["space.yaml"] || r.at("/items/0/current") != "false" {
+		t.Errorf("the flow is %s", r.text)
+	}
+	if r := f.do(token, "GET", path+"?path="+agents, ""); r.at("/items/0/content") != "Be very brief.\n" || r.at("/items/0/current") != "true" {
+		t.Errorf("AGENTS.md is %s", r.text)
+	}
+	for _, other := range []string{"ws/SECRET.md", "/etc/passwd", "../serve.db", filepath.Join(dir, "serve.db")} {
+		if r := f.do(token, "GET", path+"?path="+other, ""); r.status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", other, r.status, r.text)
+		}
 	}
 }

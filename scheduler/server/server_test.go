@@ -50,11 +50,13 @@ steps:
     with: {current_schema: {type: object, required: [city, days], properties: {city: {type: string, minLength: 1, description: The town}, days: {type: integer}}}, stages: []}
   - {id: say, call: chat, with: {user: "{{ inputs.question }} in {{ place.slot_data.city }} for {{ place.slot_data.days }}"}, to_user: true}
 `,
-	"broken.yaml": "steps:\n  - {id: a, call: chta}\n",
-	"mine.yaml":   "name: mine\nmemory: {user: bo, session: main}\nsteps: [{id: a, call: template, with: {template: x}}]\n",
-	"model.yaml":  "name: model\nllm: slow\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true}]\noutputs: {reply: \"{{ a.text }}\"}\n",
-	"edited.yaml": "steps: [{id: a, call: template, with: {template: x}}]\n",
-	"data.yaml":   "key: value\n",
+	"broken.yaml":  "steps:\n  - {id: a, call: chta}\n",
+	"mine.yaml":    "name: mine\nmemory: {user: bo, session: main}\nsteps: [{id: a, call: template, with: {template: x}}]\n",
+	"model.yaml":   "name: model\nllm: slow\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true}]\noutputs: {reply: \"{{ a.text }}\"}\n",
+	"edited.yaml":  "steps: [{id: a, call: template, with: {template: x}}]\n",
+	"space.yaml":   "steps:\n  - {id: prompt, call: context, with: {workspace: ws, current_message: hi}}\n  - {id: answer, call: chat, with: {messages: \"{{ prompt.messages }}\"}}\n",
+	"ws/AGENTS.md": "Be brief.\n",
+	"data.yaml":    "key: value\n",
 }
 
 // fixture is a server with its client.

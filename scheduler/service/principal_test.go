@@ -57,7 +57,7 @@ steps:
 // A run of one user does not exist for another who is bound: in no use case.
 func TestRunsOfOthers(t *testing.T) {
 	s := newService()
-	defer s.Close() //nolint:errcheck // in memory
+	defer s.Close()
 	f := loadText(t, s, waitsForCity)
 	id, _ := start(t, s, lin, f, service.StartRequest{Origin: "api", Session: "s1", Labels: map[string]string{"ticket": "42"}})
 	ctx := t.Context()
@@ -116,7 +116,7 @@ func TestRunsOfOthers(t *testing.T) {
 // them, and for single calls.
 func TestMemoryOfOthers(t *testing.T) {
 	s := newService()
-	defer s.Close() //nolint:errcheck // in memory
+	defer s.Close()
 	stolen := loadText(t, s, "memory: {user: bo}\nsteps: [{id: a, call: template, with: {template: x}}]\n")
 	if _, err := start(t, s, lin, stolen, service.StartRequest{}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("the memory of another user: %v", err)
@@ -164,7 +164,7 @@ func resume(ctx context.Context, s *service.Service, p service.Principal, id str
 // A run that is queued is on record, and begins when it is reopened.
 func TestEnqueue(t *testing.T) {
 	s := newService()
-	defer s.Close() //nolint:errcheck // in memory
+	defer s.Close()
 	f := loadText(t, s, "steps: [{id: a, call: template, with: {template: !expr run.user}}]\n")
 	info, _, err := s.Enqueue(t.Context(), lin, service.StartRequest{ID: "run-1", Flow: f, Inputs: value.OfMap(nil)})
 	if err != nil || info.ID != "run-1" || !info.Queued() {
@@ -183,7 +183,7 @@ func TestEnqueue(t *testing.T) {
 // Labels that programs agree on are not the user's.
 func TestReservedLabels(t *testing.T) {
 	s := newService()
-	defer s.Close() //nolint:errcheck // in memory
+	defer s.Close()
 	f := loadText(t, s, waitsForCity)
 	for _, name := range []string{"owner", "origin", "session", "runs_on"} {
 		if _, err := start(t, s, lin, f, service.StartRequest{Labels: map[string]string{name: "bo"}}); calls.KindOf(err) != calls.Invalid {
