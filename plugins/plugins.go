@@ -73,6 +73,9 @@ type Turn struct {
 
 // Recalled is one retrieved memory.
 type Recalled struct {
+	// ID is that of the memory in its store; "" where the store gives none, and in
+	// plugins.
+	ID   string `json:"id,omitempty"`
 	Text string `json:"text"`
 	// Score is the relevance, 0 to 1.
 	Score float64 `json:"score"`

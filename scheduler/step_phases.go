@@ -252,7 +252,7 @@ func (t *task) showInput(input value.Value) {
 		n = newPendingEvent(journal.StepInput)
 		n.params, n.data.Masked = r.secrets.maskWithPointers(t.params)
 		n.input = r.secrets.maskValue(input)
-		n.data.Params, n.data.Input, n.data.Vars = &n.params, &n.input, t.shownVars()
+		n.data.Params, n.data.Input, n.data.Names = &n.params, &n.input, t.shownNames()
 	}
 	r.lockWithRoom()
 	defer r.mu.Unlock()
@@ -266,14 +266,21 @@ func (t *task) showInput(input value.Value) {
 	}
 }
 
-// shownVars returns the variables that the step mentions, as events show them; nil where
-// it mentions none.
-func (t *task) shownVars() *value.Value {
-	if len(t.vars.Resolved) == 0 {
+// shownNames returns the names that the parameters mention and that nothing else has on
+// record, as events show them; nil where they mention none.
+func (t *task) shownNames() *value.Value {
+	if len(t.vars.Resolved) == 0 && !t.step.MentionsRun {
 		return nil
 	}
-	vars := t.run.secrets.maskValue(value.Must(t.vars.Resolved))
-	return &vars
+	names := value.NewMap(2)
+	if len(t.vars.Resolved) > 0 {
+		names.Set("vars", value.Must(t.vars.Resolved))
+	}
+	if t.step.MentionsRun {
+		names.Set("run", value.Must(t.vars.Run))
+	}
+	shown := t.run.secrets.maskValue(value.OfMap(names))
+	return &shown
 }
 
 // prepareParams finds the parameters: those that an earlier process had begun with, or

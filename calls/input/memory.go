@@ -25,6 +25,7 @@ type givenMemory struct {
 type recalledMemory struct {
 	text  string
 	score *float64
+	id    string // of the memory in its store; "" for one that is given
 }
 
 // JSONSchema describes the forms that entries may have.

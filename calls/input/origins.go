@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -83,7 +84,7 @@ func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
 func (b *builder) recalledOrigins(list []recalledMemory, lines []string) (origins []calls.Origin) {
 	at := 0
 	for i, line := range lines {
-		o := calls.Origin{Kind: "memory", Name: "long_term"}
+		o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(list[i].id, "long_term")}
 		if b.params.Memory.longGiven {
 			o = calls.Origin{Pointer: b.params.Memory.longPointers[i]}
 		}

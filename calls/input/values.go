@@ -203,7 +203,7 @@ func (b *builder) loadMemories(ctx context.Context) (list []recalledMemory, err 
 	err = b.callForeign(ctx, func(ctx context.Context) error {
 		found, err := b.env.Memory.Retrieve(ctx, b.env.Vars.Scope, b.in.UserInput, limit)
 		for _, r := range found {
-			list = append(list, recalledMemory{r.Text, &r.Score})
+			list = append(list, recalledMemory{r.Text, &r.Score, r.ID})
 		}
 		return err
 	})

@@ -134,7 +134,7 @@ func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, que
 	}
 	recalled := make([]plugins.Recalled, len(found.Memories))
 	for i, s := range found.Memories {
-		recalled[i] = plugins.Recalled{Text: s.Memory.Content, Score: s.Relevance}
+		recalled[i] = plugins.Recalled{ID: s.Memory.ID, Text: s.Memory.Content, Score: s.Relevance}
 	}
 	return recalled, nil
 }

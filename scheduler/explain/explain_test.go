@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -154,6 +156,51 @@ steps: [{id: ask, call: chat, with: {user: Hello there}}]
 	}
 	want := []string{"inner/ask chat", "user Hello there < inner/ask (chat)"}
 	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// clock resolves the variable clock.
+type clock struct{}
+
+func (clock) Resolve(context.Context, plugins.State, []string) (map[string]json.RawMessage, error) {
+	return map[string]json.RawMessage{"clock": json.RawMessage(`"noon"`)}, nil
+}
+
+// Whatever a template mentions, its other names keep their sources; files have lines.
+func TestExplainNames(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - id: one
+    call: chat
+    with:
+      system: !file rules.txt
+      user: "{{ inputs.q }}, {{ run.id }}, {{ vars.clock }}, {{ secrets.key }}, {{ history | length }}, {{ inputs.q }}"
+-- rules.txt --
+Be kind.
+Be brief.
+`, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"q": "noon"}`), schedulertest.Secret("key", "noon-secret"),
+		schedulertest.Resolver(clock{}, "clock"), schedulertest.LLM(scripted.Texts("a")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"one chat",
+		"system Be kind.\nBe brief.\n < file rules.txt (flow.yaml:7:15)",
+		"user noon < inputs.q (flow.yaml:8:13)",
+		"user ,  < flow.yaml:8:13",
+		"user run-1 < run.id (flow.yaml:8:13)",
+		"user ,  < flow.yaml:8:13",
+		"user noon < vars.clock (flow.yaml:8:13)",
+		"user ,  < flow.yaml:8:13",
+		"user *** < secrets.key (flow.yaml:8:13)",
+		"user ,  < flow.yaml:8:13",
+		"user 0 < flow.yaml:8:13 {{ history | length }} computed from history",
+		"user ,  < flow.yaml:8:13",
+		"user noon < inputs.q (flow.yaml:8:13)",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "one")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -158,7 +159,10 @@ func (x *explainer) scopeOf(at site) prompt.Values {
 	names.Set("inputs", at.inputs)
 	names.Set("question", question)
 	if at.got != nil {
-		names.Set("vars", at.got.Vars)
+		for name, v := range at.got.Names.Map().All() {
+			names.Set(name, v)
+		}
+		names.Set("secrets", maskedSecrets(at.step))
 	}
 	for _, s := range at.flow.Steps {
 		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
@@ -176,6 +180,18 @@ func (x *explainer) scopeOf(at site) prompt.Values {
 	scope := prompt.Values{Map: names}
 	x.scopes[at] = scope
 	return scope
+}
+
+// maskedSecrets returns the secrets that the parameters of a step mention, as events show
+// them.
+func maskedSecrets(s *flow.Step) value.Value {
+	secrets := value.NewMap(0)
+	s.With.EachRef(func(ref prompt.Ref) {
+		if ref.Path[0] == "secrets" && len(ref.Path) > 1 {
+			secrets.Set(ref.Path[1], value.OfString(secret.Mask))
+		}
+	})
+	return value.OfMap(secrets)
 }
 
 // addUpstream adds what the steps before left: history, summary, facts.

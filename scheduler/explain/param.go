@@ -93,7 +93,14 @@ func (x *explainer) explainGiven(at site, pointer string, from int, text string,
 // byte from of it.
 func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from int, text string, hops int) []Piece {
 	p, rest := flow.Descend(root, pointer)
-	if isLiteral := p.Expr == nil && p.Text == nil && p.File == ""; isLiteral && rest != "" {
+	if name, place, ok := root.FileAt(pointer); ok {
+		source := Source{Kind: SourceFile, Name: name}.at(place)
+		if pos, exact := root.Place(pointer, from); exact {
+			source.Path, source.PathLine = pos.File, pos.Line
+		}
+		return singlePiece(text, source)
+	}
+	if isLiteral := p.Expr == nil && p.Text == nil; isLiteral && rest != "" {
 		pos, _ := root.Place(pointer, from)
 		return singlePiece(text, sourceOfPlace(pos))
 	}
@@ -141,7 +148,8 @@ func (x *explainer) isLiteral(at site, pointer string) bool {
 	}
 	p, _ := flow.Descend(at.step.With, pointer)
 	_, isStatic := p.Static()
-	return isStatic && p.File == ""
+	_, _, isFile := at.step.With.FileAt(pointer)
+	return isStatic && !isFile
 }
 
 // placeOf returns the place in the flow that gives the parameter at a pointer.
@@ -169,10 +177,7 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 // explainParam explains the text that a parameter of the flow gave; rest is its pointer
 // below what the flow writes out.
 func (x *explainer) explainParam(at site, p *flow.Param, rest, text string, hops int) []Piece {
-	switch {
-	case p.File != "":
-		return singlePiece(text, Source{Kind: SourceFile, Name: p.File}.at(p.Pos))
-	case p.Expr != nil, p.Text != nil:
+	if p.Expr != nil || p.Text != nil {
 		return x.explainRendered(at, p, rest, text, hops)
 	}
 	return singlePiece(text, sourceOfPlace(p.Pos))

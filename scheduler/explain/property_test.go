@@ -230,8 +230,13 @@ func (w *world) chatStep() {
 
 func (w *world) contextStep() {
 	id := w.step("context")
-	if w.chance("identity") {
+	switch {
+	case w.chance("identity"):
 		w.printf("      identity: %s\n", w.text())
+	case !w.inner && w.chance("identity of a file"):
+		w.printf("      identity: !file rules%d.txt\n", w.steps)
+		file := fmt.Sprintf("rules%d.txt", w.steps)
+		w.files += "-- " + file + " --\n" + w.add("file "+file, func(s explain.Source) bool { return s.Kind == explain.SourceFile && s.Name == file && s.PathLine == 1 }) + "\n"
 	}
 	if w.chance("workspace") && !w.inner {
 		w.printf("      workspace: ./ws\n")

@@ -93,6 +93,8 @@ type Step struct {
 	ForEach *Param
 	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
 	MaxParallel int
+	// MentionsRun is set where the templates of the step mention run.
+	MentionsRun bool
 	// Resolve are the names of the variables (vars.NAME) that the step mentions.
 	Resolve       []string
 	EnableFilling bool

@@ -126,6 +126,9 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 	case "history":
 		u.lintPath(use, keySchema("type", "array", "items", recordShape), name)
 	case "run":
+		if v.step != nil {
+			v.step.MentionsRun = true
+		}
 		u.lintPath(use, runShape, name)
 	case "vars":
 		u.lintVariable(v, use)

@@ -185,6 +185,21 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 	return newFlowText(path, content).position(offset), true
 }
 
+// FileAt returns the path that !file names, as the flow writes it, and the place of that
+// tag, where the value at a JSON pointer into the value comes from a file. p is as for
+// [Param.Place].
+func (p *Param) FileAt(pointer string) (name string, pos Position, ok bool) {
+	if p == nil || p.origin == nil {
+		return "", Position{}, false
+	}
+	node, _, _ := yaml.Walk(p.origin.root, pointer)
+	node = yaml.Resolve(node)
+	if ownTag(node) != "!file" {
+		return "", Position{}, false
+	}
+	return node.Value, p.origin.text.positionOf(node), true
+}
+
 // Place returns where a byte of the text at a JSON pointer into the value stands: in
 // the flow file, or in the file that !file names. Where the text is made when the
 // flow runs it is where the flow makes it, and not exact. p has the parameters or the

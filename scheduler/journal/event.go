@@ -61,8 +61,9 @@ type Data struct {
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
-	// Vars: step.input, the values of the variables that the parameters mention.
-	Vars *value.Value `json:"vars,omitempty"`
+	// Names: step.input, the values of the names that the parameters mention and nothing
+	// else has on record: vars, run.
+	Names *value.Value `json:"names,omitempty"`
 	// Text: step.delta, the next piece of the step's text; it starts over with
 	// step.started and step.retrying. step.warning, what the user should know.
 	// flow.failed, the reply that on_error of the flow made.

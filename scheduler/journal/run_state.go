@@ -107,8 +107,8 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
-	// Vars are the values of the variables that the parameters mention.
-	Vars value.Value `json:"-"`
+	// Names are the values of vars and run, as far as the parameters mention them.
+	Names value.Value `json:"-"`
 	// LLM is what the last process asked of a model; nil where it asked nothing.
 	LLM *ModelUse `json:"-"`
 	// Prompts are what models were asked beyond Input, whole.
@@ -293,8 +293,8 @@ func (st *StepState) add(ev *Event, data *Data) {
 		if data.Input != nil {
 			st.Input = *data.Input
 		}
-		if data.Vars != nil {
-			st.Vars = *data.Vars
+		if data.Names != nil {
+			st.Names = *data.Names
 		}
 		st.MaskedParams = data.Masked
 	case StepRetrying:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -54,7 +55,19 @@ include: [content]
 		}},
 	})
 	def.Lint = lint
+	def.Origins = origins
 	return def
+}
+
+// origins returns that of the content of a memory: the memory.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	found, ok := strings.CutSuffix(pointer, "/content")
+	id, _ := of.Output.At(strings.TrimPrefix(found, "/output") + "/memory_id")
+	name, isMemory := id.Str()
+	if !ok || !isMemory {
+		return nil
+	}
+	return []calls.Origin{{Kind: calls.OriginMemory, Name: name}}
 }
 
 // lint finds times that are none, and those between which nothing can be.

@@ -122,3 +122,21 @@ func mustGet(v value.Value, key string) value.Value {
 	member, _ := v.Get(key)
 	return member
 }
+
+// The content of what is found is a memory, which has an id.
+func TestOrigins(t *testing.T) {
+	output, err := value.ParseJSON([]byte(`{"relevant_memories": [{"memory_id": "m-1", "content": "tea"}, {"memory_id": "m-2"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	origins := retrieve.Definition().Origins
+	got := origins(t.Context(), calls.Record{Output: output}, "/output/relevant_memories/0/content")
+	if len(got) != 1 || got[0].Kind != calls.OriginMemory || got[0].Name != "m-1" {
+		t.Errorf("got %+v", got)
+	}
+	for _, pointer := range []string{"/output/relevant_memories/1/memory_id", "/output/nothing/content", "/input/query"} {
+		if got := origins(t.Context(), calls.Record{Output: output}, pointer); got != nil {
+			t.Errorf("%s: got %+v", pointer, got)
+		}
+	}
+}
