@@ -38,6 +38,9 @@ func TestDerivedSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/bad" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
 		fmt.Fprintf(w, `{"echo": %s}`, value.OfString(r.FormValue("x")).JSON())
 	}))
 	defer server.Close()
@@ -94,7 +97,9 @@ steps:
   - {id: ask, call: chat, to_user: true, with: {messages: [{role: user, content: ` + inText + `}]}}
   - {id: fetch, call: http, with: {url: "` + server + `/", query: {x: ` + quoted + `}}}
   - {id: wrong, call: template, on_error: continue, with: {template: "{{ v.member }}.", values: {v: ` + quoted + `}}}
-outputs: {all: "{{ [made.text, each, ask.text, fetch.body, ` + derivation + `] }}"}
+  - {id: lookup, call: template, on_error: continue, with: {template: "{{ {}[v | string] }}.", values: {v: ` + quoted + `}}}
+  - {id: refused, call: http, on_error: continue, with: {url: "` + server + `/bad", query: {x: ` + quoted + `}}}
+outputs: {all: "{{ [made.text, each, ask.text, fetch.body, refused, ` + derivation + `] }}"}
 `
 }
 

@@ -143,18 +143,20 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	defer m.release()
 	m.trace = holdsSecrets(scope)
 	v, err := m.evalTraced(e.root)
-	if err != nil {
-		return value.Value{}, e.src.locate(err)
-	}
-	if v.py() == nil && !m.trace {
+	if err == nil && v.py() == nil && !m.trace {
 		return v.v, nil
 	}
-	out, err := m.exportValue(v)
-	if err == nil && m.trace {
-		out, err = markSecrets(v, out)
+	out := value.Value{}
+	if err == nil {
+		if out, err = m.exportMarked(v); err != nil {
+			err = withPosition(err, e.root.pos())
+		}
 	}
 	if err != nil {
-		return value.Value{}, e.src.locate(withPosition(err, e.root.pos()))
+		return value.Value{}, m.hideSecrets(e.src.locate(err), func(masked Scope) error {
+			_, err := e.Eval(ctx, masked)
+			return err
+		})
 	}
 	return out, nil
 }

@@ -38,7 +38,11 @@ func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, e
 	m, err := t.evaluate(ctx, scope, trace)
 	defer m.release()
 	if err != nil {
-		return value.Value{}, err
+		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
+			m, err := t.evaluate(ctx, masked, false)
+			m.release()
+			return err
+		})
 	}
 	text := value.OfString(string(m.out))
 	if !trace {
@@ -47,12 +51,63 @@ func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, e
 	return markRanges(text, secretRanges(m.parts)), nil
 }
 
+// maskedScope is a scope without its secrets.
+type maskedScope struct{ Scope }
+
+var _ LenientScope = maskedScope{}
+
+// Lookup returns the value of the name with stars in the place of secrets.
+func (s maskedScope) Lookup(name string) (value.Value, bool, error) {
+	v, ok, err := s.Scope.Lookup(name)
+	return v.MaskedDeep("***"), ok, err
+}
+
+// IsAbsent asks the scope.
+func (s maskedScope) IsAbsent(name string) bool {
+	lenient, ok := s.Scope.(LenientScope)
+	return ok && lenient.IsAbsent(name)
+}
+
+// hideSecrets returns the error of an evaluation that used secrets as it is without them,
+// for a message may show what was computed from one. again evaluates in another scope;
+// where it fails otherwise, the message is not told.
+func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
+	e, ok := err.(*Error) //nolint:errorlint // the package's own
+	if !ok || e.Err != nil {
+		return err
+	}
+	if e.Class == Limit || e.Msg == secretKey { // they tell nothing
+		return err
+	}
+	used := m.trace && slices.ContainsFunc(m.slots, func(s slot) bool { return s.seen && s.v.v.HasSecret() })
+	if !used {
+		return err
+	}
+	masked, ok := again(maskedScope{m.scope}).(*Error) //nolint:errorlint // the package's own
+	if ok && masked.Class == e.Class && masked.Offset == e.Offset {
+		return masked
+	}
+	hidden := *e
+	hidden.Name, hidden.Hint = "", "look at what it makes of the secret"
+	hidden.Msg = "it fails, and how is not told: the message may show a secret"
+	return &hidden
+}
+
 // markRanges returns v with the ranges secret; unchanged where there are none.
 func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 	if len(ranges) == 0 {
 		return v
 	}
 	return value.OfSecret(v, ranges...)
+}
+
+// exportMarked is exportValue with what comes from secrets marked in a traced evaluation.
+func (m *evaluator) exportMarked(v val) (value.Value, error) {
+	out, err := m.exportValue(v)
+	if err != nil || !m.trace {
+		return out, err
+	}
+	return markSecrets(v, out)
 }
 
 // markSecrets returns out, as which v left the template, with all in it secret that comes
@@ -94,6 +149,8 @@ func markList(v val, out value.Value) (value.Value, error) {
 	return value.OfList(items...), nil
 }
 
+const secretKey = "a secret cannot be the key of a dict that leaves the template: keys are not masked"
+
 func markDict(v val, out value.Value) (value.Value, error) {
 	members := value.NewMap(out.Map().Len())
 	for i := range out.Map().Len() {
@@ -103,7 +160,7 @@ func markDict(v val, out value.Value) (value.Value, error) {
 			var key val
 			key, member = dictAt(v, i)
 			if _, ok := v.py().(*pyDict); ok && key.origin().isSecret() {
-				return value.Value{}, errorf(Security, "a secret cannot be the key of a dict that leaves the template: keys are not masked")
+				return value.Value{}, errorf(Security, secretKey)
 			}
 		}
 		marked, err := markSecrets(member, x)

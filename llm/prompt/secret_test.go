@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -80,7 +81,7 @@ func TestSecretResults(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
-		if got := maskAll(v).JSON(); got != want {
+		if got := v.MaskedDeep("***").JSON(); got != want {
 			t.Errorf("%s: %s, want %s", expr, got, want)
 		}
 	}
@@ -93,20 +94,31 @@ func TestSecretResults(t *testing.T) {
 	}
 }
 
-func maskAll(v value.Value) value.Value {
-	switch v.Kind() {
-	case value.List:
-		var items []value.Value
-		for _, item := range v.List() {
-			items = append(items, maskAll(item))
+// TestSecretErrors: an error says what it says without secrets, at its place.
+func TestSecretErrors(t *testing.T) {
+	for expr, want := range map[string]string{
+		"all[key | replace('A', 'x')]":     "1:1: all.*** is undefined: the object has no key '***' (it has key, name)",
+		"[1][pin + 1]":                     "1:1: it fails, and how is not told: the message may show a secret (look at what it makes of the secret)",
+		"[1] | select(key ~ 1) | list":     "1:7: unknown test '***1'",
+		"{(key | replace('A', 'x')): 1}.x": "1:1: x is undefined: the object has no key 'x' (it has ***)",
+		"name + 1":                         "1:6: unsupported operand types for +: 'str' and 'int' (~ joins any two values as text)",
+		"other":                            "1:1: other is undefined",
+		"{(key ~ 'x'): 1}":                 "1:1: a secret cannot be the key of a dict that leaves the template: keys are not masked",
+	} {
+		parsed, err := prompt.ParseExpr(prompt.Source{Text: expr}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", expr, err)
 		}
-		return value.OfList(items...)
-	case value.Object:
-		m := value.NewMap(0)
-		for k, member := range v.Map().All() {
-			m.Set(k, maskAll(member))
+		_, err = parsed.Eval(t.Context(), secretScope())
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", expr, err, want)
 		}
-		return value.OfMap(m)
+		template, err := prompt.Parse(prompt.Source{Text: "{{ " + expr + " }}"})
+		if err != nil {
+			t.Fatalf("%s: %v", expr, err)
+		}
+		if v, err := template.RenderValue(t.Context(), secretScope()); err != nil && (strings.Contains(err.Error(), "b-12") || strings.Contains(err.Error(), "4712")) {
+			t.Errorf("%s in a template: %s, %v", expr, v, err)
+		}
 	}
-	return v.Masked("***")
 }

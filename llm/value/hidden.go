@@ -130,3 +130,25 @@ func (v Value) Masked(mask string) Value {
 	shown.WriteString(text[end:])
 	return OfString(shown.String())
 }
+
+// MaskedDeep is Masked for all that is in v too.
+func (v Value) MaskedDeep(mask string) Value {
+	if !v.HasSecret() {
+		return v
+	}
+	switch x := v.v.(type) {
+	case []Value:
+		items := make([]Value, len(x))
+		for i, item := range x {
+			items[i] = item.MaskedDeep(mask)
+		}
+		return OfList(items...)
+	case *Map:
+		m := NewMap(x.Len())
+		for k, member := range x.All() {
+			m.Set(k, member.MaskedDeep(mask))
+		}
+		return OfMap(m)
+	}
+	return v.Masked(mask)
+}
