@@ -21,14 +21,22 @@ export GORACE ?= atexit_sleep_ms=10
 # How long each fuzz target runs: a time, or a count like 5000x (before Go 1.27 a time that
 # runs out can fail a sound target with "context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 1m
+# Targets of which each run opens a store, which takes some 20 ms, and how long they run.
+STORE_FUZZ     := FuzzImport FuzzImportLines
+STORE_FUZZTIME ?= $(FUZZTIME)
+# What make stress runs, and how often.
+PKG   ?= ./calls/agent
+TIMES ?= 20
+# The systems that the program must compile for, beside Linux.
+PLATFORMS := darwin windows
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
 
-.PHONY: help run build install test race lint fmt generate check bench fuzz chaos soak cover \
-        check-fmt check-generate check-modules check-nested install-lint
+.PHONY: help run build install test test-slow stress lint fmt generate check bench fuzz chaos soak cover \
+        check-fmt check-platforms check-generate check-modules check-nested install-lint
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +59,13 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 test-slow: ## Run the slow tests too: those that build plugins, and kill processes
 	SCHEDULER_SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/...
 
+# The busy loops end with the shell that started them, however it ends.
+stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core
+	@go test $(RACE) -c -o bin/stress.test $(PKG)
+	@for _ in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while kill -0 $$$$ 2>/dev/null; do :; done) & done; \
+	trap 'kill $$(jobs -p) 2>/dev/null' EXIT; \
+	(cd $(PKG) && "$(CURDIR)/bin/stress.test" -test.count=$(TIMES) -test.failfast -test.timeout=60m)
+
 lint: install-lint ## Run go vet and golangci-lint
 	go vet ./...
 	$(GOLANGCI) run --allow-parallel-runners
@@ -61,8 +76,8 @@ fmt: ## Format the Go code
 generate: ## Write the generated files again
 	go generate ./...
 
-check: check-fmt check-modules lint check-generate cover check-nested ## All that must hold before a merge
-	@$(MAKE) fuzz FUZZTIME=5000x
+check: check-fmt check-modules lint check-platforms check-generate cover check-nested ## All that must hold before a merge
+	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
 	go test -run '^$$' -bench . -benchmem ./...
@@ -72,8 +87,9 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 	@git grep -hoE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sort | uniq -d | sed 's/^func /two fuzz targets are called /'
 	@git grep -oE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sed -E 's|/[^/]*:func | |' | \
 	while read -r dir target; do \
-		echo "fuzzing $$target in ./$$dir for $(FUZZTIME)"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$dir" < /dev/null; \
+		time=$(FUZZTIME); [[ " $(STORE_FUZZ) " != *" $$target "* ]] || time=$(STORE_FUZZTIME); \
+		echo "fuzzing $$target in ./$$dir for $$time"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$time -fuzzminimizetime 10x "./$$dir" < /dev/null; \
 	done
 
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
@@ -97,6 +113,10 @@ check-fmt:
 check-modules:
 	go mod tidy -diff
 	go mod verify
+
+# What cannot work on a system says so when it is used.
+check-platforms:
+	@for os in $(PLATFORMS); do echo "$$os: build"; GOOS=$$os CGO_ENABLED=0 go build -trimpath ./...; done
 
 # Generating again must change nothing, committed or not.
 check-generate:

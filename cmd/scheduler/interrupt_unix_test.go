@@ -3,26 +3,82 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
+// interruptedChild is the environment variable that makes this test program the process
+// that TestInterruptedTwice interrupts.
+const interruptedChild = "SCHEDULER_TEST_INTERRUPTED"
+
 // TestInterruptedTwice: whoever is told to stop a second time, as by timeout(1), must
-// still be there to stop in good order. Without that this very process dies.
+// still be there to stop in good order.
 func TestInterruptedTwice(t *testing.T) {
+	if os.Getenv(interruptedChild) != "" {
+		waitInterrupted()
+		return
+	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		ctx, stop := untilInterrupted()
-		interrupt(t, sig)
-		<-ctx.Done()
-		time.Sleep(100 * time.Millisecond) // whatever the first signal sets going is done
-		interrupt(t, sig)
-		time.Sleep(500 * time.Millisecond) // a busy machine may deliver it late, and it must find the handler
-		stop()
+		interruptTwice(t, sig)
+	}
+}
+
+// waitInterrupted tells on stdout when it can be interrupted, and when it was. Then it goes
+// on until its stdin ends.
+func waitInterrupted() {
+	ctx, stop := untilInterrupted()
+	defer stop()
+	fmt.Println("ready")
+	<-ctx.Done()
+	fmt.Println("interrupted")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	fmt.Println("done")
+}
+
+// interruptTwice interrupts a process of waitInterrupted: what it tells says when.
+func interruptTwice(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInterruptedTwice$")
+	child.Env = append(os.Environ(), interruptedChild+"=1")
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"ready", "interrupted"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("%s: got %q, want %q", sig, lines.Text(), want)
+		}
+		if err := child.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || lines.Text() != "done" {
+		t.Errorf("%s: the second one ended it: %q", sig, lines.Text())
+	}
+	for lines.Scan() {
+		continue // what the test program tells at its end
+	}
+	if err := child.Wait(); err != nil {
+		t.Errorf("%s: %v", sig, err)
 	}
 }
 

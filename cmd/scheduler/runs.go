@@ -225,7 +225,7 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 	case info.State == journal.RunCancelled:
 		fmt.Fprintf(a.Stderr, "cancelled %s\n", id)
 	default:
-		fmt.Fprintf(a.Stderr, "asked the process %d on %s to stop %s\n", info.Holder.PID, info.Holder.Host, id)
+		fmt.Fprintf(a.Stderr, "asked %v, to stop %s\n", info.Holder, id)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (a *app) releaseRun(ctx context.Context, id string) error {
 		return a.beforeRun(err)
 	}
 	if holder != nil {
-		fmt.Fprintf(a.Stderr, "took the run from the process %d on %s\n", holder.PID, holder.Host)
+		fmt.Fprintf(a.Stderr, "took the run from %v\n", holder)
 	}
 	return nil
 }

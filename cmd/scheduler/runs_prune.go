@@ -104,7 +104,7 @@ func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *jour
 // whyKept returns why a run was not deleted that was named.
 func whyKept(info *journal.RunInfo, prune journal.Prune) string {
 	if info.Holder != nil {
-		return fmt.Sprintf("the process %d on %s is at it", info.Holder.PID, info.Holder.Host)
+		return fmt.Sprintf("it is held by %v", info.Holder)
 	}
 	if !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting) {
 		return fmt.Sprintf("it is %s; --force deletes it all the same", stateWord(info))

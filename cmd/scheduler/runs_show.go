@@ -85,6 +85,9 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	if state.Usage.Cost > 0 {
 		fmt.Fprintf(&b, "cost     %s\n", costText(state.Usage))
 	}
+	if info.Holder != nil {
+		fmt.Fprintf(&b, "held by  %v\n", info.Holder)
+	}
 	if labels := labelsText(info.Labels); labels != "" {
 		fmt.Fprintf(&b, "labels   %s\n", terminal.Visible(labels))
 	}

@@ -196,6 +196,8 @@ func (r *RunInfo) Queued() bool {
 type Holder struct {
 	PID  int
 	Host string
+	// Since is when it took the run; zero where that is not known.
+	Since time.Time
 	// Until is when the lease ends unless it is renewed; zero where it does not end.
 	Until time.Time
 }
@@ -207,16 +209,25 @@ type HeldError struct {
 	Holder *Holder
 }
 
-// Error names the process and the end of its lease.
+// String names the process, and since when it holds the run.
+func (h *Holder) String() string {
+	text := fmt.Sprintf("the process %d on %s", h.PID, h.Host)
+	if h.Since.IsZero() {
+		return text
+	}
+	return text + ", since " + h.Since.Local().Format(time.DateTime)
+}
+
+// Error names the process, since when it holds the run, and the end of its lease.
 func (e *HeldError) Error() string {
 	if e.Holder == nil {
 		return fmt.Sprintf("the run %s does not belong to this process any more", e.Run)
 	}
-	text := fmt.Sprintf("the run %s is in the hands of another process: %d on %s", e.Run, e.Holder.PID, e.Holder.Host)
+	text := fmt.Sprintf("the run %s is held by another process: %v", e.Run, e.Holder)
 	if e.Holder.Until.IsZero() {
 		return text
 	}
-	return text + " holds it until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
+	return text + ", until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
 }
 
 // ErrCancelRequested is the cause when a run is cancelled from outside.

@@ -36,13 +36,14 @@ var _ journal.Journal = (*Journal)(nil)
 
 // run is a run; the lock of its journal guards it.
 type run struct {
-	number int // by which its journal orders it
-	info   journal.RunInfo
-	header journal.RunHeader
-	inputs []byte // in stored form, as are the events
-	events [][]byte
-	blobs  map[stored.Digest]struct{}
-	holder *runLog
+	number    int // by which its journal orders it
+	info      journal.RunInfo
+	header    journal.RunHeader
+	inputs    []byte // in stored form, as are the events
+	events    [][]byte
+	blobs     map[stored.Digest]struct{}
+	heldSince time.Time
+	holder    *runLog
 }
 
 // New returns an empty journal. A nil clock is the machine's; it dates
@@ -103,7 +104,8 @@ func (m *Journal) Reopen(ctx context.Context, id string) (journal.RunLog, error)
 
 func (m *Journal) hold(r *run) *runLog {
 	info := r.stands()
-	r.info.TouchedAt = m.clock()
+	r.heldSince = m.clock()
+	r.info.TouchedAt = r.heldSince
 	r.holder = &runLog{journal: m, run: r, LogState: stored.NewLogState(&info)}
 	return r.holder
 }
@@ -153,7 +155,7 @@ func (r *run) stands() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
 		self := &r.holder.journal.self
-		info.Holder = &journal.Holder{PID: self.PID, Host: self.Host}
+		info.Holder = &journal.Holder{PID: self.PID, Host: self.Host, Since: r.heldSince}
 	}
 	return info
 }

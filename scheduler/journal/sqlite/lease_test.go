@@ -99,7 +99,7 @@ func TestHolderIsToldThatItLostTheRun(t *testing.T) {
 			if cause := context.Cause(ctx); !errors.As(cause, &held) {
 				t.Fatalf("the cause is %v", cause)
 			}
-			if name == "taken" && !strings.HasPrefix(held.Error(), "the run r is in the hands of another process: 7 on elsewhere holds it until ") {
+			if name == "taken" && !strings.HasPrefix(held.Error(), "the run r is held by another process: the process 7 on elsewhere, since ") {
 				t.Error(held)
 			}
 			if err := log.Append(t.Context(), event("r", 2)); !errors.As(err, &held) {

@@ -115,8 +115,8 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 // take makes this process the holder.
 func (l *sqliteLog) take(c *sqlitefile.Conn, id string) (*journal.RunInfo, error) {
 	j := l.journal
-	err := c.Exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
-		l.lease, j.self.PID, j.self.Host, j.self.Identity, j.leaseEnd(), l.key)
+	err := c.Exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, held_since = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
+		l.lease, j.self.PID, j.self.Host, j.self.Identity, j.clock().UnixMilli(), j.leaseEnd(), l.key)
 	if err != nil {
 		return nil, err
 	}

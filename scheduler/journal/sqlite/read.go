@@ -23,11 +23,12 @@ type runRow struct {
 	key    int64
 	lease  []byte
 	holder stored.Process
+	since  int64
 	until  int64
 }
 
 const runColumns = `key, id, flow, state, started_at, updated_at, last_seq, cancel,
-	lease, holder_pid, holder_host, holder_identity, lease_until,
+	lease, holder_pid, holder_host, holder_identity, held_since, lease_until,
 	(SELECT json_group_object(name, value) FROM label WHERE label.run = run.key)`
 
 // scanRun reads a row of runColumns and whether a process holds the run.
@@ -35,7 +36,7 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
 	var started, updated, labels string
 	err := scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
-		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.until, &labels)
+		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.since, &r.until, &labels)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,9 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r.TouchedAt = time.UnixMilli(r.until).Add(-j.lease) // what was held was renewed until then
 	if r.lease != nil && r.until > j.clock().UnixMilli() && !r.holder.Dead() {
 		r.Holder = &journal.Holder{PID: r.holder.PID, Host: r.holder.Host, Until: time.UnixMilli(r.until)}
+		if r.since != 0 {
+			r.Holder.Since = time.UnixMilli(r.since)
+		}
 	}
 	return r, nil
 }

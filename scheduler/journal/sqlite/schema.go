@@ -74,6 +74,8 @@ CREATE INDEX label_by_value ON label(name, value, run);
 ALTER TABLE header ADD COLUMN program TEXT NOT NULL DEFAULT '';
 CREATE TABLE store (id TEXT NOT NULL); -- one row
 INSERT INTO store VALUES (lower(hex(randomblob(16))));
+`, `
+ALTER TABLE run ADD COLUMN held_since INTEGER NOT NULL DEFAULT 0; -- in ms since 1970; 0: not known
 `}
 
 // layout is that of the file.
