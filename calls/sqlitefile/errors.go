@@ -109,6 +109,7 @@ func Explain(name, file, doing, damaged string, err error) error {
 	}
 	var newer *NewerError
 	var noWAL *NoWALError
+	var lost *LostLogError
 	switch {
 	case errors.Is(err, ErrForeign):
 		return describe(calls.Invalid, "set state_dir to another directory, or move the file away")
@@ -116,6 +117,8 @@ func Explain(name, file, doing, damaged string, err error) error {
 		return describe(calls.Invalid, "use that version, or set state_dir to another directory")
 	case errors.As(err, &noWAL):
 		return describe(calls.Invalid, "set state_dir to a local disk: network file systems often cannot share a write-ahead log between processes")
+	case errors.As(err, &lost):
+		return describe(calls.Internal, "put the log back beside the file, or restore a backup of both; to go on without what is lost, move %s-wal and %s-shm away, and the file too where it is empty without them", filepath.Base(file), filepath.Base(file))
 	case isLocked(err):
 		return describe(calls.Timeout, "another process keeps the file locked: end that process, or try again")
 	case isDamaged(err):

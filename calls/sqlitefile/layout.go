@@ -44,10 +44,13 @@ func connect(file string, busy time.Duration, pragmas []string, more ...string) 
 
 // Open returns the connection that writes, to a file with this layout and a write-ahead
 // log. It creates a missing directory and file with access for the current user only, and
-// migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError], or those
-// of SQLite and the file system.
+// migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError],
+// [*LostLogError], or those of SQLite and the file system.
 func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*sql.DB, *sql.Conn, error) {
 	if err := createFile(file); err != nil {
+		return nil, nil, err
+	}
+	if err := checkLog(file); err != nil {
 		return nil, nil, err
 	}
 	db, err := Connect(file, busy, pragmas...)
@@ -86,6 +89,7 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 			if err == nil {
 				return conn, nil
 			}
+			leaveEmpty(conn)
 			_ = conn.Close() // the error that led here says more
 		}
 		if !isLocked(err) || time.Now().After(deadline) {
@@ -96,6 +100,15 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 			return nil, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+}
+
+// leaveEmpty takes the mode of a log from a file that got no table after all: such a file
+// would look like one that has lost its log.
+func leaveEmpty(conn *sql.Conn) {
+	var tables int
+	if err := conn.QueryRowContext(background, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err == nil && tables == 0 {
+		_, _ = conn.ExecContext(background, "PRAGMA journal_mode = DELETE") // refused where others use the file
 	}
 }
 

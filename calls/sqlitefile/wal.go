@@ -1,0 +1,187 @@
+package sqlitefile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// LostLogError means that the write-ahead log of a file is missing or damaged, and what was
+// written last with it. SQLite itself would take the file for one that ends before.
+type LostLogError struct {
+	// File is the path of the log.
+	File string
+	// Problem is what is wrong with it.
+	Problem string
+}
+
+// Error names the log.
+func (e *LostLogError) Error() string {
+	return fmt.Sprintf("its write-ahead log %s %s, so that what was written last is lost", filepath.Base(e.File), e.Problem)
+}
+
+// The log of a file that other processes are opening or closing may look lost for a moment.
+const (
+	logChecks = 4
+	logPause  = 25 * time.Millisecond
+)
+
+// checkLog returns a [*LostLogError] where the log of a file lacks what was committed. It
+// reads the files themselves, before SQLite takes an incomplete log for a complete one.
+func checkLog(file string) error {
+	for n := 1; ; n++ {
+		problem, err := logProblem(file)
+		if err != nil || problem == "" {
+			return err
+		}
+		if n == logChecks {
+			return &LostLogError{file + "-wal", problem}
+		}
+		time.Sleep(logPause)
+	}
+}
+
+// logProblem returns what is wrong with the log of a file; "" for nothing.
+func logProblem(file string) (string, error) {
+	index, err := readFileIfAny(file + "-shm") // before the log, which only grows
+	if err != nil {
+		return "", err
+	}
+	log, err := readFileIfAny(file + "-wal")
+	if err != nil {
+		return "", err
+	}
+	known := parseLogIndex(index)
+	if log == nil {
+		if known.frames > known.moved || known.frames == 0 && lacksSchema(file) {
+			return "is missing", nil
+		}
+		return "", nil
+	}
+	if len(log) < logHeader+frameHeader {
+		if known.frames > known.moved {
+			return "is cut off", nil
+		}
+		return "", nil
+	}
+	return frameProblem(log, known), nil
+}
+
+// The sizes of what a log is made of, beside its pages.
+const (
+	logHeader   = 32
+	frameHeader = 24
+)
+
+// frameProblem returns what is wrong with the frames of a log; "" for nothing.
+func frameProblem(log []byte, known logIndex) string {
+	order, sum, ok := checkLogHeader(log)
+	if !ok {
+		return "is damaged at its beginning"
+	}
+	size := frameHeader + int(binary.BigEndian.Uint32(log[8:]))
+	salt := string(log[16:24])
+	valid := uint32(0)
+	rest := log[logHeader:]
+	for ; len(rest) >= size && string(rest[8:16]) == salt; rest = rest[size:] {
+		sum = sum.add(order, rest[:8]).add(order, rest[frameHeader:size])
+		if !sum.matches(rest[16:24]) {
+			break
+		}
+		valid++
+	}
+	// What was not committed may end in any way. Of a log that other processes have begun
+	// again, the index tells of another salt.
+	isKnown := known.salt == salt && known.frames > max(valid, known.moved)
+	if isKnown || countCommits(rest, size, salt) > 1 {
+		return fmt.Sprintf("is damaged or cut off after %d pages", valid)
+	}
+	return ""
+}
+
+// checkLogHeader returns the byte order of the checksums of a log, and the first of them.
+func checkLogHeader(log []byte) (order binary.ByteOrder, sum checksum, ok bool) {
+	switch binary.BigEndian.Uint32(log) {
+	case 0x377f0682:
+		order = binary.LittleEndian
+	case 0x377f0683:
+		order = binary.BigEndian
+	default:
+		return nil, sum, false
+	}
+	sum = sum.add(order, log[:24])
+	return order, sum, sum.matches(log[24:32])
+}
+
+// countCommits returns how many frames with that salt end a transaction.
+func countCommits(frames []byte, size int, salt string) (n int) {
+	for ; len(frames) >= size; frames = frames[size:] {
+		if string(frames[8:16]) == salt && binary.BigEndian.Uint32(frames[4:]) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// checksum is that of SQLite's logs.
+type checksum [2]uint32
+
+// add takes data, of a length that is a multiple of 8.
+func (s checksum) add(order binary.ByteOrder, data []byte) checksum {
+	for ; len(data) >= 8; data = data[8:] {
+		s[0] += order.Uint32(data) + s[1]
+		s[1] += order.Uint32(data[4:]) + s[0]
+	}
+	return s
+}
+
+func (s checksum) matches(stored []byte) bool {
+	return s[0] == binary.BigEndian.Uint32(stored) && s[1] == binary.BigEndian.Uint32(stored[4:])
+}
+
+// logIndex is what the index of a log, the file that ends with -shm, knows of it.
+type logIndex struct {
+	frames uint32 // those that were committed
+	moved  uint32 // those of them that are in the file itself
+	salt   string
+}
+
+// parseLogIndex reads an index; it is zero where there is none.
+func parseLogIndex(index []byte) logIndex {
+	const end = 100
+	if len(index) < end || index[12] == 0 {
+		return logIndex{}
+	}
+	return logIndex{
+		frames: binary.NativeEndian.Uint32(index[16:]), moved: binary.NativeEndian.Uint32(index[96:]), salt: string(index[32:40]),
+	}
+}
+
+// lacksSchema reports whether a file has been made to have a log and has no table: those
+// were written to its log first.
+func lacksSchema(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	var head [108]byte
+	if n, _ := f.ReadAt(head[:], 0); n < len(head) {
+		return false
+	}
+	const writeVersion, firstPage, cells = 18, 100, 3
+	return head[writeVersion] == 2 && binary.BigEndian.Uint16(head[firstPage+cells:]) == 0
+}
+
+// readFileIfAny reads a file; nil where there is none.
+func readFileIfAny(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}

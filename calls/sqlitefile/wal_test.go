@@ -1,0 +1,152 @@
+package sqlitefile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/sqlitefile"
+)
+
+// crashed returns the path of a file as a killed process leaves it: all that it wrote is
+// in the log.
+func crashed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := openRows(t, filepath.Join(dir, "live.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // what is copied was written
+	for i := range 20 {
+		if err := s.Write(t.Context(), func(c *sqlitefile.Conn) error { return c.Exec("INSERT INTO t VALUES (?)", i) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, end := range []string{"", "-wal", "-shm"} {
+		content, err := os.ReadFile(filepath.Join(dir, "live.db"+end))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "copy.db"+end), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "copy.db")
+}
+
+func openRows(t *testing.T, file string) (*sqlitefile.Store, error) {
+	t.Helper()
+	return sqlitefile.Open(t.Context(), sqlitefile.Options{
+		Name: "test store", File: file, BusyTimeout: time.Minute,
+		Layout: &sqlitefile.Layout{ApplicationID: 7, Migrations: []string{"CREATE TABLE t(x)"}},
+	})
+}
+
+// A log that lacks what was committed is told, and not read as one that ends before.
+func TestLostLog(t *testing.T) {
+	overwrite := func(end string, at int64) func(file string) error {
+		return func(file string) error {
+			f, err := os.OpenFile(file+end, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteAt([]byte("garbage garbage"), at)
+			return errors.Join(err, f.Close())
+		}
+	}
+	remove := func(ends ...string) func(file string) error {
+		return func(file string) (err error) {
+			for _, end := range ends {
+				err = errors.Join(err, os.Remove(file+end))
+			}
+			return err
+		}
+	}
+	for name, test := range map[string]struct {
+		do   func(file string) error
+		lost bool
+	}{
+		"as it was left":         {func(string) error { return nil }, false},
+		"no index":               {remove("-shm"), false},
+		"no log":                 {remove("-wal"), true},
+		"neither":                {remove("-wal", "-shm"), true},
+		"an empty log":           {func(file string) error { return os.Truncate(file+"-wal", 0) }, true},
+		"half a log":             {func(file string) error { return os.Truncate(file+"-wal", 20000) }, true},
+		"a damaged log":          {overwrite("-wal", 60), true},
+		"a damaged head":         {overwrite("-wal", 3), true},
+		"damaged, and no index":  {func(file string) error { return errors.Join(remove("-shm")(file), overwrite("-wal", 60)(file)) }, true},
+		"something after it all": {func(file string) error { return appendTo(file+"-wal", 9000) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := crashed(t)
+			if err := test.do(file); err != nil {
+				t.Fatal(err)
+			}
+			s, err := openRows(t, file)
+			var lost *sqlitefile.LostLogError
+			if errors.As(err, &lost) != test.lost {
+				t.Fatalf("the error is %v", err)
+			}
+			if test.lost {
+				return
+			}
+			n := 0
+			if _, err := queryInt(t, s, "SELECT count(*) FROM t", &n); err != nil || n != 20 {
+				t.Errorf("%d rows, %v", n, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func appendTo(file string, n int) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, n))
+	return errors.Join(err, f.Close())
+}
+
+func queryInt(t *testing.T, s *sqlitefile.Store, query string, n *int) (found bool, err error) {
+	t.Helper()
+	err = s.Read(t.Context(), func(c *sqlitefile.Conn) (err error) {
+		found, err = c.QueryRow(query, nil, n)
+		return err
+	})
+	return found, err
+}
+
+// Stores that others open, write to and close at the same time have lost nothing.
+func TestLogsAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "shared.db")
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for j := range 15 {
+				if err := writeOnce(t, file, fmt.Sprint(i, j)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func writeOnce(t *testing.T, file, text string) error {
+	t.Helper()
+	s, err := openRows(t, file)
+	if err != nil {
+		return err
+	}
+	err = s.Write(t.Context(), func(c *sqlitefile.Conn) error { return c.Exec("INSERT INTO t VALUES (?)", text) })
+	return errors.Join(err, s.Close())
+}
