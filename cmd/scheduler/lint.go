@@ -52,7 +52,7 @@ alone give 0.`,
 func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 	if !asJSON {
 		for _, p := range problems {
-			if _, err := fmt.Fprintln(a.Stdout, p); err != nil {
+			if _, err := fmt.Fprintln(a.Stdout, p.WithSnippet()); err != nil {
 				return err
 			}
 		}

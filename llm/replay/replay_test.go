@@ -360,7 +360,7 @@ func TestNewRefuses(t *testing.T) {
 	recording := func(text string) string { return "scheduler: cassette/1\nrecordings:\n  - " + text + "\n" }
 	const request = "request: {messages: []}, "
 	for text, want := range map[string]string{
-		"a: [":                                 "yaml:1: not YAML",
+		"a: [":                                 "yaml:1:4: the [ that opens here is not closed",
 		"- a":                                  "want an object, got array",
 		"scheduler: cassette/1\nx: 1":          `unknown member "x", known are scheduler, recordings`,
 		"recordings: []":                       "unknown format of a cassette: scheduler is null",

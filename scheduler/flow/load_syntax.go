@@ -54,6 +54,10 @@ func invalidUTF8(text []byte) int {
 // tells only a line, often that of the map around it, and cannot know that a
 // template was meant.
 func (u *unit) notYAML(fault *yaml.Error) {
+	defer func() {
+		p := &u.problems[len(u.problems)-1]
+		p.Snippet = yaml.Snippet(u.text, p.Pos.Line, p.Pos.Col)
+	}()
 	if fault.JSON {
 		u.add(u.position(u.offset(fault.Line, fault.Col)), "%s", fault.Msg)
 		return
@@ -82,7 +86,9 @@ func (u *unit) notYAML(fault *yaml.Error) {
 	if fault.Col == 0 {
 		at += leadingSpaces(u.text[at:])
 	}
-	p := u.add(u.position(at), "%s", fault.Msg)
+	message, hint := fault.Text()
+	p := u.add(u.position(at), "%s", message)
+	p.setHint(hint)
 	if strings.Contains(fault.Msg, "second YAML document") {
 		p.hint("take the --- out, or make it a file of its own")
 	}

@@ -284,9 +284,23 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := fakeLoader(t).Parse("f.yaml", []byte(tc.src))
+			for i := range problems {
+				problems[i].Snippet = "" // a test of its own has it
+			}
 			if diff := cmp.Diff(tc.want, problems.Error()); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What cannot be read is shown, with a caret below the place.
+func TestSyntaxSnippet(t *testing.T) {
+	_, problems := fakeLoader(t).Parse("f.yaml", []byte("steps:\n  - id: a\n    call: chat\n    with: {user: x system: y}\n"))
+	const want = `f.yaml:4:20: a comma is missing before this (inside { } and [ ] a comma separates the entries)
+        with: {user: x system: y}
+                       ^`
+	if diff := cmp.Diff(want, problems.Error()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -19,7 +19,7 @@ type Problems []Problem
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
-		lines[i] = p[i].String()
+		lines[i] = p[i].WithSnippet()
 	}
 	return strings.Join(lines, "\n")
 }
@@ -57,7 +57,7 @@ func (p Problems) filter(warning bool) (some Problems) {
 	return some
 }
 
-// MarshalJSON writes {file, line, col, severity, message, hint}.
+// MarshalJSON writes {file, line, col, severity, message, hint, snippet}.
 func (p Problem) MarshalJSON() ([]byte, error) {
 	severity := "error"
 	if p.Warning {
@@ -73,7 +73,8 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 		Severity string `json:"severity"`
 		Message  string `json:"message"`
 		Hint     string `json:"hint,omitempty"`
-	}{p.Pos.File, p.Pos.Line, p.Pos.Col, severity, p.Message, p.Hint})
+		Snippet  string `json:"snippet,omitempty"`
+	}{p.Pos.File, p.Pos.Line, p.Pos.Col, severity, p.Message, p.Hint, p.Snippet})
 	return text.Bytes(), err
 }
 
@@ -132,6 +133,10 @@ type Problem struct {
 	// Hint is the remedy; "" where the message suffices.
 	Hint string
 
+	// Snippet is the line of the file with a caret below the place, where the text cannot be
+	// read; "" elsewhere.
+	Snippet string
+
 	chinese, chineseHint string // until the language is known
 }
 
@@ -146,4 +151,12 @@ func (p Problem) String() string {
 		s += " (" + p.Hint + ")"
 	}
 	return s
+}
+
+// WithSnippet is [Problem.String] with the snippet on lines below.
+func (p Problem) WithSnippet() string {
+	if p.Snippet == "" {
+		return p.String()
+	}
+	return p.String() + "\n    " + strings.ReplaceAll(p.Snippet, "\n", "\n    ")
 }

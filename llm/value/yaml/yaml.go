@@ -56,16 +56,24 @@ type Limits struct{ Bytes, Nodes int }
 type Error struct {
 	Line, Col int
 	Msg       string
+	// Hint is the remedy; often "".
+	Hint string
 	// JSON: the text was read by the rules of JSON.
 	JSON bool
+
+	chinese, chineseHint string
 }
 
-// Error is line:col: message.
+// Error is line:col: message (hint).
 func (e *Error) Error() string {
-	if e.Col == 0 {
-		return fmt.Sprintf("%d: %s", e.Line, e.Msg)
+	hint := ""
+	if e.Hint != "" {
+		hint = " (" + e.Hint + ")"
 	}
-	return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg)
+	if e.Col == 0 {
+		return fmt.Sprintf("%d: %s%s", e.Line, e.Msg, hint)
+	}
+	return fmt.Sprintf("%d:%d: %s%s", e.Line, e.Col, e.Msg, hint)
 }
 
 var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
@@ -97,15 +105,25 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 func parseAny(src []byte) (*Node, error) {
 	likely, sure := beginsLikeJSON(src)
 	if !likely {
-		return parseYAML(src)
+		return parseDiagnosed(src)
 	}
 	root, jsonErr := readJSON(src)
 	if jsonErr == nil {
 		return root, nil
 	}
-	root, err := parseYAML(src)
+	root, err := parseDiagnosed(src)
 	if err != nil && sure {
 		return nil, jsonErr
+	}
+	return root, err
+}
+
+// parseDiagnosed is parseYAML with better errors.
+func parseDiagnosed(src []byte) (*Node, error) {
+	root, err := parseYAML(src)
+	var wrong *Error
+	if errors.As(err, &wrong) && isSyntaxError(err) {
+		return nil, diagnose(src, wrong)
 	}
 	return root, err
 }

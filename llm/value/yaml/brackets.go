@@ -1,0 +1,148 @@
+package yaml
+
+import (
+	"regexp"
+	"strings"
+)
+
+// bracketScan goes through a value in { } or [ ].
+type bracketScan struct {
+	*diagnosis
+	line, at int
+	open     []place // the brackets that are not closed
+	// word is where the plain text begins that is being read, colon whether the member of
+	// the innermost map has its colon; ended: a whole value was read.
+	word         place
+	colon, ended bool
+}
+
+type place struct{ line, at int }
+
+// scan returns the first fault; nil where there is none.
+func (s *bracketScan) scan() *finding {
+	outer := indentOf(s.lines[s.line])
+	for ; s.line < len(s.lines); s.line, s.at = s.line+1, 0 {
+		text := s.lines[s.line]
+		leaves := s.line > s.diagnosis.line && indentOf(text) <= outer && !isBlankLine(text) && strings.IndexByte("]}", strings.TrimSpace(text)[0]) < 0
+		if leaves {
+			break
+		}
+		for s.at < len(text) {
+			f, done := s.step(text)
+			if f != nil || done {
+				return f
+			}
+		}
+	}
+	if len(s.open) == 0 {
+		return nil
+	}
+	first := s.open[len(s.open)-1]
+	bracket := s.lines[first.line][first.at : first.at+1]
+	return found(first.line, first.at, say("the %s that opens here is not closed", bracket), say("close it with %s", closing[bracket]))
+}
+
+var closing = map[string]string{"{": "}", "[": "]"}
+
+// step reads one piece of a line.
+func (s *bracketScan) step(text string) (f *finding, done bool) {
+	switch c := text[s.at]; {
+	case c == '#' && (s.at == 0 || text[s.at-1] == ' '):
+		s.at = len(text)
+	case c == ' ' || c == '\t':
+		s.at++
+	case c == '"' || c == '\'':
+		return s.quotes(text), false
+	case c == '{' || c == '[':
+		if s.ended {
+			return s.missingComma(s.line, s.at), false
+		}
+		s.open = append(s.open, place{s.line, s.at})
+		s.colon, s.ended = false, false
+		s.at++
+	case c == '}' || c == ']':
+		return s.close(text)
+	case c == ',':
+		s.colon, s.ended = false, false
+		s.at++
+	case c == ':' && (s.at+1 == len(text) || strings.IndexByte(" \t,", text[s.at+1]) >= 0 || s.ended):
+		s.colon, s.ended = true, false
+		s.at++
+	default:
+		return s.plain(text), false
+	}
+	return nil, false
+}
+
+func (s *bracketScan) missingComma(line, at int) *finding {
+	return found(line, at, say("a comma is missing before this"), say("inside { } and [ ] a comma separates the entries"))
+}
+
+// quotes reads a text in quotes.
+func (s *bracketScan) quotes(text string) *finding {
+	if s.ended {
+		quote := text[s.at]
+		if s.at > 0 && text[s.at-1] != ' ' {
+			return found(s.line, s.at, say("a text in quotes ends before this, and more follows"), quoteHint(quote))
+		}
+		return s.missingComma(s.line, s.at)
+	}
+	end := endOfQuotes(text, s.at)
+	if end < 0 {
+		return found(s.line, s.at, say("the quote that opens here is not closed"), say("close it at the end of the text"))
+	}
+	s.at, s.ended = end, true
+	return nil
+}
+
+var secondKey = regexp.MustCompile(`\s([\w-]+):(?:\s|$)`)
+
+// plain reads a text without quotes.
+func (s *bracketScan) plain(text string) *finding {
+	end := s.at
+	for end < len(text) && strings.IndexByte(",[]{}", text[end]) < 0 {
+		if text[end] == ':' && (end+1 == len(text) || text[end+1] == ' ') && !s.colon {
+			break
+		}
+		end++
+	}
+	word := text[s.at:end]
+	if s.ended {
+		if s.at > 0 && (text[s.at-1] == '"' || text[s.at-1] == '\'') {
+			return found(s.line, s.at-1, say("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
+		}
+		return s.missingComma(s.line, s.at)
+	}
+	if m := secondKey.FindStringSubmatchIndex(" " + word); m != nil && s.colon {
+		return s.missingComma(s.line, s.at+m[2]-1)
+	}
+	s.at, s.ended = end, s.colon || end == len(text) || text[end] != ':'
+	if end < len(text) && text[end] == ':' {
+		s.ended = true // the colon that follows begins the value
+	}
+	return nil
+}
+
+// close reads a closing bracket.
+func (s *bracketScan) close(text string) (f *finding, done bool) {
+	bracket := text[s.at : s.at+1]
+	last := s.open[len(s.open)-1]
+	opened := s.lines[last.line][last.at : last.at+1]
+	if closing[opened] != bracket {
+		return found(s.line, s.at, say("this %s closes a %s", bracket, opened), say("the %s at line %d, column %d is closed with %s", opened, last.line+1, last.at+1, closing[opened])), true
+	}
+	s.open = s.open[:len(s.open)-1]
+	s.at++
+	s.colon, s.ended = true, true
+	if len(s.open) > 0 {
+		return nil, false
+	}
+	rest := strings.TrimSpace(text[s.at:])
+	switch {
+	case strings.HasPrefix(rest, "#") && text[s.at] == '#':
+		return found(s.line, s.at, say("a space is missing before the comment"), say("write a space before #")), true
+	case rest != "" && rest[0] != '#':
+		return found(s.line, s.at+indentOf(text[s.at:]), say("the value ends before this, and more follows"), say("take it out, or put the whole value in quotes")), true
+	}
+	return nil, true
+}
