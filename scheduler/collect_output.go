@@ -12,6 +12,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
+// emptyObject is {}; values never change.
+var emptyObject = value.OfMap(nil)
+
 // outputCollector runs a call and makes an output of its chunks: the text joined, or the
 // last data.
 type outputCollector struct {

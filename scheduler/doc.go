@@ -123,4 +123,12 @@
 // that does not stop is left behind, and nothing that it still does is heard. A
 // panic becomes an error of its step, with the stack in the log. Errors get their
 // position, and a hint where one is known, in run_error.go; errors.go has the types.
+//
+// # Files
+//
+// What runs a step in its run is one circle of files that know each other: run.go with
+// run_end.go and run_error.go, worker.go, step_phases.go with retry.go, warnings.go and
+// filling.go, foreach.go, substep.go, subflow.go, restore.go, and scope.go with
+// scope_past.go, which look into the run for templates and calls. All other files, and the
+// packages below internal, know nothing of a run; start.go and resume.go stand above it.
 package scheduler

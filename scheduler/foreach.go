@@ -32,7 +32,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	list, known := t.recordedItems()
 	var err error
 	if !known {
-		list, err = t.run.render(ctx, t.step.ForEach, s)
+		list, err = t.run.secrets.render(ctx, t.step.ForEach, s)
 	}
 	if err == nil && list.Kind() != value.List {
 		err = &flow.LocatedError{Pos: t.step.ForEach.Pos, Err: calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}

@@ -146,7 +146,7 @@ func (r *run) scopeOfMemory() error {
 		if target.param == nil {
 			continue
 		}
-		v, err := r.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
+		v, err := r.secrets.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
 		if err == nil && v.HasSecret() {
 			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
 		}

@@ -201,5 +201,5 @@ func (r *run) renderReply() string {
 // renderSafely makes an error of a panic in a resolver.
 func (r *run) renderSafely(p *flow.Param, s *scope) (v value.Value, err error) {
 	defer r.recoverPanic(&err, "rendering "+p.Pos.String())
-	return r.render(s.ctx, p, s)
+	return r.secrets.render(s.ctx, p, s)
 }

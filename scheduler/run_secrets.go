@@ -43,9 +43,9 @@ func (s *secrets) learnDerived(v value.Value) {
 
 // render returns the value of a param. What it computed from secrets no event shows from
 // here on.
-func (r *run) render(ctx context.Context, p *flow.Param, s *scope) (value.Value, error) {
-	v, err := p.Render(ctx, s)
-	r.secrets.learnDerived(v)
+func (s *secrets) render(ctx context.Context, p *flow.Param, names prompt.Scope) (value.Value, error) {
+	v, err := p.Render(ctx, names)
+	s.learnDerived(v)
 	return v, err
 }
 

@@ -55,9 +55,6 @@ type task struct {
 	warned    atomic.Int32 // how many warnings this attempt has given
 }
 
-// emptyObject is {}; values never change.
-var emptyObject = value.OfMap(nil)
-
 // outcome is how a task ended, for the worker that ran it to handle.
 type outcome struct {
 	status  order.Status
@@ -298,7 +295,7 @@ func (t *task) prepareParams(ctx context.Context) error {
 	t.params = static
 	if !isStatic {
 		var err error
-		if t.params, err = t.run.render(ctx, t.step.With, t.scope(ctx)); err != nil {
+		if t.params, err = t.run.secrets.render(ctx, t.step.With, t.scope(ctx)); err != nil {
 			return err
 		}
 	}
