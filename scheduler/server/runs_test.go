@@ -371,3 +371,35 @@ func TestFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestStuck: a run that was taken over three times without a step that finished is left
+// alone, and says so; its user may still go on with it.
+func TestStuck(t *testing.T) {
+	dir := t.TempDir()
+	closed := &gate{open: make(chan struct{})}
+	f := newFixture(t, dir, closed, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	path := "/api/v1/runs/" + f.do(token, "POST", "/api/v1/runs", `{"flow": "model"}`).at("/run")
+	f.stop()
+	for n := 1; n <= 3; n++ {
+		f = newFixture(t, dir, closed, nil)
+		lines, stop := f.follow(token, path+"/events?types=flow.resumed")
+		for range n {
+			until(t, lines, "event: flow.resumed")
+		}
+		stop()
+		f.stop()
+	}
+	open := &gate{open: make(chan struct{})}
+	close(open.open)
+	f = newFixture(t, dir, open, nil)
+	if r := f.do(token, "GET", path, ""); r.at("/state") != "running" || r.at("/stuck") != "true" {
+		t.Errorf("got %s", r.text)
+	}
+	if r := f.do(token, "POST", path+"/resume", ""); r.status != http.StatusAccepted {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+	lines, stop := f.follow(token, path+"/events")
+	defer stop()
+	until(t, lines, "event: flow.finished")
+}
