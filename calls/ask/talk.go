@@ -134,7 +134,7 @@ func writeTalk(lines []tracedLine, element string) calls.Traced {
 		}
 		texts[i] = texts[i].Append(line.text)
 	}
-	return Inside(calls.JoinTraced(texts, "\n"), element)
+	return EscapeElement(calls.JoinTraced(texts, "\n"), element)
 }
 
 // Talk writes the newest of the lines that fit as text for the model, and returns how many
@@ -145,8 +145,8 @@ func (s Source) Talk(vars *calls.Vars, tokens llm.Counter, element string) (talk
 	return writeTalk(kept, element), left
 }
 
-// Inside makes a text harmless inside the XML element of that name.
-func Inside(text calls.Traced, element string) calls.Traced {
+// EscapeElement makes a text harmless inside the XML element of that name.
+func EscapeElement(text calls.Traced, element string) calls.Traced {
 	return text.ReplaceAll("</"+element, "<\\/"+element)
 }
 

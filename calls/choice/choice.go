@@ -337,9 +337,9 @@ func (p Params) request(ctx context.Context, env *calls.Env, in Input, open []Ch
 		)
 	}
 	values.Set("choices", value.Must(choices))
-	values.Put("question", ask.Inside(question, "question"))
-	values.Put("summary", ask.Inside(calls.TracedName("summary", "", env.Vars.Summary()), "summary"))
-	values.Put("values", ask.Inside(given, "values"))
+	values.Put("question", ask.EscapeElement(question, "question"))
+	values.Put("summary", ask.EscapeElement(calls.TracedName("summary", "", env.Vars.Summary()), "summary"))
+	values.Put("values", ask.EscapeElement(given, "values"))
 	text, parts, err := ask.TracedPrompt(ctx, env, "choice", texts, "choice", values)
 	if err != nil {
 		return nil, nil, err

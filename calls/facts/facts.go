@@ -163,7 +163,7 @@ func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Req
 		if p.Known != nil {
 			known[i] = calls.TracedParam("/known/"+strconv.Itoa(i), fact)
 		}
-		known[i] = ask.Inside(known[i].Fields(), "known")
+		known[i] = ask.EscapeElement(known[i].Fields(), "known")
 	}
 	domains := make([]calls.Traced, len(p.Domains))
 	for i, domain := range p.Domains {

@@ -103,8 +103,8 @@ func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Req
 	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)
 	values.Put("conversation", talk)
-	values.Put("before", ask.Inside(calls.TracedName("summary", "", in.Before), "before"))
-	values.Put("question", ask.Inside(calls.TracedName("question", "", in.Question), "question"))
+	values.Put("before", ask.EscapeElement(calls.TracedName("summary", "", in.Before), "before"))
+	values.Put("question", ask.EscapeElement(calls.TracedName("question", "", in.Question), "question"))
 	values.Put("instructions", calls.TracedParam("/instructions", p.Instructions))
 	text, parts, err := ask.TracedPrompt(ctx, env, "summary", texts, "summary", values)
 	if err != nil {

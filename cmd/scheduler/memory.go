@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -113,7 +109,7 @@ func (a *app) withMemory(ctx context.Context, do func(*memory.SnapshotProcessor)
 // readMemory is withMemory for commands that change nothing: a state directory
 // without a store has no memories, and gets none.
 func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
-	if _, err := os.Stat(filepath.Join(a.settings.StateDir, sqlite.FileName)); !errors.Is(err, fs.ErrNotExist) {
+	if a.runtime.hasMemory() {
 		return a.withMemory(ctx, do)
 	}
 	fmt.Fprintf(a.Stderr, "note: there are no memories in %s yet\n", a.settings.StateDir)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -50,7 +47,7 @@ provider may want to be paid for.`,
 			if (jsonl == "") == (len(args) == 0) {
 				return usageError(errors.New("where to? give a directory, or --jsonl FILE"))
 			}
-			if _, err := os.Stat(filepath.Join(a.settings.StateDir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
+			if !a.runtime.hasMemory() {
 				return exitError{exitFailed, fmt.Errorf("there are no memories in %s: nothing was exported", a.settings.StateDir)}
 			}
 			write := func(from memory.Lister) error {
@@ -115,11 +112,7 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 
 // exportDamaged writes what can be read of a damaged store, and says what cannot.
 func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error) error {
-	dir, err := filepath.Abs(a.settings.StateDir)
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	damaged, err := sqlite.OpenDamaged(ctx, dir)
+	damaged, err := a.runtime.openDamagedMemory(ctx)
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
@@ -129,7 +122,6 @@ func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error
 	if damaged.Lost > 0 {
 		fmt.Fprintf(a.Stderr, "warning: %s could not be read, and what was there is lost\n", terminal.Count(damaged.Lost, "place"))
 	}
-	file := filepath.Join(a.settings.StateDir, sqlite.FileName)
-	fmt.Fprintf(a.Stderr, "to go on with it, move %s away and import what was exported\n", file)
+	fmt.Fprintf(a.Stderr, "to go on with it, move %s away and import what was exported\n", a.runtime.memoryFile())
 	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -37,6 +40,24 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 		p.Store = mirror
 	}
 	return p, nil
+}
+
+// memoryFile returns the path of the file of the memory.
+func (rt *runtime) memoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
+
+// hasMemory reports whether the state directory has a memory, be it one that cannot be read.
+func (rt *runtime) hasMemory() bool {
+	_, err := os.Stat(rt.memoryFile())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// openDamagedMemory opens what can be read of a damaged memory; nothing is changed.
+func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
+	dir, err := filepath.Abs(rt.settings.StateDir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the memory store: %w", err)
+	}
+	return sqlite.OpenDamaged(ctx, dir)
 }
 
 // newProcessor returns what uses a store, as the settings say.
