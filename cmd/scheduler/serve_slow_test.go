@@ -27,7 +27,7 @@ type serverProcess struct {
 // startServer starts the program in a directory, and waits until it listens.
 func startServer(t *testing.T, program, dir string) *serverProcess {
 	t.Helper()
-	p := &serverProcess{Cmd: exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--auth", "none")} //nolint:noctx // it is killed
+	p := &serverProcess{Cmd: exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--auth", "none")}
 	p.Dir, p.Env = dir, append(os.Environ(), "SCHEDULER_SERVE_MAX_QUEUED=100000")
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -52,7 +52,7 @@ func fetch(base, path, key, body string) map[string]any {
 	if body != "" {
 		method = http.MethodPost
 	}
-	r, err := http.NewRequest(method, base+path, strings.NewReader(body)) //nolint:noctx // the client has a timeout
+	r, err := http.NewRequest(method, base+path, strings.NewReader(body))
 	if err != nil {
 		return nil
 	}
