@@ -141,10 +141,22 @@ func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
 
 // cutOrigins returns the origins of the size bytes of a piece from one on.
 func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
-	if from == 0 || len(origins) == 1 && origins[0].End == 0 {
+	isWhole := len(origins) == 1 && origins[0].End == 0
+	if from == 0 || isWhole {
 		return origins
 	}
-	return calls.Traced{Text: strings.Repeat(" ", from+size), Origins: origins}.Slice(from, from+size).Origins
+	cut := make([]calls.Origin, 0, len(origins))
+	for _, o := range origins {
+		skipped := max(from-o.Start, 0)
+		o.Start, o.End = o.Start+skipped-from, min(o.End-from, size)
+		if !o.Computed {
+			o.From += skipped
+		}
+		if o.Start < o.End {
+			cut = append(cut, o)
+		}
+	}
+	return cut
 }
 
 // imagePart returns the part that tells of the image at a pointer into an output, in the
