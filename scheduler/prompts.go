@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ type requests struct {
 	conversations []conversation
 	// told is the conversation that an event has shown last; of the outermost requests,
 	// for all inside it.
-	told []llm.Message
+	told conversation
 	use  journal.ModelUse
 }
 
@@ -133,20 +134,25 @@ func (a *requests) addTo(n *pendingEvent, hide *secrets) {
 	}
 	outermost.mu.Lock()
 	defer outermost.mu.Unlock()
-	if outermost.told == nil {
-		outermost.told = inputMessages(*outermost.input)
+	if outermost.told.messages == nil {
+		outermost.told.messages = inputMessages(*outermost.input)
 	}
 	for _, c := range conversations {
 		n.data.Prompts = append(n.data.Prompts, c.promptAfter(outermost.told, hide))
-		outermost.told = c.messages
+		outermost.told = c
 	}
 }
 
 // promptAfter returns the conversation as the prompt that follows another one.
-func (c conversation) promptAfter(told []llm.Message, hide *secrets) journal.Prompt {
+func (c conversation) promptAfter(told conversation, hide *secrets) journal.Prompt {
 	p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
-	if startsWith(c.messages, told) {
-		p.Shared = len(told)
+	if startsWith(c.messages, told.messages) {
+		p.Shared = len(told.messages)
+		shared, rest := journal.SplitParts(c.parts, p.Shared)
+		before, _ := journal.SplitParts(told.parts, p.Shared)
+		if len(shared) > 0 && reflect.DeepEqual(shared, before) {
+			p.SharedParts, p.Parts = true, rest
+		}
 	}
 	for _, m := range c.messages[p.Shared:] {
 		v, err := value.ParseJSON(m)

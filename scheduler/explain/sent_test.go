@@ -3,6 +3,7 @@ package explain_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -159,5 +160,32 @@ func TestExplainInside(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), message) || !strings.HasPrefix(calls.HintOf(err), hint) {
 			t.Errorf("%s: got %v (%s)", step, err, calls.HintOf(err))
 		}
+	}
+}
+
+// The parts of messages that were told before are not told again with every round.
+func TestSharedParts(t *testing.T) {
+	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{"template": "words"}`}}}
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps: [{id: work, call: agent, with: {system: Be kind, prompt: Go on, max_repeats: 9, tools: {calls: [{call: template}]}}}]
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(tool, tool, tool, scripted.Answer{Text: "Done."})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var told []int
+	for _, ev := range r.Events {
+		if ev.Data != nil {
+			for _, p := range ev.Data.Prompts {
+				told = append(told, len(p.Parts))
+			}
+		}
+	}
+	var known []int
+	for n := 1; n <= 4; n++ {
+		known = append(known, len(r.State().Step(fmt.Sprintf("work/round-%d", n)).Prompts[0].Parts))
+	}
+	if diff := cmp.Diff([][]int{{2, 2, 2, 2}, {2, 4, 6, 8}}, [][]int{told, known}); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -132,7 +132,8 @@ type StepState struct {
 	// begun it again since.
 	waited bool
 	// told is the conversation that the step, or what it ran inside, told last.
-	told []value.Value
+	told      []value.Value
+	toldParts []calls.Part
 	// inside is the part of Usage that was spent inside the step since it began.
 	inside llm.Usage
 }

@@ -18,6 +18,21 @@ type Prompt struct {
 	// Parts say where the pieces of the messages come from, as far as the call knows;
 	// their Message counts all messages. They have no Text.
 	Parts []calls.Part `json:"parts,omitempty"`
+	// SharedParts says that those of the shared messages are as they were told before:
+	// they are not repeated in Parts.
+	SharedParts bool `json:"shared_parts,omitempty"`
+}
+
+// SplitParts returns the parts of the first messages, so many, and those of the others.
+func SplitParts(parts []calls.Part, messages int) (first, others []calls.Part) {
+	for _, p := range parts {
+		if p.Message != nil && *p.Message < messages {
+			first = append(first, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return first, others
 }
 
 // prompted adds the prompts in the event of a step's end.
@@ -39,7 +54,12 @@ func (s *RunState) prompted(st *StepState, told []Prompt) {
 		if p.Shared > 0 && p.Shared <= len(outer.told) {
 			whole = append(slices.Clone(outer.told[:p.Shared]), p.Messages...)
 		}
-		outer.told = whole
-		st.Prompts = append(st.Prompts, Prompt{Shared: p.Shared, Messages: whole, Parts: p.Parts})
+		parts := p.Parts
+		if p.SharedParts {
+			parts, _ = SplitParts(outer.toldParts, p.Shared)
+			parts = append(parts, p.Parts...)
+		}
+		outer.told, outer.toldParts = whole, parts
+		st.Prompts = append(st.Prompts, Prompt{Shared: p.Shared, Messages: whole, Parts: parts})
 	}
 }
