@@ -17,7 +17,7 @@ import (
 )
 
 func newCalls(a *app) *cobra.Command {
-	var asJSON, onlyFunctions bool
+	var asJSON, onlyFunctions, all bool
 	cmd := &cobra.Command{
 		Use:   "calls [NAME]",
 		Short: "List what flows can name, or show one call with its schemas and an example",
@@ -25,7 +25,7 @@ func newCalls(a *app) *cobra.Command {
 are built in and those of trusted plugins. With a name, show that one; for a call its
 parameters, its output and a flow that runs. The JSON list has the calls; with
 --functions, the importance functions and variables.`,
-		Example:           "  scheduler calls\n  scheduler calls chat\n  scheduler calls chat --json | jq .params\n  scheduler calls --functions --json",
+		Example:           "  scheduler calls\n  scheduler calls chat\n  scheduler calls input --all\n  scheduler calls chat --json | jq .params\n  scheduler calls --functions --json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeCalls(a),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -54,10 +54,11 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 			if asJSON {
 				return a.PrintJSON(service.CallDocument(def, a.settings.DefaultLanguage()))
 			}
-			return a.describeCall(def)
+			return a.describeCall(def, all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&all, "all", false, "of one call, show the parameters in parameters too")
 	cmd.Flags().BoolVar(&onlyFunctions, "functions", false, "list the importance functions and variables")
 	return cmd
 }
@@ -81,16 +82,16 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 
 // describeCall prints one call: what it takes, what it gives, and a flow that
 // runs.
-func (a *app) describeCall(def calls.Definition) error {
+func (a *app) describeCall(def calls.Definition, all bool) error {
 	info := def.Info
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.settings.DefaultLanguage()))
-	writeParamTable(&b, info.Params.Doc(), info.Literal)
+	writeParamTable(&b, withNested(info.Params.Doc(), all), info.Literal)
 	b.WriteString("\nOutput\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {
 		b.WriteString("  an object; its members depend on the parameters\n")
 	}
-	writeParamTable(&b, info.Output.Doc(), nil)
+	writeParamTable(&b, withNested(info.Output.Doc(), all), nil)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
 		terminal.Indent(&b, service.ExampleFlow(def))
@@ -102,6 +103,34 @@ func (a *app) describeCall(def calls.Definition) error {
 	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// withNested returns a schema with the properties of its properties beside them, by their
+// paths: context_template[].module_name.
+func withNested(schema value.Value, all bool) value.Value {
+	if !all {
+		return schema
+	}
+	properties, required := value.NewMap(0), []value.Value{}
+	collectNested(schema, "", properties, &required)
+	return value.OfMap(value.Pairs("properties", properties, "required", value.OfList(required...)))
+}
+
+func collectNested(schema value.Value, within string, properties *value.Map, required *[]value.Value) {
+	needed, _ := schema.Get("required")
+	for _, name := range needed.List() {
+		text, _ := name.Str()
+		*required = append(*required, value.OfString(within+text))
+	}
+	members, _ := schema.Get("properties")
+	for name, p := range members.Map().All() {
+		properties.Set(within+name, p)
+		path := within + name + "."
+		for items, isList := p.Get("items"); isList; items, isList = p.Get("items") {
+			p, path = items, strings.TrimSuffix(path, ".")+"[]."
+		}
+		collectNested(p, path, properties, required)
+	}
 }
 
 // writeParamTable prints the properties of a schema.

@@ -208,6 +208,7 @@ prompt came from.`),
 	root.SetVersionTemplate(versionLine())
 	root.AddCommand(
 		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newToken(a), newInit(a), newVersion(a))
+	root.SetHelpCommand(newHelp(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
 	}

@@ -10,60 +10,60 @@ import (
 // type the types of a value that any may stand for, enum what a text may be.
 
 type flowKeys struct {
-	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out."`
-	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow."`
-	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured."`
-	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step."`
-	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in."`
-	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs."`
-	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out."`
-	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise."`
-	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run."`
-	Steps       []*stepKeys  `json:"steps" doc:"The steps. Without needs a step comes after the one before it."`
-	Outputs     anyKey       `json:"outputs,omitempty" type:"object" doc:"What the run gives back: a map of templates over inputs and the steps' outputs."`
-	OnError     anyKey       `json:"on_error,omitempty" type:"string" doc:"The reply when the run fails: a template over error (kind, message, hint, step)."`
+	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out." example:"weather"`
+	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow." example:"Answers a question about the weather."`
+	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured." example:"zh"`
+	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
+	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in." example:"{user: ann, session: main}"`
+	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`
+	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
+	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise." example:"{timeout: 30s}"`
+	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run." example:"{max_tokens: 100000}"`
+	Steps       []*stepKeys  `json:"steps" doc:"The steps. Without needs a step comes after the one before it." example:"[{id: a, call: template, with: {template: Hello}}]"`
+	Outputs     anyKey       `json:"outputs,omitempty" type:"object" doc:"What the run gives back: a map of templates over inputs and the steps' outputs." example:"{reply: '{{ a.text }}'}"`
+	OnError     anyKey       `json:"on_error,omitempty" type:"string" doc:"The reply when the run fails: a template over error (kind, message, hint, step)." example:"'Sorry: {{ error.message }}'"`
 }
 
 type memoryKeys struct {
-	User    anyKey `json:"user,omitempty" type:"string" doc:"The person whose memory it is; a template over inputs."`
-	Session anyKey `json:"session,omitempty" type:"string" doc:"The conversation within it; a template over inputs."`
+	User    anyKey `json:"user,omitempty" type:"string" doc:"The person whose memory it is; a template over inputs." example:"'{{ inputs.question }}'"`
+	Session anyKey `json:"session,omitempty" type:"string" doc:"The conversation within it; a template over inputs." example:"main"`
 }
 
 type defaultKeys struct {
-	Timeout durationKey `json:"timeout,omitempty" doc:"The longest that one attempt of a step may take, such as 30s."`
-	Retry   *retryKeys  `json:"retry,omitempty" doc:"How failed steps are tried again."`
+	Timeout durationKey `json:"timeout,omitempty" doc:"The longest that one attempt of a step may take, such as 30s." example:"30s"`
+	Retry   *retryKeys  `json:"retry,omitempty" doc:"How failed steps are tried again." example:"{max_attempts: 3}"`
 }
 
 type budgetKeys struct {
-	MaxTokens countKey `json:"max_tokens" doc:"The most tokens that the models may use in a run."`
+	MaxTokens countKey `json:"max_tokens" doc:"The most tokens that the models may use in a run." example:"100000"`
 }
 
 type retryKeys struct {
-	MaxAttempts     countKey    `json:"max_attempts,omitempty" doc:"How often a step is tried, the first time included. Default 3."`
-	InitialInterval durationKey `json:"initial_interval,omitempty" doc:"The pause before the second attempt. Default 500ms."`
-	Multiplier      numberKey   `json:"multiplier,omitempty" doc:"How much longer each further pause is, at least 1. Default 2."`
-	MaxInterval     durationKey `json:"max_interval,omitempty" doc:"The longest pause. Default 10s."`
+	MaxAttempts     countKey    `json:"max_attempts,omitempty" doc:"How often a step is tried, the first time included. Default 3." example:"3"`
+	InitialInterval durationKey `json:"initial_interval,omitempty" doc:"The pause before the second attempt. Default 500ms." example:"500ms"`
+	Multiplier      numberKey   `json:"multiplier,omitempty" doc:"How much longer each further pause is, at least 1. Default 2." example:"2"`
+	MaxInterval     durationKey `json:"max_interval,omitempty" doc:"The longest pause. Default 10s." example:"10s"`
 }
 
 type stepKeys struct {
 	itself keyPlace
 
-	ID            textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output."`
-	Call          textKey     `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call."`
-	Name          textKey     `json:"name,omitempty" doc:"A title for people."`
-	Description   proseKey    `json:"description,omitempty" doc:"What the step is for."`
-	Needs         namesKey    `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once."`
-	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true."`
-	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs."`
-	MaxParallel   countKey    `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time."`
-	With          anyKey      `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type."`
-	EnableFilling boolKey     `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs."`
-	OverrideInput anyKey      `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own."`
-	OnMissing     textKey     `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them."`
-	ToUser        boolKey     `json:"to_user,omitempty" doc:"Stream the text of the step to the user."`
-	Timeout       durationKey `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s."`
-	Retry         *retryKeys  `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it."`
-	OnError       textKey     `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends."`
+	ID            textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output." example:"answer"`
+	Call          textKey     `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call." example:"template"`
+	Name          textKey     `json:"name,omitempty" doc:"A title for people." example:"Answer"`
+	Description   proseKey    `json:"description,omitempty" doc:"What the step is for." example:"Says it."`
+	Needs         namesKey    `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once." example:"[first]"`
+	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true." example:"'{{ question | length > 3 }}'"`
+	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs." example:"'{{ [1, 2] }}'"`
+	MaxParallel   countKey    `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time." example:"4"`
+	With          anyKey      `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type." example:"{template: 'Hello {{ name }}', values: {name: '{{ question }}'}}"`
+	EnableFilling boolKey     `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs." example:"true"`
+	OverrideInput anyKey      `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own." example:"{template: {type: string}}"`
+	OnMissing     textKey     `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them." example:"ask"`
+	ToUser        boolKey     `json:"to_user,omitempty" doc:"Stream the text of the step to the user." example:"true"`
+	Timeout       durationKey `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s." example:"30s"`
+	Retry         *retryKeys  `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it." example:"{max_attempts: 3}"`
+	OnError       textKey     `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends." example:"continue"`
 }
 
 func (k *stepKeys) place(p keyPlace) { k.itself = p }
