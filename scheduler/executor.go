@@ -56,6 +56,8 @@ type StepExecutor struct {
 	// MaxOutputBytes bounds the outputs that a run holds at once: those of its steps, of
 	// the items of a for_each, and of a sub-flow until it ends; 0 is 256 MiB.
 	MaxOutputBytes int64
+	// Strict fails a run at its end where a step has given a warning.
+	Strict bool
 	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
 	// Whoever has not stopped then is left behind with a warning in the log.
 	CancelGrace time.Duration

@@ -117,6 +117,9 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 		}
 	}
 	r.earlier.lost = state.MaskedInputs
+	for _, w := range state.Warnings {
+		r.warned.add(w.Step)
+	}
 	if len(r.earlier.lost) > 0 {
 		r.env.Log.Warn("a secret stood in the inputs, and the journal does not keep secrets", "run", info.ID, "at", r.earlier.lost)
 	}

@@ -61,6 +61,7 @@ type shared struct {
 	bounds  *budget.Bounds
 	flows   *subflowLoader
 	waits   waitingSteps
+	warned  warnedSteps
 }
 
 // lifetime is how long a run may take: until parent ends, and the steps have stopped.

@@ -61,6 +61,9 @@ func (r *run) finalEvent() *pendingEvent {
 	if end.failure == nil && !end.cancelled && !waits {
 		end.outputs, end.failure = r.renderOutputs()
 		end.cancelled = end.failure != nil && r.life.parent.Err() != nil
+		if end.failure == nil {
+			end.failure = r.strictFailure()
+		}
 	}
 	switch {
 	case end.cancelled:

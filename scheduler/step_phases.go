@@ -227,7 +227,7 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		}
 		t.prepared = true
 	}
-	t.warned.Store(0)
+	t.forgetWarnings()
 	t.collector = outputCollector{sink: t, secrets: t.run.secrets, with: t.step.With}
 	output, err = t.collector.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {

@@ -83,6 +83,7 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	if err := t.run.bounds.AddStep(); err != nil {
 		return value.Value{}, err
 	}
+	in.forgetWarnings()
 	began := in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
 	if in.suspended.Load() {

@@ -2,13 +2,23 @@ package scheduler
 
 import (
 	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// maxWarnings bounds how many warnings an attempt of a step may give.
-const maxWarnings = 100
+const (
+	// maxWarnings bounds how many warnings an attempt of a step may give.
+	maxWarnings = 100
+	// maxWarnedPaths bounds the characters of the paths in the message of a strict run.
+	maxWarnedPaths = 300
+)
 
 // warner makes events of the warnings of a task.
 type warner struct{ task *task }
@@ -24,10 +34,56 @@ func (w warner) Warn(warning calls.Warning) {
 	case n == maxWarnings:
 		warning = calls.Warning{Code: "more", Text: "there are more warnings"}
 	}
+	t.run.warned.add(t.path())
 	n := newPendingEvent(journal.StepWarning)
 	n.data.Code, n.data.Text = warning.Code, t.run.secrets.maskText(warning.Text)
 	n.data.Source = t.run.secrets.maskText(cmp.Or(warning.Source, t.placeOf(warning.Pointer)))
 	t.emit(n)
+}
+
+// forgetWarnings begins an attempt: what an earlier one has warned of does not count.
+func (t *task) forgetWarnings() {
+	t.warned.Store(0)
+	t.run.warned.remove(t.path())
+}
+
+// warnedSteps are the steps of a whole run that have given a warning.
+type warnedSteps struct {
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+func (w *warnedSteps) add(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths == nil {
+		w.paths = map[string]bool{}
+	}
+	w.paths[path] = true
+}
+
+func (w *warnedSteps) remove(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.paths, path)
+}
+
+// strictFailure returns why a strict run fails that has done all its steps; nil where none
+// has given a warning, or the run is not strict.
+func (r *run) strictFailure() *Failure {
+	if !r.exec.Strict || r.outer != nil {
+		return nil
+	}
+	w := &r.warned
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.paths) == 0 {
+		return nil
+	}
+	paths := strings.Join(slices.Sorted(maps.Keys(w.paths)), ", ")
+	err := calls.Errorf(calls.Invalid, "the run is strict, and steps gave warnings: %s", value.Truncate(paths, maxWarnedPaths)).
+		WithHint("mend what they warn of, or begin the run without --strict")
+	return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 }
 
 // placeOf returns the place in the flow of a parameter, by its JSON pointer; "" is the

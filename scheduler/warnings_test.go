@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -78,5 +79,32 @@ func TestWarningsOfAttempts(t *testing.T) {
 	state := r.State().Warnings
 	if len(state) != 100 || state[0].Text != "attempt 2" || state[99].Code != "more" {
 		t.Errorf("%d warnings, from %+v to %+v", len(state), state[0], state[len(state)-1])
+	}
+}
+
+// A strict run fails at its end where a step has given a warning, though not for an
+// attempt that failed.
+func TestStrict(t *testing.T) {
+	attempts := 0
+	warn := schedulertest.Do("warn", func(_ context.Context, env *calls.Env, params value.Value) (any, error) {
+		attempts++
+		always, _ := params.Get("always")
+		if attempts == 1 || !always.IsNull() {
+			env.Warn("odd", "attempt %d", attempts)
+		}
+		if attempts == 1 {
+			return nil, calls.Errorf(calls.Provider, "try again")
+		}
+		return value.OfMap(nil), nil
+	})
+	strict := schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Strict = true })
+	const text = `steps: [{id: a, call: warn, retry: {max_attempts: 2}, with: {%s}}]`
+	if r := schedulertest.Run(t, fmt.Sprintf(text, ""), schedulertest.With(warn), strict); r.Err != nil {
+		t.Errorf("the attempt that finished gave no warning: %v", r.Err)
+	}
+	attempts = 0
+	r := schedulertest.Run(t, fmt.Sprintf(text, "always: true"), schedulertest.With(warn), strict)
+	if calls.KindOf(r.Err) != calls.Invalid || r.State().State != journal.RunFailed {
+		t.Errorf("got %v, state %s; want a failed run", r.Err, r.State().State)
 	}
 }

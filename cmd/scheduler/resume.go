@@ -92,7 +92,7 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 			return err
 		}
 	}
-	resumed, notes, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: id, Flow: edited, Now: now})
+	resumed, notes, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: id, Flow: edited, Now: now, Strict: f.show.strict})
 	a.printNotes(notes)
 	if err != nil {
 		return a.beforeRun(err)

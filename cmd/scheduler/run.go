@@ -56,7 +56,7 @@ func (f *showFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
 	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
 	flags.Lookup("explain").NoOptDefVal = lastPrompt
-	flags.BoolVar(&f.strict, "strict", false, "exit with 1 where a step gave a warning")
+	flags.BoolVar(&f.strict, "strict", false, "fail the run at its end where a step gave a warning")
 }
 
 func newRun(a *app) *cobra.Command {
@@ -185,7 +185,7 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	}
 	started, notes, err := a.service.NewSession(ctx, service.Principal{User: f.user}, service.StartRequest{
 		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed,
-		Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), Origin: originCLI, Labels: labels,
+		Strict: f.show.strict, Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), Origin: originCLI, Labels: labels,
 	})
 	a.printNotes(notes)
 	if err != nil {

@@ -88,25 +88,18 @@ func (s *session) finish(ctx context.Context, err error) error {
 		}
 	}
 	if err == nil {
-		return s.reportWarnings()
+		s.reportWarnings()
+		return nil
 	}
 	return s.exitErrorOf(ctx, err)
 }
 
-// reportWarnings prints how many warnings there were; with --strict they fail the command.
-func (s *session) reportWarnings() error {
+// reportWarnings prints how many warnings there were.
+func (s *session) reportWarnings() {
 	n := len(s.run.State.Warnings)
-	if n == 0 {
-		return nil
+	if n > 0 && !s.show.json {
+		fmt.Fprintln(s.app.Stderr, "finished with "+terminal.Count(n, "warning"))
 	}
-	text := "finished with " + terminal.Count(n, "warning")
-	if s.show.strict {
-		return exitError{exitFailed, errors.New(text + " (--strict allows none)")}
-	}
-	if !s.show.json {
-		fmt.Fprintln(s.app.Stderr, text)
-	}
-	return nil
 }
 
 // printExplanation prints the prompts of the step that --explain names.

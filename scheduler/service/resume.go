@@ -20,6 +20,8 @@ type ResumeRequest struct {
 	Flow *flow.Flow
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
+	// Strict makes the run strict, as [StartRequest] Strict does; one that began so stays it.
+	Strict bool
 }
 
 // ReopenSession prepares a run of the journal to go on as it began: in the language and with
@@ -52,6 +54,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		return nil, notes, err
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
+	e.Strict = r.Strict || began.Strict
 	e.Owner, e.Root = p.ownerAgain(header.Labels, began.Bound), origin.Dir
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID = state, r.Run

@@ -37,6 +37,8 @@ type StartRequest struct {
 	// Interactive is true where a person is there to give an ephemeral run what it waits
 	// for.
 	Interactive bool
+	// Strict fails the run at its end where a step has given a warning.
+	Strict bool
 	// ID is that of the run; "" makes a new one. A server that must not start a run twice
 	// chooses it before.
 	ID string
@@ -57,6 +59,8 @@ type runOptions struct {
 	Dir string `json:"dir,omitempty"`
 	// Bound is [Principal] Bound of who began it.
 	Bound bool `json:"bound,omitempty"`
+	// Strict is [StartRequest] Strict.
+	Strict bool `json:"strict,omitempty"`
 }
 
 // NewSession prepares a run that this caller follows: [Session.Events] begins it.
@@ -106,6 +110,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExec
 	if err != nil {
 		return nil, notes, err
 	}
+	e.Strict = r.Strict
 	e.Seed, e.Language = r.Seed, s.parts.Languages().Default
 	if id := cmp.Or(r.ID, r.repeatedID()); id != "" {
 		e.NewRunID = func() string { return id }
@@ -115,7 +120,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExec
 	}
 	e.Owner, e.Labels, e.Root = p.Owner(), labels, s.projectDir()
 	e.Options = value.Must(runOptions{
-		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound,
+		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict,
 	})
 	return e, notes, nil
 }
