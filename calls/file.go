@@ -9,11 +9,28 @@ import (
 
 // ReadFile reads a file of the system, and of a long one not much more than limit
 // bytes: who parses it refuses what is longer. A pipe would be waited for, a device may
-// never end: what is no regular file is not opened.
+// never end: what is not a regular file is not opened.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readRegular(path, limit,
 		func() (fs.FileInfo, error) { return os.Stat(path) },
 		func() (fs.File, error) { return os.Open(path) })
+}
+
+// OpenFile opens a file of the system to read it piece by piece; what is not a regular file
+// is refused, as by [ReadFile].
+func OpenFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(path)
+	}
+	return os.Open(path)
+}
+
+func notRegular(path string) error {
+	return &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
 }
 
 // ReadFileFS is [ReadFile] in a file system.
@@ -36,7 +53,7 @@ func readRegular(name string, limit int64, stat func() (fs.FileInfo, error), ope
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is no regular file")}
+		return nil, notRegular(name)
 	}
 	f, err := open()
 	if err != nil {

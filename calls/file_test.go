@@ -35,7 +35,7 @@ func TestReadFile(t *testing.T) {
 		if _, err := read("none", 10); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: no file: %v", way, err)
 		}
-		if _, err := read(".", 10); err == nil || !strings.HasSuffix(err.Error(), ": it is no regular file") {
+		if _, err := read(".", 10); err == nil || !strings.HasSuffix(err.Error(), ": it is not a regular file") {
 			t.Errorf("%s: a directory: %v", way, err)
 		}
 	}

@@ -263,7 +263,7 @@ func readText(root *os.Root, name string) (string, error) {
 	case info.IsDir():
 		return "", fmt.Errorf("it is a directory, with %s", listEntries(root, name))
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for its other end
-		return "", errors.New("it is no regular file")
+		return "", errors.New("it is not a regular file")
 	case info.Size() > maxFile:
 		return "", fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxFile)
 	}

@@ -201,7 +201,7 @@ func TestInvalid(t *testing.T) {
 		"{openapi: 'https://x/y', operation: x}":                                                         "is not a file",
 		"{openapi: none.yaml, operation: x}":                                                             "there is no file none.yaml",
 		"{openapi: ../up.yaml, operation: x}":                                                            "escapes",
-		"{openapi: ., operation: x}":                                                                     "no regular file",
+		"{openapi: ., operation: x}":                                                                     "not a regular file",
 		"{openapi: {}, operation: x}":                                                                    "openapi: this is no OpenAPI 3 document",
 	} {
 		_, err := sent(t, env(t, nil), with)

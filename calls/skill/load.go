@@ -81,7 +81,7 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	case err != nil:
 		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
 	case !info.Mode().IsRegular():
-		return nil, []string{fmt.Sprintf("skipped: %s is no regular file", FileName)}
+		return nil, []string{fmt.Sprintf("skipped: %s is not a regular file", FileName)}
 	case info.Size() > maxBytes:
 		return nil, []string{fmt.Sprintf("skipped: %s has %d bytes, more than %d", FileName, info.Size(), maxBytes)}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,7 +92,7 @@ func (a *app) runCall(ctx context.Context, def calls.Definition, with string, sc
 func (a *app) callLines(ctx context.Context, def calls.Definition, path string) error {
 	in := a.Input()
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := calls.OpenFile(path)
 		if err != nil {
 			return usageError(fmt.Errorf("reading --jsonl: %w", err))
 		}

@@ -85,17 +85,12 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 	if name == "-" {
 		return archive.Spool(a.Input())
 	}
-	f, err := os.Open(name)
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, nil, fmt.Errorf("%s is a directory: leave out --jsonl", name)
+	}
+	f, err := calls.OpenFile(name)
 	if err != nil {
 		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		return nil, nil, errors.Join(fmt.Errorf("%s is a directory: leave out --jsonl", name), f.Close())
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		defer f.Close()
-		return archive.Spool(a.Interruptible(f))
 	}
 	return f, f.Close, nil
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
@@ -200,7 +200,7 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 	}
 	in := s.Input()
 	if s.jsonl != "-" {
-		f, err := os.Open(s.jsonl)
+		f, err := calls.OpenFile(s.jsonl)
 		if err != nil {
 			return usageError(fmt.Errorf("reading --jsonl: %w", err))
 		}

@@ -149,7 +149,7 @@ func TestFiles(t *testing.T) {
 		"up.yaml":     {problem: "leads out of"},
 		"link.yaml":   {problem: "cannot read link.json: path escapes from parent"},
 		"binary.yaml": {problem: "data/b.txt:2:1: the text is not UTF-8 here"},
-		"folder.yaml": {problem: "cannot read data: it is no regular file"},
+		"folder.yaml": {problem: "cannot read data: it is not a regular file"},
 		"broken.yaml": {problem: "data/c.yml:1"},
 		"none.yaml":   {problem: "there is no file"},
 	} {

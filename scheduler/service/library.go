@@ -177,12 +177,12 @@ func (f *LibraryFlow) isCurrent() bool {
 	if f.Flow == nil || len(f.Problems) > 0 || !bytes.Equal(f.Source, f.Flow.Source) {
 		return false
 	}
-	now, err := os.ReadFile(f.File)
+	now, err := calls.ReadFile(f.File, maxFlowBytes)
 	if err != nil || !bytes.Equal(now, f.Source) {
 		return false
 	}
 	for name, content := range f.Flow.Files {
-		now, err := os.ReadFile(name)
+		now, err := calls.ReadFile(name, int64(len(content)))
 		if err != nil || !bytes.Equal(now, content) {
 			return false
 		}

@@ -39,7 +39,7 @@ func TestImportOfPipe(t *testing.T) {
 		})
 	}
 	r, err := archive.Import(t.Context(), store(t), dir, archive.Options{Users: memory.AllUsers()})
-	if err != nil || r.Memories != 0 || !strings.Contains(strings.Join(r.Problems, "\n"), names[1]+": it is no regular file") {
+	if err != nil || r.Memories != 0 || !strings.Contains(strings.Join(r.Problems, "\n"), names[1]+": it is not a regular file") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
