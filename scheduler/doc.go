@@ -37,7 +37,7 @@
 // was skipped. So a step costs the same in a flow of any size. Ready steps are in its
 // queue; workers take them from it (worker.go), at most MaxParallel at once. The
 // worker that finishes a step goes on with what became ready, so that a chain of steps
-// runs in one goroutine.
+// runs in one goroutine. Tasks and events come from pool.go.
 //
 // # A step
 //

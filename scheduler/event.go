@@ -20,8 +20,10 @@ type pendingEvent struct {
 }
 
 // newPendingEvent returns an event with data.
-func newPendingEvent(t journal.EventType) *pendingEvent {
-	n := &pendingEvent{}
+func newPendingEvent(t journal.EventType) *pendingEvent { return new(pendingEvent).ofType(t) }
+
+// ofType makes the empty n an event of a type.
+func (n *pendingEvent) ofType(t journal.EventType) *pendingEvent {
 	n.event.Type, n.event.Data = t, &n.data
 	return n
 }

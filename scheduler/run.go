@@ -48,6 +48,7 @@ type run struct {
 	order   *order.Machine
 	workers int
 	active  []*task
+	pool    pool
 	// unsafe counts the steps whose end the journal does not have yet.
 	unsafe int
 	phase  phase

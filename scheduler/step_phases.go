@@ -39,6 +39,7 @@ type task struct {
 	requests  requests
 	names     scope
 	began     time.Time // by the stopwatch
+	events    *taskEvents
 
 	params     value.Value
 	prepared   bool // params are rendered and checked
@@ -50,6 +51,9 @@ type task struct {
 	around *task
 	pieces substeps
 	filled bool
+	// isShared: a flow or a piece of work inside this step knows the task, and what of it
+	// is left behind may do so for long.
+	isShared atomic.Bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
 	warned    atomic.Int32 // how many warnings this attempt has given
@@ -69,7 +73,8 @@ type outcome struct {
 // newTaskLocked returns the task of a job. It does little: the rest is for fillIn.
 func (r *run) newTaskLocked(j order.Job) *task {
 	step := r.flow.Steps[j.Step]
-	t := &task{run: r, step: step, item: j.Item, id: step.ID}
+	t := r.pool.take()
+	t.run, t.step, t.item, t.id = r, step, j.Item, step.ID
 	if r.prefix != "" {
 		t.id = r.prefix + step.ID
 	}
@@ -93,7 +98,7 @@ func (t *task) mustDecide() bool {
 
 // emitStartedLocked tells that the step, or an item of it, starts.
 func (t *task) emitStartedLocked() {
-	n := newPendingEvent(journal.StepStarted)
+	n := t.events.started.ofType(journal.StepStarted)
 	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
 	t.vars.Now = t.run.emitLocked(n, t.id, t.item)
 }
@@ -246,7 +251,7 @@ func (t *task) showInput(input value.Value) {
 	r := t.run
 	var n *pendingEvent
 	if !t.shown {
-		n = newPendingEvent(journal.StepInput)
+		n = t.events.input.ofType(journal.StepInput)
 		n.params, n.data.Masked = r.secrets.maskWithPointers(t.params)
 		n.input = r.secrets.maskValue(input)
 		n.data.Params, n.data.Input, n.data.Names = &n.params, &n.input, t.shownNames()
@@ -356,7 +361,7 @@ func (t *task) isLeftBehindLocked() bool {
 
 // finishedOutcome returns the outcome of a task that went well.
 func (t *task) finishedOutcome(output value.Value) outcome {
-	n := newPendingEvent(journal.StepFinished)
+	n := t.events.finished.ofType(journal.StepFinished)
 	n.setOutput(t.run.secrets.maskWithPointers(output))
 	t.addCosts(n)
 	return outcome{status: order.Finished, event: n, input: t.input, output: output}

@@ -87,6 +87,7 @@ func (s subflows) loadFlow(ctx context.Context, path string) (*flow.Flow, error)
 
 // newSubRun prepares the run of a flow inside the step t.
 func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Value) (*run, error) {
+	t.isShared.Store(true)
 	o := t.run
 	r := &run{
 		exec: o.exec, flow: flow, outer: t, prefix: t.path() + "/", depth: o.depth + 1, shared: o.shared,

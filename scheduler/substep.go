@@ -136,10 +136,11 @@ func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) er
 
 // newSubstep returns the pseudo-step of something inside the task.
 func (t *task) newSubstep(name string, def calls.Definition) *task {
+	t.isShared.Store(true)
 	step := *t.step
 	step.Call, step.Def, step.ToUser = name, def, false
 	in := &task{
-		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env,
+		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env, events: &taskEvents{},
 		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.nextNumber(name)),
 	}
 	in.meter.SetOuter(&t.meter)

@@ -65,6 +65,9 @@ func (r *run) nextTask(t *task, o outcome) *task {
 	r.lockWithRoom()
 	if t != nil {
 		r.handleOutcomeLocked(t, o)
+		if r.phase < ending {
+			r.pool.giveBack(t, o.status)
+		}
 	}
 	if next := r.takeJobLocked(); next != nil {
 		r.startWorkerLocked()
