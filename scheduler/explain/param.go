@@ -94,7 +94,7 @@ func (x *explainer) explainGiven(at site, pointer string, from int, text string,
 func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from int, text string, hops int) []Piece {
 	p, rest := flow.Descend(root, pointer)
 	if name, place, ok := root.FileAt(pointer); ok {
-		source := Source{Kind: SourceFile, Name: name}.at(place)
+		source := Source{Kind: SourceFile, Name: name, Pointer: pointer}.at(place)
 		if pos, exact := root.Place(pointer, from); exact {
 			source.Path, source.PathLine = pos.File, pos.Line
 		}
@@ -102,9 +102,13 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 	}
 	if isLiteral := p.Expr == nil && p.Text == nil; isLiteral && rest != "" {
 		pos, _ := root.Place(pointer, from)
-		return singlePiece(text, sourceOfPlace(pos))
+		return singlePiece(text, sourceOfParam(pos, pointer))
 	}
-	return x.explainParam(at, p, rest, text, hops)
+	place := sourceOfParam(p.Pos, strings.TrimSuffix(pointer, rest))
+	if p.Expr == nil && p.Text == nil {
+		return singlePiece(text, place)
+	}
+	return x.explainRendered(at, p, place, rest, text, hops)
 }
 
 // explainInside explains a text of the parameters of a call that a step ran inside itself.
@@ -171,16 +175,7 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 		return sourceOfPlace(at.step.Pos)
 	}
 	pos, _ := at.step.With.Place(pointer, 0)
-	return sourceOfPlace(pos)
-}
-
-// explainParam explains the text that a parameter of the flow gave; rest is its pointer
-// below what the flow writes out.
-func (x *explainer) explainParam(at site, p *flow.Param, rest, text string, hops int) []Piece {
-	if p.Expr != nil || p.Text != nil {
-		return x.explainRendered(at, p, rest, text, hops)
-	}
-	return singlePiece(text, sourceOfPlace(p.Pos))
+	return sourceOfParam(pos, pointer)
 }
 
 // tracedParam is a parameter in its site.
@@ -222,9 +217,9 @@ func (x *explainer) traceOf(at site, p *flow.Param) *trace {
 	return t
 }
 
-// explainRendered explains the text that a template or an expression gave at rest.
-func (x *explainer) explainRendered(at site, p *flow.Param, rest, text string, hops int) []Piece {
-	place := sourceOfPlace(p.Pos)
+// explainRendered explains the text that a template or an expression at a place gave; rest
+// is its pointer below what the flow writes out.
+func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, text string, hops int) []Piece {
 	if p.Expr != nil {
 		if path, ok := p.Expr.Path(); ok {
 			path = append(path[:len(path):len(path)], flow.PointerTokens(rest)...)
@@ -233,11 +228,11 @@ func (x *explainer) explainRendered(at site, p *flow.Param, rest, text string, h
 	}
 	t := x.traceOf(at, p)
 	if t == nil {
-		return singlePiece(text, unknownSource(p))
+		return singlePiece(text, unknownSource(p, place))
 	}
 	if v, _ := t.value.At(rest); v.Kind() == value.String {
 		if was, _ := v.Str(); was != text {
-			return singlePiece(text, unknownSource(p))
+			return singlePiece(text, unknownSource(p, place))
 		}
 	}
 	for _, m := range t.members {
@@ -311,8 +306,8 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 
 // unknownSource returns the source of a text that cannot be rendered again: all the names
 // that may be in it.
-func unknownSource(p *flow.Param) Source {
-	source := Source{Kind: SourceComputed}.at(p.Pos)
+func unknownSource(p *flow.Param, source Source) Source {
+	source.Kind = SourceComputed
 	p.EachRef(func(ref prompt.Ref) {
 		source.From = append(source.From, nameOf(prompt.ValueRef{Name: ref.Path[0], Pointer: pointerTo(ref.Path[1:])}))
 	})

@@ -42,6 +42,9 @@ type Source struct {
 	Call string `json:"call,omitempty"`
 	// Part is the kind of the part: file, preset, world_book, history ...
 	Part string `json:"part,omitempty"`
+	// Pointer is the JSON pointer of the parameter that gave the text, in what the flow has
+	// at the place: the with of a step, its for_each, or the outputs. "" is all of it.
+	Pointer string `json:"pointer,omitempty"`
 	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
@@ -147,6 +150,13 @@ func (s Source) at(pos flow.Position) Source {
 
 // sourceOfPlace returns the source of words that stand in the flow file.
 func sourceOfPlace(pos flow.Position) Source { return Source{Kind: SourceFlow}.at(pos) }
+
+// sourceOfParam returns the source of what a parameter gave.
+func sourceOfParam(pos flow.Position, pointer string) Source {
+	source := sourceOfPlace(pos)
+	source.Pointer = pointer
+	return source
+}
 
 // sourceOfMaker returns the source of a text that a step or an item made.
 func sourceOfMaker(got *journal.StepState) Source {
