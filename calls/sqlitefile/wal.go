@@ -168,7 +168,7 @@ func lacksSchema(file string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	var head [108]byte
 	if n, _ := f.ReadAt(head[:], 0); n < len(head) {
 		return false

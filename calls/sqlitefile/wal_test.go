@@ -21,7 +21,7 @@ func crashed(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // what is copied was written
+	defer s.Close()
 	for i := range 20 {
 		if err := s.Write(t.Context(), func(c *sqlitefile.Conn) error { return c.Exec("INSERT INTO t VALUES (?)", i) }); err != nil {
 			t.Fatal(err)

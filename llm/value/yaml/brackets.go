@@ -10,9 +10,8 @@ type bracketScan struct {
 	*diagnosis
 	line, at int
 	open     []place // the brackets that are not closed
-	// word is where the plain text begins that is being read, colon whether the member of
-	// the innermost map has its colon; ended: a whole value was read.
-	word         place
+	// colon reports whether the member of the innermost map has its colon, ended whether a
+	// whole value was read.
 	colon, ended bool
 }
 

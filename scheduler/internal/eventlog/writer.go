@@ -155,28 +155,29 @@ func (l *Log) takeUnsaved() (batch []*journal.Event, last bool) {
 func (l *Log) write(ctx context.Context, batch []*journal.Event, last bool) {
 	failed := l.Err()
 	if failed == nil && len(batch) > 0 {
-		err := l.store.Append(ctx, batch...)
-		failed = l.noteError(err)
+		failed = l.store.Append(ctx, batch...)
+		l.noteError(failed)
 	}
 	if !last {
 		return
 	}
 	err := l.store.Close()
-	switch {
-	case err == nil || failed != nil:
-	case l.async: // the end itself may not be safe
-		l.noteError(err)
-	default:
-		l.mu.Lock()
-		l.closeErr = err
-		l.mu.Unlock()
+	if err == nil || failed != nil {
+		return
 	}
+	if l.async { // the end itself may not be safe
+		l.noteError(err)
+		return
+	}
+	l.mu.Lock()
+	l.closeErr = err
+	l.mu.Unlock()
 }
 
-// noteError returns the error, after it has told of it.
-func (l *Log) noteError(err error) error {
+// noteError keeps the first error of the store, and passes it on.
+func (l *Log) noteError(err error) {
 	if err == nil {
-		return nil
+		return
 	}
 	l.mu.Lock()
 	l.err = err
@@ -185,7 +186,6 @@ func (l *Log) noteError(err error) error {
 	if l.onError != nil {
 		l.onError(err)
 	}
-	return err
 }
 
 // finishBatch lets go on what has waited for a batch, and delivers it.
