@@ -27,7 +27,8 @@ func newCall(a *app) *cobra.Command {
 		Short: "Run one call without a flow",
 		Long: `Run one call without a flow. Parameters are taken as they are: nothing in them is
 a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one line
-{"id", "output"} or {"id", "error": {"kind", "message"}}, in order; llm scripts the
+{"id", "output"} or {"id", "error": {"kind", "message"}}, in order, with "warnings":
+[{"code", "text", "source"?}] where the call has warned of something. llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
 settings is asked; vars is what the call sees (question, inputs, history, summary,
 facts, vars, language, user, session, now).

@@ -101,7 +101,7 @@ func (s *Service) Caller(p Principal, def calls.Definition) *Caller {
 	return &Caller{service: s, by: p, def: def, checked: map[string]error{}}
 }
 
-// Call runs the call once and returns its output.
+// Call runs the call once and returns its output, and its warnings as notes.
 func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note, error) {
 	language := cmp.Or(r.Vars.Language, c.service.parts.Languages().Default)
 	notes, err := c.checkTexts(language)
@@ -128,6 +128,8 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	env.Memory = c.service.memories
 	env.Calls = directCalls{env}
 	env.Vars = vars
+	warnings := &collectedWarnings{}
+	env.Warner = warnings
 	if !r.Vars.Now.IsZero() {
 		env.Clock = func() time.Time { return r.Vars.Now }
 	}
@@ -136,7 +138,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		with = value.OfMap(nil)
 	}
 	output, err := scheduler.Invoke(ctx, c.def, with, env)
-	return output, notes, err
+	return output, append(notes, warnings.notes()...), err
 }
 
 // checkTexts looks at the texts of the call in a language, once. To a call without texts
@@ -200,7 +202,9 @@ func (c directCalls) RunCall(ctx context.Context, name string, params value.Valu
 }
 
 // AnswerLine answers one line of requests: {"id", "output"}, or {"id", "error"} with the
-// kind, the message and the hint. line is its number, for messages.
+// kind, the message and the hint. Where the call has warned of something, "warnings" holds
+// {"code", "text", "source"?} of each. The notes are the others. line is the number of the
+// line, for messages.
 func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTime func(string) (time.Time, error)) (value.Value, []Note) {
 	parsed, err := value.ParseJSON(text)
 	if err != nil {
@@ -212,7 +216,11 @@ func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTim
 		return callAnswer(id, value.Value{}, calls.Errorf(calls.Invalid, "line %d: %w", line, err)), nil
 	}
 	output, notes, err := c.Call(ctx, r)
-	return callAnswer(id, output, err), notes
+	answer := callAnswer(id, output, err)
+	if warnings := warningList(notes); len(warnings) > 0 {
+		answer.Map().Set("warnings", value.OfList(warnings...))
+	}
+	return answer, slices.DeleteFunc(notes, isCallWarning)
 }
 
 // callAnswer returns the answer to one line.

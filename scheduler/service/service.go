@@ -103,6 +103,8 @@ type Note struct {
 	// Level is "note", "warning" where something may be wrong, or "" for what was done.
 	Level string
 	Text  string
+	// Code and Source are those of the [calls.Warning] that the note comes from.
+	Code, Source string
 }
 
 // The levels of a [Note].
@@ -113,15 +115,19 @@ const (
 
 // warning returns a [Note] of what may be wrong.
 func warning(format string, args ...any) Note {
-	return Note{LevelWarning, fmt.Sprintf(format, args...)}
+	return Note{Level: LevelWarning, Text: fmt.Sprintf(format, args...)}
 }
 
 // String returns the note as a line.
 func (n Note) String() string {
-	if n.Level == "" {
-		return n.Text
+	text := n.Text
+	if n.Source != "" {
+		text = n.Source + ": " + text
 	}
-	return n.Level + ": " + n.Text
+	if n.Level == "" {
+		return text
+	}
+	return n.Level + ": " + text
 }
 
 // ErrNoJournal is the error of a state directory without a journal.
