@@ -73,8 +73,8 @@ func (p past) newestOutput(call string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// finishedSteps lists the finished upstream steps in file order. They are settled, so
-// that their states can be read without the lock.
+// finishedSteps lists the finished upstream steps in file order. They are over before the
+// step begins, and change no more, so that their states can be read without the lock.
 func (p past) finishedSteps() []int {
 	if p.run.states == nil {
 		return nil

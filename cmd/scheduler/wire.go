@@ -38,7 +38,7 @@ import (
 // what they offer, the providers. [newRuntime] makes one, [runtime.close] ends it. Its
 // methods are safe for concurrent use.
 //
-// This file and those beside it (wire_memory.go, providers.go) are the only place where all
+// This file and those beside it (wire_memory.go, choose_provider.go) are the only place where all
 // parts meet.
 type runtime struct {
 	settings *config.Settings
@@ -65,6 +65,7 @@ func providerTypes() []config.ProviderType {
 	}
 }
 
+// newRuntime returns a runtime of these settings; what plugins and stores write goes to log.
 func newRuntime(settings *config.Settings, log io.Writer) *runtime {
 	rt := &runtime{settings: settings, log: log, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}}
 	for _, name := range settings.Secrets {
@@ -79,6 +80,7 @@ func newService(rt *runtime) *service.Service {
 		Loader:           rt.newLoader,
 		Viewer:           rt.newViewLoader,
 		Executor:         rt.newExecutor,
+		Provider:         rt.openProvider,
 		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
 		Journal:          rt.openJournal,
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
@@ -200,7 +202,7 @@ func (rt *runtime) close() error {
 	return errors.Join(all...)
 }
 
-// newLoader returns what reads the flows of an origin.
+// newLoader returns a Loader for the flows of an origin.
 func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note, error) {
 	registry, err := rt.registry(from.Dir)
 	if err != nil {
@@ -245,7 +247,7 @@ func (rt *runtime) newViewLoader() (*flow.Loader, error) {
 	return &flow.Loader{Registry: registry}, nil
 }
 
-// newExecutor returns what runs a flow.
+// newExecutor returns a StepExecutor wired from the settings.
 func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 	loader, _, err := rt.newLoader(o.Origin) // its notes were told when the flow was loaded
 	if err != nil {
@@ -292,7 +294,7 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 	}, notes, nil
 }
 
-// callEnv returns what single calls may use.
+// callEnv returns the Env of single calls.
 func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
 	registry, err := rt.registry("")
 	if err != nil {

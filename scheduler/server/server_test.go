@@ -113,6 +113,12 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: l, CancelGrace: 2 * time.Second, Provider: func(string) (llm.Provider, error) { return slow, nil }}, nil, err
 		},
+		Provider: func(name string) (llm.Provider, error) {
+			if name == "nobody" {
+				return nil, calls.Errorf(calls.Invalid, "unknown provider %q", name)
+			}
+			return scripted.Echo{}, nil
+		},
 		Counter: func(*flow.Flow, string) llm.Counter { return tokens.For("") },
 		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
 			return journalsqlite.Open(ctx, dir, journalsqlite.Options{})

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -21,7 +23,7 @@ const (
 	OriginOpenAI = "openai"
 )
 
-// serverOrigins are the values of the label origin of runs that a [Dispatcher] takes up by
+// serverOrigins are the values of the label origin of runs that a [Dispatcher] recovers by
 // itself.
 func serverOrigins() []string { return []string{OriginAPI, OriginOpenAI, "mcp", "server", "trigger"} }
 
@@ -53,7 +55,8 @@ type Dispatcher struct {
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here
 	known    map[string]bool                    // those at work or in the queue here
-	failures map[string]int                     // how often a run could not be taken up
+	failures map[string]int                     // how often an unheld run could not be recovered
+	stuck    map[string]int64                   // the last event of each unheld run found stuck
 }
 
 // NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
@@ -63,7 +66,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	}
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, places: newPlaces(o.Limits),
-		active: map[string]context.CancelCauseFunc{}, known: map[string]bool{}, failures: map[string]int{},
+		active: map[string]context.CancelCauseFunc{}, known: map[string]bool{}, failures: map[string]int{}, stuck: map[string]int64{},
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d
@@ -100,19 +103,21 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 	return notes, d.launch(ctx, r.ID, p.User, session, cancel, session.Events())
 }
 
-// queue records a run that has not begun and lets it wait for its turn.
+// queue records a run that has not begun and lets it wait for its turn. Its place in the
+// queue is reserved first, so that runs that start at once do not pass the limit.
 func (d *Dispatcher) queue(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
-	if d.places.isFull() {
+	if !d.places.reserve() {
 		d.forget(r.ID)
 		return nil, ErrQueueFull
 	}
 	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
+		d.places.cancelReserved()
 		d.forget(r.ID)
 		return notes, err
 	}
 	d.options.Changed(r.ID)
-	d.places.enqueue(p.User, func() { d.takeUp(r.ID, p.User) })
+	d.places.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) })
 	return notes, nil
 }
 
@@ -137,6 +142,13 @@ func (d *Dispatcher) register(id string) error {
 	return nil
 }
 
+func (d *Dispatcher) isKnown(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[id]
+}
+
+// forget ends what register began: the run has ended here, or does not begin.
 func (d *Dispatcher) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,7 +156,7 @@ func (d *Dispatcher) forget(id string) {
 	delete(d.active, id)
 }
 
-// launch carries a run out in a goroutine, which gives the user's place back at its end. It
+// launch carries a run out in a goroutine, which releases the user's place at its end. It
 // returns once the first event is durable, or with the error that came instead of it.
 func (d *Dispatcher) launch(ctx context.Context, id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
@@ -181,16 +193,17 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	live := d.hub.acquire(id)
 	defer d.hub.release(id, live)
 	// Whoever has seen the last event may go on with the run at once.
-	letGo := sync.OnceFunc(func() {
+	releaseRun := sync.OnceFunc(func() {
 		d.forget(id)
-		live.setHere(false)
+		live.setLocal(false)
 	})
 	defer d.options.Changed(id)
-	defer letGo()
+	defer releaseRun()
 	ctx := context.WithoutCancel(d.ctx)
-	hasBegun := false
+	hasBegun, hasFailed := false, false
 	for event, err := range events {
 		if err != nil {
+			hasFailed = true
 			if !hasBegun {
 				begun <- err
 			}
@@ -198,27 +211,41 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 			break
 		}
 		if !hasBegun {
-			live.setHere(true)
+			live.setLocal(true)
 		}
 		if isLast(event) {
-			letGo()
+			releaseRun()
 		}
-		frame, err := d.shownFrame(ctx, event)
-		if err != nil {
-			d.options.Log.Error("an event cannot be shown", "run", id, "error", err)
-			live.setHere(false) // readers find it in the journal, or the same error
-		} else {
-			live.publish(frame)
-		}
+		d.publish(live, event)
 		if !hasBegun {
 			hasBegun = true
+			d.clearFailures(id)
 			d.options.Changed(id)
 			begun <- nil
 		}
 	}
+	if !hasBegun && !hasFailed {
+		begun <- calls.Errorf(calls.Internal, "the run %s ended without an event", id)
+	}
 	if _, err := session.Close(ctx, 0); err != nil {
 		d.options.Log.Warn("closing a run", "run", id, "error", err)
 	}
+}
+
+// publish shows an event to the readers of a run. The journal hides the bytes of images from
+// readers, so they find an event that may have some there.
+func (d *Dispatcher) publish(live *liveRun, e *journal.Event) {
+	frame, err := NewFrame(e)
+	if err != nil {
+		d.options.Log.Error("event could not be encoded", "run", e.Run, "error", err)
+		live.setLocal(false) // readers find it in the journal, or the same error
+		return
+	}
+	if bytes.Contains(frame.JSON, []byte(";base64,")) {
+		live.skip()
+		return
+	}
+	live.publish(frame)
 }
 
 // isLast reports whether a session ends with the event.
@@ -234,7 +261,7 @@ func (d *Dispatcher) logEnd(id string, err error) {
 	if errors.As(err, &failure) || errors.As(err, &waiting) {
 		return
 	}
-	d.options.Log.Error("a run broke off", "run", id, "error", err)
+	d.options.Log.Error("run failed", "run", id, "error", err)
 }
 
 // ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
@@ -260,11 +287,11 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 		d.forget(id)
 		return err
 	}
-	return d.goOn(ctx, p, id, user, with)
+	return d.continueRun(ctx, p, id, user, with)
 }
 
-// goOn goes on with a registered run for which there is a place.
-func (d *Dispatcher) goOn(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
+// continueRun goes on with a registered run for which there is a place.
+func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
 	if err != nil {
 		d.forget(id)

@@ -1,12 +1,10 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -48,7 +46,7 @@ type follower struct {
 func (f *follower) next(ctx context.Context, yield func([]*Frame, error) bool) bool {
 	batch, behind, changed := f.live.next(f.options.After)
 	if len(batch) > 0 {
-		return f.pass(batch, yield)
+		return f.yieldBatch(batch, yield)
 	}
 	wait := f.options.Idle
 	if behind {
@@ -83,8 +81,8 @@ func (f *follower) next(ctx context.Context, yield func([]*Frame, error) bool) b
 	return true
 }
 
-// pass yields a batch.
-func (f *follower) pass(batch []*Frame, yield func([]*Frame, error) bool) bool {
+// yieldBatch yields a batch.
+func (f *follower) yieldBatch(batch []*Frame, yield func([]*Frame, error) bool) bool {
 	f.options.After = batch[len(batch)-1].Seq
 	f.idle = 0
 	return yield(batch, nil)
@@ -93,7 +91,7 @@ func (f *follower) pass(batch []*Frame, yield func([]*Frame, error) bool) bool {
 // readJournal yields the events that the journal has, if any.
 func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) bool) (hasMore, isOver bool) {
 	look := func(ctx context.Context) (*journal.RunInfo, error) { return f.d.service.Run(ctx, Principal{}, f.id) }
-	info, err := f.live.stands(ctx, look, f.since)
+	info, err := f.live.pollInfo(ctx, look, f.since)
 	if err != nil {
 		yield(nil, err)
 		return false, true
@@ -113,13 +111,13 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 		}
 		batch = append(batch, frame)
 		if len(batch) == maxFrameBatch {
-			if !f.pass(batch, yield) {
+			if !f.yieldBatch(batch, yield) {
 				return true, true
 			}
 			batch = nil
 		}
 	}
-	return true, len(batch) > 0 && !f.pass(batch, yield)
+	return true, len(batch) > 0 && !f.yieldBatch(batch, yield)
 }
 
 // isStreamOver reports whether no event will come after those that info knows.
@@ -136,26 +134,4 @@ func isStreamOver(info *journal.RunInfo, o FollowOptions) bool {
 // IsOver reports whether a run of this state does not go on by itself.
 func IsOver(state journal.RunStatus) bool {
 	return state == journal.RunFinished || state == journal.RunFailed || state == journal.RunCancelled
-}
-
-// shownFrame returns the frame of an event of a session. The journal hides the bytes of
-// images from readers, so such an event is taken from there.
-func (d *Dispatcher) shownFrame(ctx context.Context, e *journal.Event) (*Frame, error) {
-	f, err := NewFrame(e)
-	if err != nil || !bytes.Contains(f.JSON, []byte(";base64,")) {
-		return f, err
-	}
-	deadline := time.Now().Add(time.Second) // an asynchronous journal shows it a little later
-	for {
-		for stored, err := range d.service.Events(ctx, Principal{}, e.Run, e.Seq) {
-			if err != nil {
-				return nil, err
-			}
-			return NewFrame(stored)
-		}
-		if time.Now().After(deadline) {
-			return nil, calls.Errorf(calls.Internal, "event %d of the run %s is not in the journal", e.Seq, e.Run)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }

@@ -71,6 +71,31 @@ func TestFollowersMissNothing(t *testing.T) {
 	all.Wait()
 }
 
+// Readers of a live run get what the journal shows of images, without a gap.
+func TestFollowersSeeNoImageBytes(t *testing.T) {
+	s, d := newDispatcher(t)
+	id := service.NewRunID()
+	inputs := value.OfMap(value.Pairs("question", "data:image/png;base64,QUJDRA=="))
+	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, echoes), Inputs: inputs}, 0); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(1)
+	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, frame := range batch {
+			if frame.Seq != next || strings.Contains(string(frame.JSON), "QUJDRA") {
+				t.Errorf("event %d, where %d comes next: %s", frame.Seq, next, frame.JSON)
+			}
+			next++
+		}
+	}
+	if info, err := s.Run(t.Context(), anyone, id); err != nil || next != info.LastSeq+1 {
+		t.Errorf("got events up to %d of %+v, %v", next-1, info, err)
+	}
+}
+
 // A run of another process, here a session beside the dispatcher, is followed to its end.
 func TestFollowRunOfOthers(t *testing.T) {
 	s, d := newDispatcher(t)

@@ -100,7 +100,7 @@ type liveRun struct {
 	mu      sync.Mutex // guards what follows
 	frames  []*Frame   // in order, without gaps
 	bytes   int
-	here    bool          // a session of this process publishes
+	isLocal bool          // a session of this process publishes
 	changed chan struct{} // closed when something changes; nil while no reader waits
 
 	polling sync.Mutex // guards what follows
@@ -123,13 +123,22 @@ func (r *liveRun) publish(f *Frame) {
 	r.wakeLocked()
 }
 
-// setHere says whether a session of this process is at the run. Frames of an earlier
-// session go: events of another process may have come between.
-func (r *liveRun) setHere(here bool) {
+// skip leaves out an event that readers have to take from the journal. The frames before it
+// go with it, so that no gap is between those that are kept.
+func (r *liveRun) skip() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.here = here
-	if here {
+	r.frames, r.bytes = nil, 0
+	r.wakeLocked()
+}
+
+// setLocal sets whether a session of this process is at the run. Frames of an earlier
+// session go: events of another process may have come between.
+func (r *liveRun) setLocal(local bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isLocal = local
+	if local {
 		r.frames, r.bytes = nil, 0
 	}
 	r.wakeLocked()
@@ -158,15 +167,15 @@ func (r *liveRun) next(after int64) (batch []*Frame, behind bool, changed <-chan
 	if r.changed == nil {
 		r.changed = make(chan struct{})
 	}
-	return nil, !r.here || len(r.frames) == 0, r.changed
+	return nil, !r.isLocal || len(r.frames) == 0, r.changed
 }
 
 // pollInterval is how often a run of another process is looked at.
 const pollInterval = 250 * time.Millisecond
 
-// stands returns how the run stands: as it was seen after since, or else at most
-// pollInterval ago. Its readers share the look.
-func (r *liveRun) stands(ctx context.Context, look func(context.Context) (*journal.RunInfo, error), since time.Time) (*journal.RunInfo, error) {
+// pollInfo returns the state of the run: as it was read after since, or else at most
+// pollInterval ago. Its readers share the read.
+func (r *liveRun) pollInfo(ctx context.Context, look func(context.Context) (*journal.RunInfo, error), since time.Time) (*journal.RunInfo, error) {
 	r.polling.Lock()
 	defer r.polling.Unlock()
 	if r.infoErr != nil || !r.polled.After(since) || time.Since(r.polled) >= pollInterval {

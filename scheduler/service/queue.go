@@ -18,9 +18,9 @@ type Limits struct {
 // Errors of a [Dispatcher] that cannot take a run now.
 var (
 	// ErrQueueFull means that as many runs wait as may.
-	ErrQueueFull = errors.New("as many runs are queued as may be")
+	ErrQueueFull = errors.New("the run queue is full")
 	// ErrNoPlace means that no run ended in time to make room.
-	ErrNoPlace = errors.New("as many runs are at work as may be")
+	ErrNoPlace = errors.New("no run slot became free in time")
 	// ErrAtWork means that a run is at work or queued, so it cannot be resumed now.
 	ErrAtWork = errors.New("the run is at work or queued")
 	// ErrStopping means that the process is about to end.
@@ -37,12 +37,16 @@ type places struct {
 	byUser  map[string]int
 	turns   []string // the users with applicants, the next first
 	waiting map[string][]*applicant
-	queued  int
+	pending int // the applicants
+	queued  int // those in the queue that Limits.Queued bounds, with the reserved places in it
 }
 
 // applicant waits for a place. admitted is called once it has one, with the lock of places
-// held.
-type applicant struct{ admitted func() }
+// held. isQueued is true for a run in the queue, and false for a request that waits.
+type applicant struct {
+	admitted func()
+	isQueued bool
+}
 
 func newPlaces(limits Limits) *places {
 	return &places{limits: limits, byUser: map[string]int{}, waiting: map[string][]*applicant{}}
@@ -69,20 +73,38 @@ func (p *places) takeLocked(user string) {
 	p.byUser[user]++
 }
 
-// isFull reports whether the queue takes no more.
-func (p *places) isFull() bool {
+// reserve takes a place in the queue and reports whether one was free. [places.enqueueReserved]
+// uses the place, [places.cancelReserved] gives it back.
+func (p *places) reserve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.queued >= p.limits.Queued
+	if p.queued >= p.limits.Queued {
+		return false
+	}
+	p.queued++
+	return true
 }
 
-// enqueue has admitted called in a goroutine once the user has a place.
-func (p *places) enqueue(user string, admitted func()) *applicant {
+func (p *places) cancelReserved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := &applicant{func() { go admitted() }}
-	p.addLocked(user, a)
-	return a
+	p.queued--
+}
+
+// enqueueReserved lets a run wait in the place of the queue that was reserved for it. It
+// calls admitted in a goroutine of its own once the run may begin.
+func (p *places) enqueueReserved(user string, admitted func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addLocked(user, &applicant{admitted: func() { go admitted() }, isQueued: true})
+}
+
+// enqueue is [places.enqueueReserved] for a run that waits whether or not the queue is full.
+func (p *places) enqueue(user string, admitted func()) {
+	p.mu.Lock()
+	p.queued++
+	p.mu.Unlock()
+	p.enqueueReserved(user, admitted)
 }
 
 func (p *places) addLocked(user string, a *applicant) {
@@ -90,15 +112,15 @@ func (p *places) addLocked(user string, a *applicant) {
 		p.turns = append(p.turns, user)
 	}
 	p.waiting[user] = append(p.waiting[user], a)
-	p.queued++
+	p.pending++
 	p.admitLocked()
 }
 
-// acquire waits for a place until ctx ends.
+// acquire waits for a place until ctx ends: [ErrNoPlace] means that its time was over.
 func (p *places) acquire(ctx context.Context, user string) error {
 	p.mu.Lock()
 	ready := make(chan struct{})
-	a := &applicant{func() { close(ready) }}
+	a := &applicant{admitted: func() { close(ready) }}
 	p.addLocked(user, a)
 	p.mu.Unlock()
 	select {
@@ -106,10 +128,13 @@ func (p *places) acquire(ctx context.Context, user string) error {
 		return nil
 	case <-ctx.Done():
 	}
-	if p.withdraw(user, a) {
+	if !p.withdraw(user, a) {
+		return nil // it came at the last moment
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ErrNoPlace
 	}
-	return nil // it came at the last moment
+	return context.Cause(ctx)
 }
 
 // withdraw takes an applicant out of the queue. false means that it has its place already.
@@ -125,7 +150,10 @@ func (p *places) withdraw(user string, a *applicant) bool {
 }
 
 func (p *places) removeLocked(user string, i int) {
-	p.queued--
+	p.pending--
+	if p.waiting[user][i].isQueued {
+		p.queued--
+	}
 	p.waiting[user] = slices.Delete(p.waiting[user], i, i+1)
 	if len(p.waiting[user]) == 0 {
 		delete(p.waiting, user)
@@ -165,5 +193,5 @@ func (p *places) admitLocked() {
 func (p *places) counts() (taken, queued int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.taken, p.queued
+	return p.taken, p.pending
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,7 +20,7 @@ func TestPlacesTakeTurns(t *testing.T) {
 	var order []string
 	p.mu.Lock()
 	for _, name := range []string{"lin1", "lin2", "lin3", "bo1", "ann1"} {
-		p.addLocked(name[:len(name)-1], &applicant{func() { order = append(order, name) }})
+		p.addLocked(name[:len(name)-1], &applicant{admitted: func() { order = append(order, name) }})
 	}
 	p.mu.Unlock()
 	for _, user := range []string{"lin", "lin", "bo", "ann", "lin"} {
@@ -45,7 +47,7 @@ func TestPlacesKeepLimits(t *testing.T) {
 				} else {
 					waiting++
 					p.mu.Lock()
-					p.addLocked(user, &applicant{func() {
+					p.addLocked(user, &applicant{admitted: func() {
 						waiting--
 						atWork = append(atWork, user)
 					}})
@@ -76,8 +78,13 @@ func TestPlacesGiveUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	if err := p.acquire(ctx, "bo"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that cancels gets %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 0)
+	defer cancel()
 	if err := p.acquire(ctx, "bo"); !errors.Is(err, ErrNoPlace) {
-		t.Errorf("got %v", err)
+		t.Errorf("a caller whose time is over gets %v", err)
 	}
 	p.release("lin")
 	if taken, queued := p.counts(); taken != 0 || queued != 0 {
@@ -85,5 +92,35 @@ func TestPlacesGiveUp(t *testing.T) {
 	}
 	if err := p.acquire(t.Context(), "bo"); err != nil {
 		t.Error(err)
+	}
+}
+
+// The queue has a limit for runs. Requests that wait for a place do not use it up, and of
+// several runs that start at once as many are queued as the limit says.
+func TestPlacesReserve(t *testing.T) {
+	p := newPlaces(Limits{Queued: 2})
+	p.mu.Lock()
+	p.addLocked("lin", &applicant{})
+	p.mu.Unlock()
+	var reserved atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if p.reserve() {
+				reserved.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := reserved.Load(); n != 2 {
+		t.Fatalf("%d places of 2 were reserved", n)
+	}
+	p.enqueueReserved("lin", func() {})
+	if p.reserve() {
+		t.Error("a queued run has no place of its own")
+	}
+	p.cancelReserved()
+	if !p.reserve() {
+		t.Error("a place that was given back is not free")
 	}
 }

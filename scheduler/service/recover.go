@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,20 +38,28 @@ func (d *Dispatcher) Recover(ctx context.Context) {
 	}
 }
 
+// recoverOnce queues the unheld runs that this process may go on with.
 func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}
 	var found []*journal.RunInfo
+	unheld := map[string]bool{}
 	for info, err := range d.service.Runs(ctx, Principal{}, filter) {
 		if err != nil {
 			return err
 		}
-		_, isOthers := info.Labels[journal.LabelRunsOn]
-		isOwn := d.options.Recover == "all" || slices.Contains(serverOrigins(), info.Labels[journal.LabelOrigin])
-		if isOwn && info.Holder == nil && !isOthers {
+		if info.Holder != nil {
+			continue
+		}
+		unheld[info.ID] = true
+		if d.isRecoverable(info) {
 			found = append(found, info)
 		}
 	}
+	d.dropRecords(unheld)
 	for _, info := range slices.Backward(found) {
+		if d.isKnown(info.ID) {
+			continue
+		}
 		isStuck, err := d.IsStuck(ctx, info)
 		if err != nil {
 			return err
@@ -59,14 +68,37 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		user := info.Labels[journal.LabelOwner]
-		d.places.enqueue(user, func() { d.takeUp(info.ID, user) })
+		d.places.enqueue(user, func() { d.recoverRun(info.ID, user) })
 	}
 	return nil
 }
 
-// takeUp goes on with a run whose turn has come; the caller has its place. What another
+// isRecoverable reports whether this server may go on with a run that no process holds.
+func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
+	if _, isPinned := info.Labels[journal.LabelRunsOn]; isPinned {
+		return false
+	}
+	return d.options.Recover == "all" || slices.Contains(serverOrigins(), info.Labels[journal.LabelOrigin])
+}
+
+// dropRecords removes what is remembered of runs that are neither unheld nor known any more.
+func (d *Dispatcher) dropRecords(unheld map[string]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.stuck, func(id string, _ int64) bool { return !unheld[id] })
+	maps.DeleteFunc(d.failures, func(id string, _ int) bool { return !unheld[id] && !d.known[id] })
+}
+
+// clearFailures forgets how often a run could not be recovered: it has gone on.
+func (d *Dispatcher) clearFailures(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.failures, id)
+}
+
+// recoverRun goes on with a run whose turn has come; the caller has its place. What another
 // process has taken, or ended, in the meantime is left alone.
-func (d *Dispatcher) takeUp(id, user string) {
+func (d *Dispatcher) recoverRun(id, user string) {
 	if d.IsStopping() {
 		d.forget(id)
 		d.places.release(user)
@@ -74,7 +106,7 @@ func (d *Dispatcher) takeUp(id, user string) {
 	}
 	info, err := d.service.Run(d.ctx, Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil {
-		err = d.goOn(d.ctx, Principal{}, id, user, ResumeWith{})
+		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{})
 	} else {
 		d.forget(id)
 		d.places.release(user)
@@ -86,7 +118,7 @@ func (d *Dispatcher) takeUp(id, user string) {
 	d.mu.Lock()
 	d.failures[id]++
 	d.mu.Unlock()
-	d.options.Log.Error("a run cannot be taken up", "run", id, "error", err)
+	d.options.Log.Error("run could not be recovered", "run", id, "error", err)
 }
 
 // IsStuck reports whether a run that no process holds is left alone because taking it up has
@@ -96,10 +128,12 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 		return false, nil
 	}
 	d.mu.Lock()
-	failed := d.failures[info.ID] >= maxTakeOvers
+	isStuck := d.failures[info.ID] >= maxTakeOvers
+	seq, isRemembered := d.stuck[info.ID]
 	d.mu.Unlock()
-	if failed || info.LastSeq == 0 {
-		return failed, nil
+	isStuck = isStuck || isRemembered && seq == info.LastSeq
+	if isStuck || info.LastSeq == 0 {
+		return isStuck, nil
 	}
 	n := 0
 	for e, err := range d.service.Events(ctx, Principal{}, info.ID, 1) {
@@ -113,5 +147,11 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 			n = 0
 		}
 	}
-	return n >= maxTakeOvers, nil
+	if n < maxTakeOvers {
+		return false, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stuck[info.ID] = info.LastSeq
+	return true, nil
 }

@@ -46,6 +46,8 @@ type Parts struct {
 	Viewer func() (*flow.Loader, error)
 	// Executor returns what runs a flow, without a journal and a memory.
 	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
+	// Provider opens the model provider of a name.
+	Provider func(name string) (llm.Provider, error)
 	// Counter counts the tokens of a flow as the model does that answers it; provider is
 	// that of [StartRequest].
 	Counter func(f *flow.Flow, provider string) llm.Counter

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -38,8 +39,17 @@ func newService() *service.Service {
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err
 		},
-		CallEnv: func(bool) (*calls.Env, error) {
+		Provider: func(name string) (llm.Provider, error) {
+			if name != "second" {
+				return nil, calls.Errorf(calls.Invalid, "unknown provider %q", name)
+			}
+			return scripted.Echo{}, nil
+		},
+		CallEnv: func(asksModel bool) (*calls.Env, error) {
 			env := calls.NewEnv()
+			if asksModel {
+				env.LLM = scripted.Echo{}
+			}
 			var err error
 			env.Registry, err = builtin.Registry()
 			return env, err

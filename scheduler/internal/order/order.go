@@ -83,11 +83,12 @@ func (m *Machine) Start() []Change {
 			m.begin(i)
 		}
 	}
-	m.followSkipped(0)
+	m.followSkipped()
 	return m.changes
 }
 
-// Status returns how a step stands.
+// Status returns how a step stands. That of a step which is over does not change, and may be
+// read by whoever started after it was set.
 func (m *Machine) Status(step int) Status { return m.nodes[step].status }
 
 // SetStatus notes how a step stands that has begun. One that is over holds its
@@ -99,14 +100,13 @@ func (m *Machine) SetStatus(step int, status Status) { m.nodes[step].status = st
 func (m *Machine) Release(step int) []Change {
 	m.changes = m.changes[:0]
 	m.countDown(step, m.begin)
-	m.followSkipped(0)
+	m.followSkipped()
 	return m.changes
 }
 
-// followSkipped releases the successors of the steps that were skipped since the change
-// from, breadth first.
-func (m *Machine) followSkipped(from int) {
-	for i := from; i < len(m.changes); i++ {
+// followSkipped releases the successors of the steps that were skipped, breadth first.
+func (m *Machine) followSkipped() {
+	for i := 0; i < len(m.changes); i++ {
 		if m.changes[i].Status == Skipped {
 			m.countDown(m.changes[i].Step, m.begin)
 		}

@@ -1,14 +1,11 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -51,46 +48,4 @@ func ExampleFlow(def calls.Definition) string {
 	}
 	b.WriteString("outputs: {result: \"{{ try }}\"}\n")
 	return b.String()
-}
-
-// CallMetered is [Caller.Call] that tells what models were paid for it.
-func (c *Caller) CallMetered(ctx context.Context, r *CallRequest) (value.Value, llm.Usage, []Note, error) {
-	meter := &meteredLLM{}
-	counted := *r
-	counted.wrap = func(p llm.Provider) llm.Provider {
-		meter.Provider = p
-		return meter
-	}
-	output, notes, err := c.Call(ctx, &counted)
-	meter.mu.Lock()
-	defer meter.mu.Unlock()
-	return output, meter.usage, notes, err
-}
-
-// chatCall is the name of the call that asks a model.
-const chatCall = "chat"
-
-// Ask asks a model for the answer to messages, without a flow and a memory. provider is the
-// name of one; "" is that of the settings.
-func (s *Service) Ask(ctx context.Context, provider string, messages value.Value) (string, llm.Usage, error) {
-	def, err := s.CallDefinition(chatCall)
-	if err != nil {
-		return "", llm.Usage{}, err
-	}
-	r := &CallRequest{With: value.OfMap(value.Pairs("messages", messages))}
-	if provider != "" {
-		f, problems, err := s.LintText("ask.yaml", "steps: [{id: answer, call: template, with: {template: ''}}]")
-		if err != nil || f == nil {
-			return "", llm.Usage{}, errors.Join(err, problems.Err())
-		}
-		e, _, err := s.parts.Executor(f, ExecutorOptions{Provider: provider})
-		if err != nil {
-			return "", llm.Usage{}, err
-		}
-		r.LLM = e.Env.LLM
-	}
-	output, usage, _, err := s.Caller(Principal{}, def).CallMetered(ctx, r)
-	text, _ := output.Get("text")
-	answer, _ := text.Str()
-	return answer, usage, err
 }

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+)
+
+// countedJournal counts how often the events of each run are read.
+type countedJournal struct {
+	journal.Journal
+	reads map[string]int
+}
+
+func (c *countedJournal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+	c.reads[id]++
+	return c.Journal.Events(ctx, id, from)
+}
+
+// newIdleDispatcher returns one that has no place for a run, and its journal.
+func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
+	t.Helper()
+	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}}
+	s := New(Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
+	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d.places.taken = 9 // of runs that the tests launch without a place
+	t.Cleanup(func() {
+		d.Close(context.Background())
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, j
+}
+
+// leaveRun records a run that no process holds, with events of these types.
+func leaveRun(t *testing.T, j journal.Journal, id string, types ...journal.EventType) {
+	t.Helper()
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", Labels: map[string]string{journal.LabelOrigin: OriginAPI}, StartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kind := range types {
+		if err := log.Append(t.Context(), &journal.Event{Run: id, Seq: int64(i + 1), Type: kind, Time: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Recovery reads the events of a run once, not again while it is queued or stuck.
+func TestRecoverReadsOnce(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	leaveRun(t, j, "left", journal.FlowStarted)
+	leaveRun(t, j, "stuck", journal.FlowStarted, journal.FlowResumed, journal.FlowResumed, journal.FlowResumed)
+	for range 3 {
+		if err := d.recoverOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := map[string]int{"left": 1, "stuck": 1}; !maps.Equal(j.reads, want) {
+		t.Errorf("the events were read %v times, want %v", j.reads, want)
+	}
+	if _, queued := d.Load(); queued != 1 {
+		t.Errorf("%d runs are queued, want 1", queued)
+	}
+}
+
+// What is remembered of a run is dropped once it is over or has gone on.
+func TestRecoverForgets(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	leaveRun(t, j, "left", journal.FlowStarted)
+	for _, id := range []string{"left", "over"} {
+		d.failures[id], d.stuck[id] = 1, 9
+	}
+	if err := d.recoverOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d.failures["left"] != 1 || len(d.failures) != 1 || len(d.stuck) != 1 {
+		t.Errorf("remembered are the failures %v and the stuck %v", d.failures, d.stuck)
+	}
+	events := func(yield func(*journal.Event, error) bool) {
+		yield(&journal.Event{Run: "left", Seq: 2, Type: journal.FlowResumed}, nil)
+	}
+	if err := d.launch(t.Context(), "left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+		t.Fatal(err)
+	}
+	d.runs.Wait()
+	if len(d.failures) != 0 {
+		t.Errorf("the run has gone on, and its failures are still %v", d.failures)
+	}
+}
+
+// A session without an event and without an error does not keep its caller waiting.
+func TestLaunchWithoutEvents(t *testing.T) {
+	d, _ := newIdleDispatcher(t)
+	events := func(func(*journal.Event, error) bool) {}
+	err := d.launch(t.Context(), "r", "", &Session{service: d.service}, func(error) {}, events)
+	if calls.KindOf(err) != calls.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Frames that are kept have no gap, where an event was left out for the journal to show.
+func TestFramesWithoutGap(t *testing.T) {
+	r := &liveRun{isLocal: true}
+	r.publish(&Frame{Seq: 1})
+	r.publish(&Frame{Seq: 2})
+	r.skip()
+	if _, behind, _ := r.next(2); !behind {
+		t.Error("a reader is not sent to the journal for the event that was left out")
+	}
+	r.publish(&Frame{Seq: 4})
+	if batch, behind, _ := r.next(2); len(batch) > 0 || !behind {
+		t.Errorf("a reader at event 2 gets %v", batch)
+	}
+	batch, _, _ := r.next(3)
+	if seqs := slices.Collect(func(yield func(int64) bool) {
+		for _, f := range batch {
+			yield(f.Seq)
+		}
+	}); !slices.Equal(seqs, []int64{4}) {
+		t.Errorf("a reader at event 3 gets %v", seqs)
+	}
+}
