@@ -68,7 +68,7 @@ type leftBehind struct{ err error }
 func (l *leftBehind) Error() string { return l.err.Error() }
 func (l *leftBehind) Unwrap() error { return l.err }
 
-// attemptInTime returns one attempt within the step's timeout. It needs a goroutine of
+// attemptInTime runs one attempt within the step's timeout. It needs a goroutine of
 // its own, so that a call that does not stop can be left behind.
 func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	if t.step.Timeout <= 0 {

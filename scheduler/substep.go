@@ -20,9 +20,10 @@ var _ calls.Calls = subcalls{}
 
 // RunCall runs the call as a pseudo-step.
 func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
-	def, ok := s.task.run.exec.registry().Call(name)
+	registry := s.task.run.exec.registry()
+	def, ok := registry.Call(name)
 	if !ok {
-		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
+		return value.Value{}, registry.CheckCall(name)
 	}
 	if problems := def.Info.Params.Check(params); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", name, problems)
@@ -40,7 +41,7 @@ var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 // Once does the piece as a pseudo-step.
 func (s subwork) Once(ctx context.Context, name string, params value.Value, work calls.Work) (value.Value, error) {
 	if !pieceName.MatchString(name) {
-		return value.Value{}, calls.Errorf(calls.Internal, "%q is no name for a piece of the work of %s", name, s.task.step.Call)
+		return value.Value{}, calls.Errorf(calls.Internal, "invalid substep name %q of the call %s (use a-z, 0-9, _ and -)", name, s.task.step.Call)
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
 		n := newPendingEvent(journal.StepInput)
@@ -73,7 +74,7 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 		deep++
 	}
 	if deep > maxInside {
-		return value.Value{}, calls.Errorf(calls.Invalid, "calls run %d deep inside each other", maxInside)
+		return value.Value{}, calls.Errorf(calls.Invalid, "calls are nested deeper than %d", maxInside)
 	}
 	in := t.newSubstep(name, def)
 	in.params = params
@@ -103,7 +104,7 @@ func (t *task) emitSubstepStarted() (began time.Time) {
 	return t.run.exec.elapsed()
 }
 
-// runRecovered returns the work with its panics as errors.
+// runRecovered runs work and turns a panic into an error.
 func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output value.Value, err error) {
 	defer t.run.recoverPanic(&err, t.id)
 	return work(t)
@@ -198,7 +199,7 @@ func (p *substeps) nextNumber(name string) int {
 	return p.counts[name]
 }
 
-// begin starts the counting anew for an attempt: after that of slot, where it has
+// begin starts the count again for an attempt: after that of slot, where it has
 // filled the parameters before. keep says that there may be further attempts.
 func (p *substeps) begin(filled, keep bool) {
 	p.mu.Lock()

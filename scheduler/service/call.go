@@ -196,7 +196,7 @@ type directCalls struct{ env *calls.Env }
 func (c directCalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
 	def, ok := c.env.Registry.Call(name)
 	if !ok {
-		return value.Value{}, calls.Errorf(calls.NotFound, "there is no call %q", name)
+		return value.Value{}, c.env.Registry.CheckCall(name)
 	}
 	return scheduler.Invoke(ctx, def, params, c.env)
 }

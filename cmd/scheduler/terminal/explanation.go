@@ -86,16 +86,17 @@ func totalTokens(e *explain.Explanation) string {
 	return "about " + Count(e.Total, "token")
 }
 
-// cacheReport tells what of a prompt its provider has seen before.
+// cacheReport tells what of a prompt its provider has seen before. Its counts are estimates,
+// also where the provider has counted the prompt as a whole.
 func cacheReport(c *explain.Cache) string {
 	before := "step " + c.Step
 	if c.Run != "" {
 		before += " of run " + c.Run
 	}
-	text := fmt.Sprintf("\nCache: the first %s are as in the previous prompt (%s)\n", Count(c.Tokens, "token"), before)
+	text := fmt.Sprintf("\nCache: about the first %s are as in the previous prompt (%s)\n", Count(c.Tokens, "token"), before)
 	if c.Broken == nil {
 		return text + "  the previous prompt is unchanged\n"
 	}
-	return text + fmt.Sprintf("  first difference in message [%d], from %s; to be read again: %s\n",
+	return text + fmt.Sprintf("  first difference in message [%d], from %s; to be read again: about %s\n",
 		c.Broken.Message, c.Broken.Piece.Way(), Count(c.Broken.Tokens, "token"))
 }

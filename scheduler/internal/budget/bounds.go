@@ -41,8 +41,8 @@ func (b *Bounds) AddStep() error {
 	if b.steps.Add(1) <= b.maxSteps {
 		return nil
 	}
-	return &boundError{calls.Errorf(calls.Budget, "the run has begun %d steps, items and sub-flow steps, and may begin no more", b.maxSteps).
-		WithHint("does a flow run itself without an end? If not, raise run.max_steps in the settings")}
+	return &boundError{calls.Errorf(calls.Budget, "step limit of %d reached (items and sub-flow steps count)", b.maxSteps).
+		WithHint("check that no flow runs itself without an end, or raise run.max_steps in the settings")}
 }
 
 // Hold counts the size of an output that the run holds from now on, until [Bounds.Free].
@@ -51,7 +51,7 @@ func (b *Bounds) Hold(size int64) error {
 		return nil
 	}
 	return &boundError{calls.Errorf(calls.Budget, "the outputs of the run need more than %d bytes", b.maxBytes).
-		WithHint("let steps put out less, or raise run.max_output_bytes in the settings")}
+		WithHint("make steps return less, or raise run.max_output_bytes in the settings")}
 }
 
 // Free counts what is not held any more.
