@@ -40,9 +40,9 @@ func (p Principal) CanSee(run *journal.RunInfo) bool {
 	return !p.Bound || p.User != "" && run.Labels[journal.LabelOwner] == p.User
 }
 
-// ownerAgain returns whose run it is that goes on: that of the user who started it, bound
+// resumedOwner returns whose run it is that goes on: that of the user who started it, bound
 // as it was, whoever goes on with it.
-func (p Principal) ownerAgain(labels map[string]string, wasBound bool) scheduler.Owner {
+func (p Principal) resumedOwner(labels map[string]string, wasBound bool) scheduler.Owner {
 	return scheduler.Owner{User: labels[journal.LabelOwner], Bound: wasBound || p.Bound}
 }
 

@@ -55,7 +55,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
 	e.Strict = r.Strict || began.Strict
-	e.Owner, e.Root = p.ownerAgain(header.Labels, began.Bound), origin.Dir
+	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), origin.Dir
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID = state, r.Run
 	return session, notes, nil

@@ -283,3 +283,20 @@ func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (
 	pruned, err := j.Prune(ctx, which)
 	return pruned, unavailable(err)
 }
+
+// WaitsFor returns the values that a waiting run asks for.
+func (s *Service) WaitsFor(ctx context.Context, p Principal, info *journal.RunInfo) ([]journal.WaitingFor, error) {
+	for event, err := range s.Events(ctx, p, info.ID, info.LastSeq) {
+		if err != nil {
+			return nil, err
+		}
+		if event.Type == journal.FlowWaiting {
+			return event.Data.Waiting, nil
+		}
+	}
+	state, err := journal.Fold(s.Events(ctx, p, info.ID, 1)) // answers have come since
+	if err != nil {
+		return nil, err
+	}
+	return state.Waiting, nil
+}

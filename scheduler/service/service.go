@@ -192,3 +192,15 @@ func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, er
 	s.recorder = j
 	return j, nil
 }
+
+// Ready returns an error where runs cannot be recorded.
+func (s *Service) Ready(ctx context.Context) error {
+	j, err := s.journal(ctx, true)
+	if err != nil {
+		return err
+	}
+	if _, err := j.ID(ctx); err != nil {
+		return unavailable(fmt.Errorf("reading the journal: %w", err))
+	}
+	return nil
+}

@@ -1,59 +1,13 @@
 package service
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// Frame is an event as the readers of a run get it: encoded once for all of them. A Frame
-// does not change; it is safe for concurrent use.
-type Frame struct {
-	Seq  int64
-	Type journal.EventType
-	// JSON is the event as `runs events` prints it, without the end of the line.
-	JSON []byte
-
-	once  sync.Once
-	brief []byte
-}
-
-// NewFrame encodes an event.
-func NewFrame(e *journal.Event) (*Frame, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
-		return nil, err
-	}
-	return &Frame{Seq: e.Seq, Type: e.Type, JSON: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}, nil
-}
-
-// Brief returns the event without its parameters, input and output.
-func (f *Frame) Brief() []byte {
-	f.once.Do(func() {
-		f.brief = f.JSON
-		doc, err := value.ParseJSON(f.JSON)
-		data, _ := doc.Get("data")
-		if err != nil || data.Map().Len() == 0 {
-			return
-		}
-		short := data.Map().Clone()
-		for _, name := range []string{"params", "input", "output"} {
-			short.Delete(name)
-		}
-		whole := doc.Map().Clone()
-		whole.Set("data", value.OfMap(short))
-		f.brief = value.OfMap(whole).AppendJSON(nil)
-	})
-	return f.brief
-}
 
 // Bounds of what is kept of a run for its readers. Those that are further behind read the
 // journal.
@@ -64,7 +18,7 @@ const (
 	maxFrameBatch = 256
 )
 
-// hub has the newest events of the runs that are at work here or that somebody reads. It
+// hub has the newest events of the runs that are at work here or that have a reader. It
 // is part of a [Dispatcher] and safe for concurrent use.
 type hub struct {
 	mu   sync.Mutex // guards what follows
@@ -183,10 +137,4 @@ func (r *liveRun) pollInfo(ctx context.Context, look func(context.Context) (*jou
 		r.info, r.infoErr = look(ctx)
 	}
 	return r.info, r.infoErr
-}
-
-// Event returns the event of the frame.
-func (f *Frame) Event() (*journal.Event, error) {
-	e := &journal.Event{}
-	return e, json.Unmarshal(f.JSON, e)
 }
