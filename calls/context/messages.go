@@ -20,12 +20,12 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	if err != nil {
 		b.warn("history: what was said before cannot be read: %v", err)
 	}
-	window := transcript.New(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, b.env.Tokens)
+	trimmer := transcript.NewTrimmer(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, b.env.Tokens)
 	for _, t := range turns {
-		window.Add(t)
+		trimmer.Add(t)
 	}
-	messages := make([]*value.Map, 0, window.Len())
-	for _, t := range window.Turns() {
+	messages := make([]*value.Map, 0, trimmer.Len())
+	for _, t := range trimmer.Turns() {
 		messages = append(messages, value.Pairs("role", t.Role, "content", t.Content))
 	}
 	b.remembered = len(messages) > 0

@@ -181,12 +181,12 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 		}
 	}
 	// The bounds are on what the prompt shows, roles and all.
-	window := transcript.New(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
+	trimmer := transcript.NewTrimmer(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
 	for _, t := range turns {
-		window.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
+		trimmer.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
 	}
-	d = dialogue{turns: turns[len(turns)-window.Len():], total: len(turns)}
-	for _, t := range window.Turns() {
+	d = dialogue{turns: turns[len(turns)-trimmer.Len():], total: len(turns)}
+	for _, t := range trimmer.Turns() {
 		d.lines = append(d.lines, t.Content)
 	}
 	return d, nil

@@ -28,7 +28,7 @@ type Options struct {
 	Pragmas []string
 	// Readers is the number of connections that read; 0 is one per CPU, at least 4.
 	Readers int
-	// DamagedHint says what to do with a damaged file.
+	// DamagedHint tells users what to do with a damaged file.
 	DamagedHint string
 	// KeepError reports whether an error of a change is returned as it is, because it is
 	// not about the file. It may be nil.

@@ -68,13 +68,13 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		window := transcript.New(p.Items, p.Tokens, env.Tokens)
+		trimmer := transcript.NewTrimmer(p.Items, p.Tokens, env.Tokens)
 		for _, turn := range turns {
-			window.Add(turn)
+			trimmer.Add(turn)
 		}
 		out := Output{Turns: []Turn{}}
 		var lines []string
-		for _, turn := range window.Turns() {
+		for _, turn := range trimmer.Turns() {
 			out.Turns = append(out.Turns, Turn{turn.Role, turn.Content, memory.FormatTime(turn.Timestamp)})
 			lines = append(lines, turn.Role+": "+turn.Content)
 		}

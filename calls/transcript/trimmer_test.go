@@ -18,7 +18,7 @@ type chars struct{ calls int }
 
 func (c *chars) Count(text string) int { c.calls++; return utf8.RuneCountInString(text) }
 
-func contents(w *transcript.Window) []string {
+func contents(w *transcript.Trimmer) []string {
 	var texts []string
 	for _, turn := range w.Turns() {
 		texts = append(texts, turn.Content)
@@ -26,14 +26,14 @@ func contents(w *transcript.Window) []string {
 	return texts
 }
 
-func fill(w *transcript.Window, roles string, text string) {
+func fill(w *transcript.Trimmer, roles string, text string) {
 	for i, role := range roles {
 		name := map[rune]string{'u': "user", 'a': "assistant", 's': "system"}[role]
 		w.Add(plugins.Turn{Role: name, Content: fmt.Sprintf(text, i)})
 	}
 }
 
-func TestWindow(t *testing.T) {
+func TestTrimmer(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns, tokens int
 		roles         string
@@ -50,7 +50,7 @@ func TestWindow(t *testing.T) {
 		"bounds below one":         {0, 0, "uau", []string{"2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := transcript.New(c.turns, c.tokens, &chars{})
+			w := transcript.NewTrimmer(c.turns, c.tokens, &chars{})
 			fill(w, c.roles, "%d")
 			if diff := cmp.Diff(c.want, contents(w)); diff != "" {
 				t.Error(diff)
@@ -60,7 +60,7 @@ func TestWindow(t *testing.T) {
 }
 
 // cost is what all utterances of a window cost.
-func cost(w *transcript.Window, counter interface{ Count(string) int }) (tokens int) {
+func cost(w *transcript.Trimmer, counter interface{ Count(string) int }) (tokens int) {
 	for _, turn := range w.Turns() {
 		tokens += counter.Count(turn.Content)
 	}
@@ -68,7 +68,7 @@ func cost(w *transcript.Window, counter interface{ Count(string) int }) (tokens 
 }
 
 func TestTheRule(t *testing.T) {
-	w := transcript.New(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, &chars{})
+	w := transcript.NewTrimmer(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, &chars{})
 	for range 200 {
 		w.Add(plugins.Turn{Content: strings.Repeat("x", 25)})
 	}
@@ -95,7 +95,7 @@ func TestCut(t *testing.T) {
 		"room for it alone":  {4, "12345", " […]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := transcript.New(9, c.tokens, &chars{})
+			w := transcript.NewTrimmer(9, c.tokens, &chars{})
 			w.Add(plugins.Turn{Content: "before"})
 			w.Add(plugins.Turn{Content: c.text})
 			got := contents(w)
@@ -108,7 +108,7 @@ func TestCut(t *testing.T) {
 
 func TestCutIsCheap(t *testing.T) {
 	counter := &chars{}
-	w := transcript.New(9, 100, counter)
+	w := transcript.NewTrimmer(9, 100, counter)
 	w.Add(plugins.Turn{Content: strings.Repeat("字", 1_000_000)})
 	if counter.calls > 30 {
 		t.Errorf("cutting one utterance took %d counts", counter.calls)
@@ -132,7 +132,7 @@ func TestProperties(t *testing.T) {
 		}), 1, 40).Draw(t, "said")
 		counter := rapid.SampledFrom([]interface{ Count(string) int }{&chars{}, words{}}).Draw(t, "counter")
 
-		w := transcript.New(maxTurns, maxTokens, counter)
+		w := transcript.NewTrimmer(maxTurns, maxTokens, counter)
 		for _, turn := range said {
 			w.Add(turn)
 			if w.Len() < 1 || w.Len() > maxTurns {
