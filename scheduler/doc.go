@@ -92,7 +92,7 @@
 // outputs, and what they cost stays counted (run_state_usage.go). A step that begins
 // again streams its text from the start, as an attempt does after step.retrying. One
 // that was cut short gets the parameters that it had, and the same idempotency key
-// ([calls.Env.IdempotencyKey]); one that failed has them rendered anew. An edited
+// ([calls.Env.IdempotencyKey]); one that failed has them rendered again. An edited
 // flow is held against the old one (edited_flow.go).
 //
 // # Events

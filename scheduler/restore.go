@@ -41,7 +41,7 @@ func (t *task) hasStartedBefore() bool {
 
 // takeOverParams takes the parameters with which an earlier process had begun, so that work
 // which was cut short is done again with the same idempotency key and the same
-// parameters. Those of a step that failed are found anew: they may be why.
+// parameters. Those of a step that failed are found again: they may be why.
 func (t *task) takeOverParams() (taken bool, err error) {
 	was := t.recordedState()
 	if was == nil || was.State == journal.StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
@@ -59,7 +59,7 @@ func (t *task) takeOverParams() (taken bool, err error) {
 }
 
 // stillWaits returns the outcome of a task that an earlier process left waiting, and that
-// nobody has answered since: it has nothing to do.
+// has no new answer since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recordedState()
 	if was == nil || was.State != journal.StepStatusWaiting || was.Found.IsNull() || was.HasNewAnswers {

@@ -49,10 +49,10 @@ type run struct {
 	workers int
 	active  []*task
 	pool    pool
-	// unsafe counts the steps whose end the journal does not have yet.
-	unsafe int
-	phase  phase
-	result result
+	// unsavedSteps counts the steps whose end the journal does not have yet.
+	unsavedSteps int
+	phase        phase
+	result       result
 }
 
 // shared is what the whole run and its sub-flows have together.

@@ -44,7 +44,7 @@ type task struct {
 	params     value.Value
 	prepared   bool // params are rendered and checked
 	input      value.Value
-	shown      bool // step.input was pushed
+	shown      bool // step.input was emitted
 	leftBehind bool // guarded by run.mu
 	// around is the step that runs this one inside itself, pieces are those that this
 	// one runs; filled: one of them was for its parameters.
@@ -128,7 +128,7 @@ func (t *task) fillIn() {
 	t.names.run, t.names.env, t.names.vars = t.run, &t.env, &t.vars
 }
 
-// setEnv returns the task an Env of its own.
+// setEnv fills t.env with the model, random source and services of this step.
 func (t *task) setEnv() {
 	t.requests.input, t.requests.names = &t.input, t.run.model
 	t.model = budget.Model{

@@ -75,7 +75,7 @@ func (r *run) nextTask(t *task, o outcome) *task {
 		return next
 	}
 	r.workers--
-	last := len(r.active) == 0 && r.unsafe == 0 && r.phase < ending
+	last := len(r.active) == 0 && r.unsavedSteps == 0 && r.phase < ending
 	if last {
 		r.phase = ending
 	}
@@ -181,20 +181,21 @@ func (r *run) completeStepLocked(step int, o outcome) {
 // releaseLocked makes ready or skips what has waited for a step that is over.
 func (r *run) releaseLocked(step int) { r.applyLocked(r.order.Release(step)) }
 
-// afterSavedLocked has then called, with the lock, once the journal has all events so far;
+// afterSavedLocked calls then, with the lock, once the journal has all events so far;
 // the run does not end before. It reports false where the journal has them already.
 func (r *run) afterSavedLocked(then func()) (later bool) {
 	if !r.log.HasStore() || !r.log.AfterSaved(func(err error) { r.handleSaved(then, err) }) {
 		return false
 	}
-	r.unsafe++
+	r.unsavedSteps++
 	return true
 }
 
+// handleSaved goes on with what afterSavedLocked has put off, unless the journal failed.
 func (r *run) handleSaved(then func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unsafe--
+	r.unsavedSteps--
 	if r.phase >= ending {
 		return
 	}

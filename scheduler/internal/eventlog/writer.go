@@ -79,7 +79,7 @@ func (l *Log) writeSoonLocked() {
 	}
 }
 
-// AfterSaved has call called once all events so far are safe, or with the error of the
+// AfterSaved calls call once all events so far are safe, or with the error of the
 // store: in the order of these events, by the log's own goroutine, without its lock. It
 // reports false, and forgets call, where they are safe already.
 func (l *Log) AfterSaved(call func(error)) (later bool) {
