@@ -22,8 +22,8 @@ const (
 // if it alone exceeds the token limit, it is truncated and ends with
 // [llm.TruncationMarker].
 //
-// A call creates a Trimmer with [NewTrimmer] for one prompt. Every turn is counted once, when it
-// is added. A Trimmer must not be used by several goroutines at once.
+// A call creates a Trimmer with [NewTrimmer] for one prompt. Every turn is counted once,
+// when it is added. A Trimmer must not be used by several goroutines at once.
 type Trimmer struct {
 	maxTurns, maxTokens int
 	tokens              llm.Counter
@@ -38,7 +38,7 @@ type entry struct {
 	tokens int
 }
 
-// New returns an empty Trimmer of at most maxTurns turns and maxTokens tokens. Limits
+// NewTrimmer returns an empty Trimmer of at most maxTurns turns and maxTokens tokens. Limits
 // below 1 count as 1.
 func NewTrimmer(maxTurns, maxTokens int, tokens llm.Counter) *Trimmer {
 	return &Trimmer{maxTurns: max(maxTurns, 1), maxTokens: max(maxTokens, 1), tokens: tokens}

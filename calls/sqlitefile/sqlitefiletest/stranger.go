@@ -63,8 +63,8 @@ func (s *Stranger) Freeze(t testing.TB, from, name string, files ...string) (dir
 	return dir
 }
 
-// Run runs the test of that name with an environment variable more, NAME=VALUE, and
-// gives what it printed. A test that fails there fails here. Meanwhile nothing can be
+// Run runs the test of that name with one more environment variable, NAME=VALUE, and
+// returns what it printed. A test that fails there fails here. Meanwhile nothing can be
 // made in Dir.
 func (s *Stranger) Run(t testing.TB, test, variable string) string {
 	t.Helper()
