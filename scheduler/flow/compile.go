@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -107,7 +108,7 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 	for _, p := range wrong.Problems {
 		pointer := strings.TrimPrefix(p.Pointer, within)
 		at := nodeAt(n, pointer)
-		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, p.Message)
+		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, wording.Text{En: p.Message, Zh: p.In("zh")})
 		if near := value.Nearest(yaml.Resolve(at).Value, schemaTypes); near != "" && strings.HasSuffix(pointer, "/type") {
 			found.hint("did you mean %q?", near)
 		}
@@ -117,7 +118,7 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
 func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
 	for _, p := range schema.UnknownKeywords(doc) {
-		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, p.Message).Hint = p.Hint
+		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, wording.Text{En: p.Message, Zh: p.In("zh")}).setHint(chineseHint(p.Hint))
 	}
 }
 

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -23,7 +23,7 @@ type decoder struct {
 func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Mapping {
-		d.reportMismatch(at, what, "a map of keys")
+		d.reportMismatch(at, what, say("a map of keys"))
 		return
 	}
 	if p, ok := into.Addr().Interface().(interface{ place(keyPlace) }); ok {
@@ -47,7 +47,7 @@ func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	}
 	for i, f := range fields.list {
 		if f.required && !seen[i] {
-			d.add(d.positionOf(at.node), "%s has no %s", what, f.name).hint("add %s: %s", f.name, f.example())
+			d.add(d.positionOf(at.node), "%s has no %s", say(what), f.name).hint("add %s: %s", f.name, f.example())
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (d *decoder) decodeField(into reflect.Value, at keyPlace, f keyField) {
 	case reflect.Slice:
 		n := yaml.Resolve(at.node)
 		if n.Kind != yaml.Sequence {
-			d.reportMismatch(at, f.name, "a list")
+			d.reportMismatch(at, f.name, say("a list"))
 			return
 		}
 		if len(n.Content) == 0 && f.required {
@@ -97,7 +97,7 @@ func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := yaml.Resolve(n.Content[i])
 		if key.Kind != yaml.Scalar {
-			d.add(d.positionOf(n.Content[i]), "a key of %s must be plain text", what)
+			d.add(d.positionOf(n.Content[i]), "a key of %s must be plain text", say(what))
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
@@ -117,7 +117,7 @@ func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 }
 
 func (d *decoder) unknownKey(m member, what string, fields *keyFields) {
-	p := d.add(d.positionOf(m.key), "unknown key %q in %s", m.name, what)
+	p := d.add(d.positionOf(m.key), "unknown key %q in %s", m.name, say(what))
 	if _, ok := fields.byName[synonyms[strings.ToLower(m.name)]]; ok {
 		p.hint("did you mean %q?", synonyms[strings.ToLower(m.name)])
 	} else if near := nearestKey(m.name, fields.names); near != "" {
@@ -147,11 +147,11 @@ func nearestKey(name string, keys []string) string {
 
 // reportMismatch reports a value of the wrong type. A template that YAML took for a
 // map, because it is not quoted, is the usual reason.
-func (d *decoder) reportMismatch(at keyPlace, what, want string) {
+func (d *decoder) reportMismatch(at keyPlace, what string, want wording.Text) {
 	if d.reportUnquoted(at.node) {
 		return
 	}
-	d.add(d.positionOf(at.node), "%s must be %s, not %s", what, want, describeNode(at.node))
+	d.add(d.positionOf(at.node), "%s must be %s, not %s", say(what), want, describeNode(at.node))
 }
 
 // reportUnquoted reports a {{ template }} that YAML read as a map in a map.
@@ -173,27 +173,27 @@ func (d *decoder) reportUnquoted(n *yaml.Node) bool {
 	return true
 }
 
-func describeNode(n *yaml.Node) string {
+func describeNode(n *yaml.Node) wording.Text {
 	n = yaml.Resolve(n)
 	switch n.Kind {
 	case yaml.Mapping:
-		return "a map"
+		return say("a map")
 	case yaml.Sequence:
-		return "a list"
+		return say("a list")
 	}
 	switch n.ShortTag() {
 	case "!!null":
-		return "null"
+		return wording.Same("null")
 	case "!!bool":
-		return "the boolean " + n.Value
+		return say("the boolean %s", n.Value)
 	case "!!int", "!!float":
-		return "the number " + n.Value
+		return say("the number %s", n.Value)
 	}
 	text := n.Value
 	if r := []rune(text); len(r) > 40 {
 		text = string(r[:37]) + "..."
 	}
-	return fmt.Sprintf("the text %q", text)
+	return say("the text %q", text)
 }
 
 // keyField is a key that a struct knows.

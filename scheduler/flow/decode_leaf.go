@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -54,7 +55,7 @@ type leaf interface {
 func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
-		d.reportMismatch(at, nameOf(tag, at), "a text")
+		d.reportMismatch(at, nameOf(tag, at), say("a text"))
 		return
 	}
 	if !d.checkName(at.node, nameOf(tag, at), n.Value) {
@@ -62,7 +63,7 @@ func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	}
 	if enum, ok := tag.Lookup("enum"); ok && !slices.Contains(strings.Split(enum, "|"), n.Value) {
 		words := strings.Split(enum, "|")
-		p := d.add(d.positionOf(at.node), "%s is %s, not %q", nameOf(tag, at), strings.Join(words, " or "), n.Value)
+		p := d.add(d.positionOf(at.node), "%s is %s, not %q", nameOf(tag, at), wording.Text{En: strings.Join(words, " or "), Zh: strings.Join(words, " 或 ")}, n.Value)
 		if near := value.Nearest(n.Value, words); near != "" {
 			p.hint("did you mean %q?", near)
 		}
@@ -78,7 +79,7 @@ func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 func (k *proseKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {
-		d.reportMismatch(at, nameOf(tag, at), "a text")
+		d.reportMismatch(at, nameOf(tag, at), say("a text"))
 		return
 	}
 	for line := range strings.Lines(n.Value) {
@@ -94,17 +95,17 @@ func (k *proseKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 func (d *decoder) checkName(at *yaml.Node, what, name string) bool {
 	r, hidden := value.InvisibleInName(name)
 	if hidden {
-		d.add(d.positionOf(at), "%s %q has the invisible character %U", what, value.Truncate(name, 60), r).hint("take it out")
+		d.add(d.positionOf(at), "%s %q has the invisible character %U", say(what), value.Truncate(name, 60), r).hint("take it out")
 	}
 	return !hidden
 }
 
 // lowerOnly adds to the hint about a pattern what is special about ids.
-func lowerOnly(pattern string) string {
+func lowerOnly(pattern string) wording.Text {
 	if strings.Contains(pattern, "A-Z") {
-		return ""
+		return wording.Text{}
 	}
-	return "; all in lower case"
+	return say("; all in lower case")
 }
 
 func nameOf(tag reflect.StructTag, at keyPlace) string {
@@ -127,7 +128,7 @@ func keyPattern(pattern string) *regexp.Regexp {
 func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Sequence {
-		d.reportMismatch(at, nameOf(tag, at), "a list of step ids, such as [a, b]")
+		d.reportMismatch(at, nameOf(tag, at), say("a list of step ids, such as [a, b]"))
 		return
 	}
 	k.keyPlace = at
@@ -172,13 +173,13 @@ func nodeType(n *yaml.Node) string {
 	return "string"
 }
 
-func wantedTypes(types string) string {
-	words := map[string]string{"object": "a map", "array": "a list", "string": "a text", "boolean": "true or false"}
-	list := []string{}
+func wantedTypes(types string) wording.Text {
+	words := map[string]wording.Text{"object": say("a map"), "array": say("a list"), "string": say("a text"), "boolean": say("true or false")}
+	list := []wording.Text{}
 	for name := range strings.SplitSeq(types, "|") {
 		list = append(list, words[name])
 	}
-	return strings.Join(list, " or ")
+	return wording.Join(list, " or ", "或")
 }
 
 func (k *boolKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -188,7 +189,7 @@ func (k *boolKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.reportMismatch(at, nameOf(tag, at), "true or false")
+	d.reportMismatch(at, nameOf(tag, at), say("true or false"))
 }
 
 func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -198,7 +199,7 @@ func (k *countKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.reportMismatch(at, nameOf(tag, at), "a whole number from 1")
+	d.reportMismatch(at, nameOf(tag, at), say("a whole number from 1"))
 }
 
 func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -208,7 +209,7 @@ func (k *numberKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			return
 		}
 	}
-	d.reportMismatch(at, nameOf(tag, at), "a number from 1")
+	d.reportMismatch(at, nameOf(tag, at), say("a number from 1"))
 }
 
 func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
@@ -216,7 +217,7 @@ func (k *durationKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	length, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.Scalar:
-		d.reportMismatch(at, nameOf(tag, at), "a duration such as 30s")
+		d.reportMismatch(at, nameOf(tag, at), say("a duration such as 30s"))
 	case n.ShortTag() != "!!str":
 		d.add(d.positionOf(at.node), "%s %s has no unit", nameOf(tag, at), n.Value).hint("write %ss for seconds; the units are ms, s, m and h", n.Value)
 	case err != nil:

@@ -18,6 +18,14 @@ type Languages struct {
 	Files fs.FS
 }
 
+// defaultName returns the default language, "" where there are no languages.
+func (l *Languages) defaultName() string {
+	if l == nil {
+		return ""
+	}
+	return l.Default
+}
+
 // Names lists the languages.
 func (l *Languages) Names() []string {
 	names := []string{"zh", "en"}

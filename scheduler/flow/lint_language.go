@@ -2,7 +2,6 @@ package flow
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Check returns an error for a language without texts. One of a region (zh-CN) is there where
@@ -20,14 +20,14 @@ func (l *Languages) Check(language string) error {
 	if slices.ContainsFunc(calls.WithoutRegion(language), func(name string) bool { return slices.Contains(known, name) }) {
 		return nil
 	}
-	err := calls.Errorf(calls.NotFound, "there is no language %q", language)
+	err := calls.Errorf(calls.NotFound, "%s", say("there is no language %q", language))
 	if near := value.Nearest(language, known); near != "" {
-		return err.WithHint("did you mean %q?", near)
+		return err.WithHint("%s", say("did you mean %q?", near))
 	}
 	if l.Dir == "" {
-		return err.WithHint("there are %s; the texts of another one stand in a folder of its name, in the directory that the setting languages names", strings.Join(known, ", "))
+		return err.WithHint("%s", say("there are %s; the texts of another one stand in a folder of its name, in the directory that the setting languages names", strings.Join(known, ", ")))
 	}
-	return err.WithHint("there are %s; put the texts of another one into %s", strings.Join(known, ", "), filepath.Join(l.Dir, language))
+	return err.WithHint("%s", say("there are %s; put the texts of another one into %s", strings.Join(known, ", "), filepath.Join(l.Dir, language)))
 }
 
 // lintLanguage finds a language that no text is in, and what is wrong with the texts
@@ -57,7 +57,7 @@ func (u *unit) lintLanguage() {
 		}
 		if len(none) > 0 {
 			u.warn(u.positionOf(s.keys.Call.node), "%s uses English texts: there are none in the language %q", s.Call, u.language).
-				hint("put %s into %s", strings.Join(none, " and "), filepath.Join(known.Dir, u.language))
+				hint("put %s into %s", wording.Text{En: strings.Join(none, " and "), Zh: strings.Join(none, " 和 ")}, filepath.Join(known.Dir, u.language))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (l *Languages) Lint(language string, def calls.Definition) (problems Proble
 			problems = append(problems, l.reportMissing(language, set.Folder, set.Names())...)
 		}
 	}
-	return problems
+	return problems.in(l.Default)
 }
 
 // checkTexts finds what is wrong with a set of texts in a language, whatever its region. none
@@ -122,9 +122,9 @@ func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Pr
 				missing = append(missing, name)
 			}
 		case err != nil:
-			faults = append(faults, Problem{Pos: at, Message: "cannot read this text: " + withoutPath(err).Error()})
+			faults = append(faults, newProblem(at, "cannot read this text: %v", withoutPath(err)))
 		case !utf8.Valid(text):
-			faults = append(faults, Problem{Pos: at, Message: "this text is not UTF-8"})
+			faults = append(faults, newProblem(at, "this text is not UTF-8"))
 		case set.Check != nil:
 			for _, p := range set.Check(name, text) {
 				at.Line, at.Col = max(p.Line, 1), max(p.Col, 1)
@@ -141,7 +141,7 @@ func (l *Languages) read(name string) ([]byte, error) {
 	}
 	text, err := calls.ReadFileFS(l.Files, name, maxText)
 	if err == nil && len(text) > maxText {
-		err = fmt.Errorf("it has more than %d bytes", maxText)
+		err = textError(say("it has more than %d bytes", maxText))
 	}
 	return text, err
 }
@@ -149,11 +149,11 @@ func (l *Languages) read(name string) ([]byte, error) {
 // reportMissing are warnings of texts that are missing beside others.
 func (l *Languages) reportMissing(language, folder string, missing []string) (problems Problems) {
 	for _, name := range missing {
-		problems = append(problems, Problem{
-			Pos:     Position{filepath.Join(l.Dir, language, folder, name), 1, 1},
-			Message: fmt.Sprintf("this text of %s is missing: the English one is used", folder),
-			Hint:    "write it, with what the English one mentions", Warning: true,
-		})
+		p := newProblem(Position{filepath.Join(l.Dir, language, folder, name), 1, 1},
+			"this text of %s is missing: the English one is used", folder)
+		p.hint("write it, with what the English one mentions")
+		p.Warning = true
+		problems = append(problems, p)
 	}
 	return problems
 }
@@ -181,13 +181,13 @@ func (l *Loader) LintLanguages() (problems Problems) {
 		for _, folder := range known.folders(language) {
 			set := sets[folder]
 			if set == nil {
-				problems = append(problems, known.uselessWarning(folders, "no call has texts of this name", language, folder))
+				problems = append(problems, known.uselessWarning(folders, say("no call has texts of this name"), language, folder))
 				continue
 			}
 			names := set.Names()
 			for _, name := range known.entries(language + "/" + folder) {
 				if !slices.Contains(names, name) {
-					problems = append(problems, known.uselessWarning(names, "there is no such text of "+folder, language, folder, name))
+					problems = append(problems, known.uselessWarning(names, say("there is no such text of %s", folder), language, folder, name))
 				}
 			}
 			faults, missing := known.checkTemplates(language, set)
@@ -197,17 +197,13 @@ func (l *Loader) LintLanguages() (problems Problems) {
 			}
 		}
 	}
-	return problems
+	return problems.in(known.Default)
 }
 
 // uselessWarning returns the warning of a file that nothing reads; names are those that are read.
-func (l *Languages) uselessWarning(names []string, message string, at ...string) Problem {
-	p := Problem{
-		Pos: Position{filepath.Join(append([]string{l.Dir}, at...)...), 1, 1}, Message: message + ": it is not used",
-		Hint: "there are " + strings.Join(names, ", "), Warning: true,
-	}
-	if near := value.Nearest(at[len(at)-1], names); near != "" {
-		p.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
+func (l *Languages) uselessWarning(names []string, message wording.Text, at ...string) Problem {
+	p := newProblem(Position{filepath.Join(append([]string{l.Dir}, at...)...), 1, 1}, "%s: it is not used", message)
+	p.suggest(at[len(at)-1], names, "there are %s")
+	p.Warning = true
 	return p
 }

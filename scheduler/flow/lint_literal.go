@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,25 +12,25 @@ import (
 // explainLiterals explains problems of literal parameters that were meant to be computed:
 // a text that is one {{ expression }} is taken as it is written there. Where nothing else is
 // wrong with one that names something of the flow, it is a warning of its own.
-func (u *unit) explainLiterals(s *stepUnit, problems []schema.Problem) []schema.Problem {
+func (u *unit) explainLiterals(s *stepUnit, problems []paramProblem) []paramProblem {
 	for _, name := range s.Def.Info.Literal {
 		expr, whole := u.wholeExpression(s, name)
 		if !whole {
 			continue
 		}
 		pointer := "/" + value.Escape(name)
-		hint := fmt.Sprintf("%s is taken as it is written; to let the flow compute it write %s: !expr %q", name, name, expr)
+		hint := say("%s is taken as it is written; to let the flow compute it write %s: !expr %q", name, name, expr)
 		found := false
 		for i := range problems {
 			if problems[i].Pointer == pointer {
-				problems[i].Hint = hint
+				problems[i].hint = hint
 				found = true
 			}
 		}
 		if !found {
-			problems = append(problems, schema.Problem{
-				Pointer: pointer, Warning: true, Hint: hint,
-				Message: fmt.Sprintf("{{ %s }} is not computed by the flow", expr),
+			problems = append(problems, paramProblem{
+				Problem: schema.Problem{Pointer: pointer, Warning: true},
+				message: say("{{ %s }} is not computed by the flow", expr), hint: hint,
 			})
 		}
 	}

@@ -1,12 +1,12 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -18,7 +18,7 @@ type templateView struct {
 	// steps: outputs of steps may be there.
 	steps bool
 	// where names the place in messages.
-	where string
+	where wording.Text
 }
 
 // stepUse is a step's use of another step's output.
@@ -56,7 +56,7 @@ func definedTests(uses []nameUse) map[definedTest]bool {
 func (u *unit) lintNames() {
 	var uses []stepUse
 	for _, s := range u.steps {
-		outer := templateView{step: s, steps: true, where: "step " + s.ID}
+		outer := templateView{step: s, steps: true, where: say("step %s", s.ID)}
 		inner := outer
 		inner.item = s.ForEach != nil
 		first := len(uses)
@@ -72,16 +72,16 @@ func (u *unit) lintNames() {
 		}
 	}
 	u.lintStepUses(uses)
-	for _, use := range u.lintUses(templateView{steps: true, where: "outputs"}, u.outputUses) {
+	for _, use := range u.lintUses(templateView{steps: true, where: wording.Same("outputs")}, u.outputUses) {
 		u.lintPresence(use, nil)
 	}
-	for _, use := range u.lintUses(templateView{steps: true, failure: true, where: "on_error"}, u.errorUses) {
+	for _, use := range u.lintUses(templateView{steps: true, failure: true, where: wording.Same("on_error")}, u.errorUses) {
 		if !use.asked {
 			u.warn(use.pos(), "the step %q may not have finished when the flow fails", use.to.ID).
 				hint("write {{ %s if %s is defined else '...' }}", joinPath(use.Path), use.to.ID)
 		}
 	}
-	u.lintUses(templateView{where: "memory"}, u.memoryUses)
+	u.lintUses(templateView{where: wording.Same("memory")}, u.memoryUses)
 	for _, s := range u.steps {
 		u.lintList(s)
 		u.lintTypes(s)
@@ -105,7 +105,7 @@ func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 				u.add(use.pos(), "the step %q cannot see its own output", name)
 			default:
 				steps = append(steps, stepUse{nameUse: use, from: v.step, to: to, asked: asked[definedTest{use.template, name}]})
-				u.lintPath(use, to.Output, fmt.Sprintf("the output of step %q", name))
+				u.lintPath(use, to.Output, say("the output of step %q", name))
 			}
 			continue
 		}
@@ -120,16 +120,16 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 	case "inputs":
 		u.lintInput(use)
 	case "question", "summary":
-		u.lintPath(use, keySchema("type", "string"), name)
+		u.lintPath(use, keySchema("type", "string"), wording.Same(name))
 	case "facts":
-		u.lintPath(use, keySchema("type", "array"), name)
+		u.lintPath(use, keySchema("type", "array"), wording.Same(name))
 	case "history":
-		u.lintPath(use, keySchema("type", "array", "items", recordShape), name)
+		u.lintPath(use, keySchema("type", "array", "items", recordShape), wording.Same(name))
 	case "run":
 		if v.step != nil {
 			v.step.MentionsRun = true
 		}
-		u.lintPath(use, runShape, name)
+		u.lintPath(use, runShape, wording.Same(name))
 	case "vars":
 		u.lintVariable(v, use)
 	case "secrets":
@@ -148,13 +148,13 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 		if name == "item" {
 			shape, _ = u.shapeOf(v.step.ForEach).Get("items")
 		}
-		u.lintPath(use, shape, name)
+		u.lintPath(use, shape, wording.Same(name))
 	case "error":
 		if !v.failure {
 			u.add(use.pos(), "error is not known here").hint("only on_error of the flow sees it; a step with on_error: continue leaves STEP.error")
 			return
 		}
-		u.lintPath(use, errorShape, name)
+		u.lintPath(use, errorShape, wording.Same(name))
 	default:
 		u.unknownName(use, name)
 	}
@@ -175,7 +175,7 @@ func (u *unit) unknownName(use nameUse, name string) {
 }
 
 // lintPath checks the members that a template takes of a value.
-func (u *unit) lintPath(use nameUse, shape value.Value, what string) {
+func (u *unit) lintPath(use nameUse, shape value.Value, what wording.Text) {
 	found := lookUpPath(shape, use.Path[1:])
 	if found.unknown < 0 {
 		u.lintMethod(use, shape)
@@ -184,7 +184,7 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what string) {
 	}
 	member := use.Path[1+found.unknown]
 	if found.unknown > 0 {
-		what = joinPath(use.Path[:1+found.unknown])
+		what = wording.Same(joinPath(use.Path[:1+found.unknown]))
 	}
 	if found.names == nil {
 		p := u.add(use.pos(), "%s is %s and has no %q", what, withArticle(found.kind), member)
@@ -268,7 +268,7 @@ func (u *unit) lintInput(use nameUse) {
 		m.Set("type", value.OfString("object"))
 		doc = value.OfMap(m)
 	}
-	u.lintPath(use, doc, "inputs")
+	u.lintPath(use, doc, wording.Same("inputs"))
 }
 
 // lintVariable checks vars.NAME, and notes that the step wants it.
@@ -296,7 +296,7 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 	if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
 		inner := use
 		inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
-		u.lintPath(inner, described.Schema(name), "vars."+name)
+		u.lintPath(inner, described.Schema(name), wording.Same("vars."+name))
 	}
 }
 
@@ -341,21 +341,21 @@ func (u *unit) lintStepUses(uses []stepUse) {
 		if after {
 			p.hint("%q comes after %q; it cannot be used before", use.to.ID, use.from.ID)
 		} else {
-			p.Hint = u.needsWith(use.from, use.to.ID)
+			p.setHint(u.needsWith(use.from, use.to.ID))
 		}
 	}
 }
 
 // needsWith returns the line that makes a step come after another one too.
-func (u *unit) needsWith(s *stepUnit, id string) string {
+func (u *unit) needsWith(s *stepUnit, id string) wording.Text {
 	if len(s.Needs) > 8 {
-		return fmt.Sprintf("add %s to its needs", id)
+		return say("add %s to its needs", id)
 	}
 	var ids []string
 	for _, n := range s.Needs {
 		ids = append(ids, u.steps[n].ID)
 	}
-	return fmt.Sprintf("write needs: [%s]", strings.Join(append(ids, id), ", "))
+	return say("write needs: [%s]", strings.Join(append(ids, id), ", "))
 }
 
 // lintPresence warns of an output that is not there when its step was skipped.

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // hole is a place in parameters that is only known when the flow runs.
@@ -61,6 +61,21 @@ func knownValue(p *Param) value.Value {
 	return p.Literal
 }
 
+// paramProblem is a problem of a parameter with its texts in the built-in languages, which
+// count: those of the schema's problem are not looked at.
+type paramProblem struct {
+	schema.Problem
+	message, hint wording.Text
+}
+
+func paramProblems(problems []schema.Problem) []paramProblem {
+	list := make([]paramProblem, len(problems))
+	for i, p := range problems {
+		list[i] = paramProblem{p, wording.Text{En: p.Message, Zh: p.In("zh")}, chineseHint(p.Hint)}
+	}
+	return list
+}
+
 // lintParams checks parameters against the schema of the call, as far as they are
 // known, and asks the call itself.
 func (u *unit) lintParams(s *stepUnit) {
@@ -73,9 +88,9 @@ func (u *unit) lintParams(s *stepUnit) {
 	}
 	var holes []hole
 	v := sketchParam(with, "", &holes)
-	problems := u.checkSketch(s.Def.Info.Params, v, holes)
+	problems := paramProblems(u.checkSketch(s.Def.Info.Params, v, holes))
 	if s.EnableFilling {
-		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
+		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == "required" })
 	}
 	if s.Call == CallFlow {
 		problems = append(problems, u.lintSubFlow(s, v, holes)...)
@@ -83,7 +98,7 @@ func (u *unit) lintParams(s *stepUnit) {
 	if s.Def.Lint != nil && v.Kind() == value.Object {
 		problems = append(problems, u.askCall(s, with)...)
 	}
-	good := !slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning })
+	good := !slices.ContainsFunc(problems, func(p paramProblem) bool { return !p.Warning })
 	if good && len(holes) == 0 && !s.EnableFilling {
 		if err := tryConstruct(s.Def, v); err != nil {
 			u.reportConstruct(s, with, err)
@@ -106,15 +121,15 @@ func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 }
 
 // askCall lets the call look at what is known of its parameters.
-func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
+func (u *unit) askCall(s *stepUnit, with *Param) (problems []paramProblem) {
 	defer func() {
 		if r := recover(); r != nil {
-			problems = []schema.Problem{{Message: fmt.Sprintf("%s panicked while it looked at its parameters: %v", s.Call, r)}}
+			problems = []paramProblem{{message: say("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	problems = s.Def.Lint(knownValue(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}})
+	problems = paramProblems(s.Def.Lint(knownValue(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}}))
 	if s.EnableFilling { // a name that is not there may be filled in
-		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == calls.UndefinedName })
 	}
 	return problems
 }
@@ -123,7 +138,7 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []schema.Problem) {
 func tryConstruct(def calls.Definition, params value.Value) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = calls.Errorf(calls.Internal, "the call panicked: %v", r)
+			err = calls.Errorf(calls.Internal, "%s", say("the call panicked: %v", r))
 		}
 	}()
 	_, err = def.New(params)
@@ -213,7 +228,7 @@ func eachUnconditional(schemas value.Value) value.Value {
 }
 
 // reportParam puts a problem of a parameter where the parameter stands.
-func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
+func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 	name := strings.TrimPrefix(p.Pointer, "/")
 	at := s.keys.Call.node
 	if s.with != nil {
@@ -227,22 +242,22 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 	}
 	switch p.Keyword {
 	case "required":
-		p.Message = fmt.Sprintf("%s needs the parameter %q", s.Call, name)
+		p.message = say("%s needs the parameter %q", s.Call, name)
 		if outer, inner, nested := cutLast(name); nested {
-			p.Message = fmt.Sprintf("%s of %s needs %q", outer, s.Call, inner)
+			p.message = say("%s of %s needs %q", outer, s.Call, inner)
 		}
-		p.Hint = fmt.Sprintf("`scheduler calls %s` shows its parameters", s.Call)
+		p.hint = say("`scheduler calls %s` shows its parameters", s.Call)
 	case "additionalProperties":
-		p.Message = fmt.Sprintf("%s has no parameter %q", s.Call, name)
+		p.message = say("%s has no parameter %q", s.Call, name)
 		if outer, inner, nested := cutLast(name); nested {
-			p.Message = fmt.Sprintf("%s of %s has no %q", outer, s.Call, inner)
+			p.message = say("%s of %s has no %q", outer, s.Call, inner)
 		}
-		if p.Hint == "" {
-			p.Hint = s.listMembers(p.Pointer)
+		if p.hint.En == "" {
+			p.hint = s.listMembers(p.Pointer)
 		}
 	default:
 		if name != "" && p.File == "" {
-			p.Message = name + ": " + p.Message
+			p.message = say("%s: %s", name, p.message)
 		}
 	}
 	pos := u.positionOf(at)
@@ -252,18 +267,19 @@ func (u *unit) reportParam(s *stepUnit, p schema.Problem) {
 	if p.File != "" {
 		pos = Position{p.File, p.Line, p.Col}
 	}
-	found := u.add(pos, "%s", p.Message)
-	found.Hint, found.Warning = p.Hint, p.Warning
+	found := u.add(pos, "%s", p.message)
+	found.setHint(p.hint)
+	found.Warning = p.Warning
 }
 
 // listMembers returns the hint that lists the members beside an unknown one.
-func (s *stepUnit) listMembers(pointer string) string {
+func (s *stepUnit) listMembers(pointer string) wording.Text {
 	path := PointerTokens(pointer)
 	around := lookUpPath(s.Def.Info.Params.Doc(), path[:len(path)-1]).schema
 	if names := memberOf(around, "properties").Map().Keys(); len(names) > 0 {
-		return "it has " + value.ListNames(names)
+		return say("it has %s", value.ListNames(names))
 	}
-	return ""
+	return wording.Text{}
 }
 
 // cutLast cuts the last member off a pointer.

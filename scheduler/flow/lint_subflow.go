@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 
 // lintSubFlow checks the inputs that a step gives the flow which it runs. The problems
 // of the sub-flow are its own.
-func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema.Problem {
+func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []paramProblem {
 	isInputs := func(h hole) bool { return h.pointer == "/inputs" }
 	if s.Sub == nil || slices.ContainsFunc(holes, isInputs) {
 		return nil
@@ -29,16 +28,16 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 		}
 	}
 	doc := s.Sub.Inputs.Doc()
-	problems := u.checkSketch(s.Sub.Inputs, s.Sub.Inputs.ApplyDefaults(inputs), inner)
+	problems := paramProblems(u.checkSketch(s.Sub.Inputs, s.Sub.Inputs.ApplyDefaults(inputs), inner))
 	if s.EnableFilling {
-		problems = slices.DeleteFunc(problems, func(p schema.Problem) bool { return p.Keyword == "required" })
+		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == "required" })
 	}
 	for i := range problems {
 		name := strings.TrimPrefix(problems[i].Pointer, "/")
 		problems[i].Pointer = "/inputs" + problems[i].Pointer
 		if problems[i].Keyword == "required" {
 			problems[i].Keyword = "" // not a parameter of the call
-			problems[i].Message = fmt.Sprintf("the flow %s needs the input %q", text, name)
+			problems[i].message = say("the flow %s needs the input %q", text, name)
 		}
 	}
 	if declared, ok := doc.Get("properties"); ok && !hasAny(doc, "additionalProperties", "patternProperties") {
@@ -46,9 +45,11 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []schema
 			if _, has := declared.Get(name); has {
 				continue
 			}
-			p := schema.Problem{Pointer: "/inputs/" + value.Escape(name), Message: fmt.Sprintf("the flow %s has no such input", text)}
-			p.Hint = value.Suggest(name, declared.Map().Keys())
-			problems = append(problems, p)
+			problems = append(problems, paramProblem{
+				Problem: schema.Problem{Pointer: "/inputs/" + value.Escape(name)},
+				message: say("the flow %s has no such input", text),
+				hint:    chineseHint(value.Suggest(name, declared.Map().Keys())),
+			})
 		}
 	}
 	return problems

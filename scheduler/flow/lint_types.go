@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // outputOf returns the schema of what other steps see of a step: the call's output, or
@@ -150,7 +151,7 @@ func findMismatch(have, want value.Value, source string) *mismatch {
 	}
 	fits := slices.ContainsFunc(haves, func(t string) bool { return slices.Contains(wants, t) })
 	if !fits {
-		return &mismatch{"%s: want %s, but %s is %s", []any{strings.Join(wants, " or "), source, withArticle(haves[0])}}
+		return &mismatch{"%s: want %s, but %s is %s", []any{wording.Text{En: strings.Join(wants, " or "), Zh: strings.Join(wants, " 或 ")}, source, withArticle(haves[0])}}
 	}
 	if len(haves) > 1 {
 		return nil
@@ -210,10 +211,10 @@ var (
 		"input", keySchema(), "output", keySchema()))
 )
 
-func withArticle(kind string) string {
-	return map[string]string{
-		"array": "a list", "object": "an object", "string": "a text", "number": "a number", "integer": "a number",
-		"boolean": "true or false", "null": "null",
+func withArticle(kind string) wording.Text {
+	return map[string]wording.Text{
+		"array": say("a list"), "object": say("an object"), "string": say("a text"), "number": say("a number"),
+		"integer": say("a number"), "boolean": say("true or false"), "null": wording.Same("null"),
 	}[kind]
 }
 

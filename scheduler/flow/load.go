@@ -2,7 +2,6 @@ package flow
 
 import (
 	"cmp"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxFlowDepth bounds how deep flows may stand in flows.
@@ -22,10 +22,12 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 	src, err := l.read("", path)
 	if err != nil {
 		p := unreadableProblem(Position{path, 1, 1}, path, err)
-		p.Hint = similarFileHint(path) // the path is not one in a flow
+		p.setHint(similarFileHint(path)) // the path is not one in a flow
 		if path == "-" {
-			p.Message, p.Hint = "a flow is not read from standard input", "paths in a flow start at its file: write it to one"
+			p = newProblem(p.Pos, "a flow is not read from standard input")
+			p.hint("paths in a flow start at its file: write it to one")
 		}
+		p.in(l.Languages.defaultName())
 		return nil, Problems{p}
 	}
 	return l.Parse(path, src)
@@ -38,11 +40,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 		Loader: l, flows: map[string]*Flow{}, files: map[string][]byte{},
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
 	}
-	language := ""
-	if l.Languages != nil {
-		language = l.Languages.Default
-	}
-	flow := ld.loadFlow(file, src, around{language: language})
+	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName()})
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
@@ -71,7 +69,7 @@ func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (
 }
 
 // similarFileHint returns the hint that names a file beside path, for a path that was mistyped.
-func similarFileHint(path string) string {
+func similarFileHint(path string) wording.Text {
 	dir, name := filepath.Split(path)
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))
 	var names []string
@@ -81,9 +79,9 @@ func similarFileHint(path string) string {
 		}
 	}
 	if near := value.Nearest(name, names); near != "" {
-		return fmt.Sprintf("did you mean %s?", dir+near)
+		return say("did you mean %s?", dir+near)
 	}
-	return ""
+	return wording.Text{}
 }
 
 // around is what a flow has from the one that runs it, unless it says otherwise.

@@ -15,22 +15,22 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	base, full := Absolute(root), Absolute(path)
 	rel, err := filepath.Rel(base, full)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, calls.Errorf(calls.Invalid, "the flow %s is not in the folder %s", path, root).
-			WithHint("flows whose path is only known in a run are beside the flow that runs them, or below")
+		return nil, calls.Errorf(calls.Invalid, "%s", say("the flow %s is not in the folder %s", path, root)).
+			WithHint("%s", say("flows whose path is only known in a run are beside the flow that runs them, or below"))
 	}
 	var src []byte
 	if l.ReadFile != nil {
 		src, err = l.ReadFile(path)
 	} else if info, statErr := os.Stat(full); statErr == nil && !info.Mode().IsRegular() { // a pipe would wait for a writer
-		return nil, calls.Errorf(calls.Invalid, "%s is not a regular file", path)
+		return nil, calls.Errorf(calls.Invalid, "%s", say("%s is not a regular file", path))
 	} else {
 		src, err = l.read(base, full)
 	}
 	if err != nil {
-		return nil, calls.Errorf(calls.NotFound, "cannot read the flow %s: %w", path, withoutPath(err))
+		return nil, calls.Errorf(calls.NotFound, "%s: %w", say("cannot read the flow %s", path), withoutPath(err))
 	}
 	if pos, ok := looksLikeFlow(path, src); !ok {
-		return nil, calls.Errorf(calls.Invalid, "%s: this file is not a flow", pos)
+		return nil, calls.Errorf(calls.Invalid, "%s", say("%s: this file is not a flow", pos))
 	}
 	inside := *l
 	inside.hasUser = true // of the flow that runs it, or none: then the call refuses

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,11 +60,12 @@ func Absolute(path string) string {
 }
 
 func unreadableProblem(pos Position, path string, err error) Problem {
-	p := Problem{Pos: pos, Message: fmt.Sprintf("cannot read %s: %v", path, withoutPath(err))}
 	if errors.Is(err, fs.ErrNotExist) {
-		p.Message, p.Hint = "there is no file "+path, "paths are relative to the flow file"
+		p := newProblem(pos, "there is no file %s", path)
+		p.hint("paths are relative to the flow file")
+		return p
 	}
-	return p
+	return newProblem(pos, "cannot read %s: %v", path, withoutPath(err))
 }
 
 // withoutPath returns the error without the path that the message has already.

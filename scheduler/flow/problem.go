@@ -84,8 +84,7 @@ type report struct{ problems Problems }
 // add reports an error; the pointer, good until the next add, is there to give it
 // a hint.
 func (r *report) add(pos Position, format string, args ...any) *Problem {
-	text := say(format, args...)
-	r.problems = append(r.problems, Problem{Pos: pos, Message: text.En, chinese: text.Zh})
+	r.problems = append(r.problems, newProblem(pos, format, args...))
 	return &r.problems[len(r.problems)-1]
 }
 
@@ -94,6 +93,11 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 	p := r.add(pos, format, args...)
 	p.Warning = true
 	return p
+}
+
+func newProblem(pos Position, format string, args ...any) Problem {
+	text := say(format, args...)
+	return Problem{Pos: pos, Message: text.En, chinese: text.Zh}
 }
 
 // hint sets the remedy of a problem.
@@ -106,6 +110,14 @@ func (p *Problem) setHint(text wording.Text) { p.Hint, p.chineseHint = text.En, 
 // hintOf sets the remedy that an error has.
 func (p *Problem) hintOf(err error) {
 	p.setHint(wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")})
+}
+
+// in puts all of them into a language.
+func (p Problems) in(language string) Problems {
+	for i := range p {
+		p[i].in(language)
+	}
+	return p
 }
 
 // in puts the message into a language.

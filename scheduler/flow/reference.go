@@ -55,7 +55,7 @@ func keyType(f reflect.StructField) string {
 		return strings.ReplaceAll(enum, "|", " or ")
 	}
 	if types := f.Tag.Get("type"); types != "" {
-		return wantedTypes(types)
+		return wantedTypes(types).En
 	}
 	switch f.Type {
 	case reflect.TypeFor[boolKey]():
