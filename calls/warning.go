@@ -1,7 +1,5 @@
 package calls
 
-import "fmt"
-
 // Warning is what a user should know of a call that goes on all the same: what was left
 // out, cut, or done in another way than was asked for.
 type Warning struct {
@@ -22,9 +20,9 @@ type Warning struct {
 type Warner interface{ Warn(w Warning) }
 
 // Warn tells the user of the run something, by a code and a text: it becomes an event at
-// once. It may be used concurrently.
+// once, in the language of the run. It may be used concurrently.
 func (e *Env) Warn(code, format string, args ...any) {
-	e.WarnOf(Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+	e.WarnOf(Warning{Code: code, Text: Say(format, args...).In(e.Vars.Language)})
 }
 
 // WarnOf is [Env.Warn] for a warning with a source.

@@ -24,7 +24,9 @@ func (r *run) isHandingOver() bool {
 // failureOf turns any error into a Failure. pos is where it stands unless the
 // error knows better: a template knows its own place, a sub-flow its own step.
 func (r *run) failureOf(err error, pos flow.Position) *Failure {
-	info := journal.ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
+	info := journal.ErrorInfo{
+		Kind: calls.KindOf(err), Message: calls.MessageIn(err, r.vars.Language), Hint: calls.HintIn(err, r.vars.Language),
+	}
 	if pos.Line > 0 {
 		info.Position = pos.String()
 	}

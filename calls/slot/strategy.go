@@ -2,7 +2,6 @@ package slot
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 
@@ -57,7 +56,7 @@ type Work struct {
 
 // Warn adds to the warnings of the output, and tells the user of the run.
 func (w *Work) Warn(format string, args ...any) {
-	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+	w.warnings = append(w.warnings, calls.Say(format, args...).In(w.Env.Vars.Language))
 	w.Env.Warn("filling", format, args...)
 }
 
