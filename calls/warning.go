@@ -22,7 +22,11 @@ type Warner interface{ Warn(w Warning) }
 // Warn tells the user of the run something, by a code and a text: it becomes an event at
 // once, in the language of the run. It may be used concurrently.
 func (e *Env) Warn(code, format string, args ...any) {
-	e.WarnOf(Warning{Code: code, Text: Say(format, args...).In(e.Vars.Language)})
+	language := ""
+	if e.Vars != nil {
+		language = e.Vars.Language
+	}
+	e.WarnOf(Warning{Code: code, Text: Say(format, args...).In(language)})
 }
 
 // WarnOf is [Env.Warn] for a warning with a source.
