@@ -148,7 +148,7 @@ func (l *loop) streamAnswer(ctx context.Context, env *calls.Env, req *llm.Reques
 }
 
 // errAbandoned says that nobody listens any more.
-var errAbandoned = calls.Errorf(calls.Canceled, "nobody listens to the agent any more")
+var errAbandoned = calls.Errorf(calls.Canceled, "the reader of the agent has left")
 
 // emitText streams a piece of a round's text; the rounds stay apart.
 func (l *loop) emitText(text string, first bool) error {

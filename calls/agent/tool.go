@@ -143,7 +143,7 @@ func (t toolPlan) check() error {
 	_, hasOperation := t.with.Get("operation")
 	switch {
 	case !toolName.MatchString(t.name):
-		return calls.Errorf(calls.Invalid, "%q is no name for a tool", t.name).
+		return calls.Errorf(calls.Invalid, "%q is not a valid tool name", t.name).
 			WithHint("give it a name of at most 64 letters, digits, - and _")
 	case t.call == "flow":
 		return calls.Errorf(calls.Invalid, "a model must not choose any flow").WithHint("list the flow under tools.flows")

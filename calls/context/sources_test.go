@@ -23,7 +23,7 @@ const (
 )
 
 // from is a stretch of the prompt that was taken from a file of the workspace or from a
-// parameter; a text that was made from its source, and is no copy, is "".
+// parameter; a text that was computed from its source is "".
 type from struct{ source, text string }
 
 var (

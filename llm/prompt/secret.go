@@ -93,7 +93,7 @@ func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	return &hidden
 }
 
-// markRanges returns v with the ranges secret; unchanged where there are none.
+// markRanges returns v with the ranges secret; without ranges it returns v.
 func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 	if len(ranges) == 0 {
 		return v

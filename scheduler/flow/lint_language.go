@@ -56,7 +56,7 @@ func (u *unit) lintLanguage() {
 			none = append(none, u.lintTexts(&sets[i])...)
 		}
 		if len(none) > 0 {
-			u.warn(u.positionOf(s.keys.Call.node), "%s uses English texts: there are none in the language %q", s.Call, u.language).
+			u.warn(u.positionOf(s.keys.Call.node), "%s has no texts in the language %q and uses the English ones", s.Call, u.language).
 				hint("put %s into %s", wording.Text{En: strings.Join(none, " and "), Zh: strings.Join(none, " 和 ")}, filepath.Join(known.Dir, u.language))
 		}
 	}

@@ -36,7 +36,7 @@ var chinese = wording.Catalog{
 	"%s of %s has no %q":                                                        "%[2]s 的 %[1]s 没有 %[3]q",
 	"%s of %s needs %q":                                                         "%[2]s 的 %[1]s 缺少 %[3]q",
 	"%s panicked while it looked at its parameters: %v":                         "%s 检查参数时崩溃：%v",
-	"%s uses English texts: there are none in the language %q":                  "%s 使用英文文本：没有语言 %q 的文本",
+	"%s has no texts in the language %q and uses the English ones":              "%s 使用英文文本：没有语言 %q 的文本",
 	"%s works in the memory of a user, and the flow names none":                 "%s 使用某个用户的记忆，但流程没有指明用户",
 	"%s%s: not a JSON Schema: %s":                                               "%s%s：不是有效的 JSON Schema：%s",
 	"%s.%s is the method of the object, not its key %q":                         "%s.%s 是对象的方法，不是它的键 %q",
