@@ -73,7 +73,7 @@ var layers = map[string][]string{
 	"scheduler/internal/order": {}, // a machine that decides: nothing of ours, no I/O
 	"scheduler/flow":           {"calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
-	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value"},
+	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	"scheduler/schedulertest":  {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
 	// Events on their way to the reader: it knows no step and no flow.
 	"scheduler/internal/eventlog": {"scheduler/journal"},
