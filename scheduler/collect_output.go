@@ -23,7 +23,7 @@ type outputCollector struct {
 	// sink shows the input and the text as events, without secrets; nil: nothing is shown.
 	sink    outputSink
 	secrets *secrets
-	// with are the parameters as the flow gives them; nil for a call that runs inside a
+	// with holds the parameters as the flow writes them; nil for a call that runs inside a
 	// step, which has parameters of its own.
 	with *flow.Param
 	mask textMask

@@ -191,7 +191,7 @@ func (e *StepExecutor) recordAnswer(ctx context.Context, log journal.RunLog, a *
 	if err != nil {
 		return err
 	}
-	events := make([]*journal.Event, len(r.earlier.answers)) // one, or none where it is no news
+	events := make([]*journal.Event, len(r.earlier.answers)) // one; none where the journal has the answer already
 	for i, n := range r.earlier.answers {
 		a.Value, _ = n.params.Get(a.Pointer)
 		r.showAnswers(n)

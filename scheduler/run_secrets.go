@@ -121,7 +121,7 @@ func (s *secrets) unmask(v, from value.Value) value.Value {
 }
 
 // learnSecrets makes secrets of all that the flow mentions, before anything of it
-// gets into an event. lookup returns the value of a secret; nil: there are none.
+// gets into an event. lookup returns the value of a secret; nil without secrets.
 func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, bool)) {
 	if lookup == nil {
 		return

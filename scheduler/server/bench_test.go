@@ -54,24 +54,19 @@ func reportTimes(b *testing.B, times []time.Duration) {
 
 // BenchmarkStart measures a start by one client, whose answer says that the first event is on
 // the disk.
-func BenchmarkStart(b *testing.B) {
-	base := benchFixture(b)
-	var times []time.Duration
-	for b.Loop() {
-		began := time.Now()
-		post(b, http.DefaultClient, base+"/api/v1/runs", `{"flow": "three"}`)
-		times = append(times, time.Since(began))
-	}
-	reportTimes(b, times)
-}
+func BenchmarkStart(b *testing.B) { measurePosts(b, "/api/v1/runs") }
 
 // BenchmarkRun measures runs of three steps to their end, by one client.
-func BenchmarkRun(b *testing.B) {
+func BenchmarkRun(b *testing.B) { measurePosts(b, "/api/v1/runs?wait=10s") }
+
+// measurePosts measures requests that start a run, one after the other.
+func measurePosts(b *testing.B, path string) {
+	b.Helper()
 	base := benchFixture(b)
 	var times []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		post(b, http.DefaultClient, base+"/api/v1/runs?wait=10s", `{"flow": "three"}`)
+		post(b, http.DefaultClient, base+path, `{"flow": "three"}`)
 		times = append(times, time.Since(began))
 	}
 	reportTimes(b, times)

@@ -167,15 +167,10 @@ type memoryID struct {
 
 // getMemory returns a memory or a snapshot of the caller's user.
 func (s *Server) getMemory(ctx context.Context, in *memoryID) (*body[value.Value], error) {
-	users, err := s.usersOfID(ctx, in)
+	p, which, err := s.selectID(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.memory(ctx)
-	if err != nil {
-		return nil, err
-	}
-	which := memory.Selection{Users: users, ID: in.ID}
 	kind, _, _ := strings.Cut(in.ID, "_")
 	var found *value.Value
 	switch memory.Kind(kind) {
@@ -195,12 +190,18 @@ func (s *Server) getMemory(ctx context.Context, in *memoryID) (*body[value.Value
 	return &body[value.Value]{*found}, nil
 }
 
-// usersOfID returns whose memories may have an id: everyone's where the caller is not bound.
-func (s *Server) usersOfID(ctx context.Context, in *memoryID) (memory.Users, error) {
-	if in.User == "" && !principalOf(ctx).Bound {
-		return memory.AllUsers(), nil
+// selectID returns the memory, and what of it an id selects: of everyone's where the caller
+// is not bound.
+func (s *Server) selectID(ctx context.Context, in *memoryID) (*memory.SnapshotProcessor, memory.Selection, error) {
+	which := memory.Selection{Users: memory.AllUsers(), ID: in.ID}
+	var err error
+	if in.User != "" || principalOf(ctx).Bound {
+		if which.Users, err = s.users(ctx, in.User, ""); err != nil {
+			return nil, which, err
+		}
 	}
-	return s.users(ctx, in.User, "")
+	p, err := s.memory(ctx)
+	return p, which, err
 }
 
 // firstOf returns the first of a list as JSON; nil where there is none.
@@ -228,15 +229,11 @@ func encoded(x any) (value.Value, error) {
 
 // deleteMemory deletes a memory of the caller's user.
 func (s *Server) deleteMemory(ctx context.Context, in *memoryID) (*body[memory.Deleted], error) {
-	users, err := s.usersOfID(ctx, in)
+	p, which, err := s.selectID(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.memory(ctx)
-	if err != nil {
-		return nil, err
-	}
-	deleted, err := p.Store.Delete(ctx, memory.Selection{Users: users, ID: in.ID})
+	deleted, err := p.Store.Delete(ctx, which)
 	if err != nil {
 		return nil, err
 	}

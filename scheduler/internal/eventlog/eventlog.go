@@ -103,7 +103,7 @@ func (l *Log) isFullLocked() bool {
 	return len(l.queue) >= maxBacklog || l.unsavedCountLocked() >= maxBacklog
 }
 
-// Append gives the event its Seq and its time, which it returns, and adds it. It never
+// Append sets the Seq and the time of the event, adds it and returns the time. It never
 // waits. After Close, and where neither a reader nor a store is left, the event is dropped.
 func (l *Log) Append(ev *journal.Event) time.Time {
 	l.mu.Lock()

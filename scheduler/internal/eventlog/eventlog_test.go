@@ -334,7 +334,7 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// TestCloseFails: where all events are safe, an error of closing is no error of the run;
+// TestCloseFails: where all events are safe, an error of closing does not fail the run;
 // in mode async the end may be lost with it.
 func TestCloseFails(t *testing.T) {
 	for mode, want := range map[journal.Durability]error{journal.Sync: nil, journal.Async: errFull} {
