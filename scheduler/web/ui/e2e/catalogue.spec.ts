@@ -1,0 +1,58 @@
+import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
+
+test("a chat answers, asks what is missing, and keeps what was said", async ({ page }) => {
+  await page.goto("/chat/order?session=talk-1");
+  await page.getByLabel("Your question").fill("A large one, please");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("city").fill("Ningbo");
+  await page.getByLabel("count").fill("1");
+  await page.getByLabel("size").selectOption("large");
+  await page.getByRole("button", { name: "Send all" }).click();
+  await expect(page.getByText("1 large to Ningbo")).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("A large one, please")).toBeVisible();
+  await expect(page.getByText("1 large to Ningbo")).toBeVisible();
+});
+
+test("a call is found, and made", async ({ page }) => {
+  await page.goto("/calls");
+  await page.getByLabel("Search calls").fill("template");
+  await page.getByRole("link", { name: /^template/ }).click();
+  await expect(page.getByRole("region", { name: "Parameters" })).toContainText("template");
+  await page.getByLabel("Request").fill('{"with": {"template": "six times {{ n }}", "values": {"n": 7}}}');
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await expect(page.locator(".result")).toContainText("six times 7");
+  await page.getByLabel("Request").fill('{"with": {}}');
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("template");
+});
+
+test("a memory is searched, and deleted once that is confirmed", async ({ page }) => {
+  await page.request.post("/api/v1/memory", { data: { content: "I moved to Hangzhou", user: "lin" } });
+  await page.goto("/memory?user=lin");
+  await page.getByLabel("Search").fill("Hangzhou");
+  await page.getByRole("button", { name: "Find" }).click();
+  const found = page.getByRole("list", { name: "Found memories" }).getByRole("listitem").filter({ hasText: "I moved to Hangzhou" });
+  await expect(found).toContainText("matches");
+  await found.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByText("Nothing was found")).toBeVisible();
+});
+
+for (const look of looks) {
+  test(`chat, calls, memory, plugins and schedules in ${look.language}, ${look.theme}`, async ({ page }) => {
+    await page.request.post("/api/v1/memory", { data: { content: "The lighthouse opens on Sunday", user: "mei" } });
+    await page.request.post("/api/v1/runs?wait=30s", { data: { flow: "quickstart", session: "looks", inputs: {} } });
+    await setLook(page, look);
+    const screens = [
+      ["chat", "/chat/quickstart?session=looks", ".turn-foot"], ["call", "/calls/in-chat", ".try"], ["memory", "/memory?user=mei", ".memory-text"],
+      ["plugins", "/plugins", ".empty"], ["schedules", "/schedules", ".empty"],
+    ] as const;
+    for (const [name, path, sign] of screens) {
+      await page.goto(path);
+      await expect(page.locator(sign).first()).toBeVisible();
+      await expectAccessible(page);
+      await keepScreen(page, name, look);
+    }
+  });
+}

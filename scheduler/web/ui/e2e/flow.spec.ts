@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
+
+const file = (name: string) => join(process.env.SCHEDULER_DIR!, "flows", name);
+
+test("the text is linted while one types, and saved unless the file has changed", async ({ page }) => {
+  await page.goto("/flows");
+  await page.getByRole("link", { name: "order", exact: true }).click();
+  const text = page.getByRole("textbox", { name: "Text of the flow" });
+  await expect(text).toContainText("current_schema");
+  await expect(page.getByText("0 problems")).toBeVisible();
+  const before = readFileSync(file("order.yaml"), "utf8");
+
+  await text.click();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.type("descripton: typed\n");
+  const problems = page.getByRole("list", { name: "Problems" });
+  await expect(problems).toContainText("descripton");
+  await expect(page.locator(".cm-lint-marker-error").first()).toBeVisible();
+  await problems.getByRole("button").first().click();
+  await expect(text).toBeFocused();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByRole("button", { name: "Save despite the errors" })).toBeVisible();
+  expect(readFileSync(file("order.yaml"), "utf8")).toBe(before);
+
+  await page.keyboard.press("Escape");
+  await text.click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(before + "# the end\n");
+  await expect(page.getByText("0 problems")).toBeVisible();
+  await page.keyboard.press("Control+s");
+  await expect.poll(() => readFileSync(file("order.yaml"), "utf8")).toBe(before + "# the end\n");
+  await expect(page.getByText("not saved")).toHaveCount(0);
+
+  writeFileSync(file("order.yaml"), before + "# elsewhere\n");
+  await page.keyboard.insertText("# here");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "The file has changed" });
+  await expect(dialog).toContainText("# elsewhere");
+  expect(readFileSync(file("order.yaml"), "utf8")).toBe(before + "# elsewhere\n");
+  await dialog.getByRole("button", { name: "Drop mine" }).click();
+  await expect(text).toContainText("# elsewhere");
+  writeFileSync(file("order.yaml"), before);
+});
+
+test("a run is started from its form by the keyboard alone", async ({ page }) => {
+  await page.goto("/flows/order?tab=run");
+  const note = page.getByLabel("note");
+  await expect(note).toBeVisible();
+  while (!(await note.evaluate((a) => a === document.activeElement))) await page.keyboard.press("Tab");
+  await page.keyboard.type("no onions");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/runs\//);
+  await expect(page.getByText("no onions")).toBeVisible();
+  await page.goto("/flows/order?tab=history");
+  await expect(page.getByRole("row").nth(1)).toContainText("waiting");
+});
+
+for (const look of looks) {
+  test(`flows in ${look.language}, ${look.theme}`, async ({ page }) => {
+    await setLook(page, look);
+    await page.goto("/flows");
+    await expect(page.getByRole("row").nth(1)).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "flows", look);
+    await page.goto("/flows/support");
+    await expect(page.locator(".cm-content")).toContainText("support");
+    await expect(page.locator(".graph-node").first()).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "flow", look);
+    await page.goto("/flows/quickstart?tab=run");
+    await expect(page.locator(".schema-form")).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "flow-run", look);
+  });
+}

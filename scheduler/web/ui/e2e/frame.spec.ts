@@ -1,0 +1,56 @@
+import { expect, test } from "./fixtures.ts";
+
+test("the login link logs in once, a token does too, and logging out ends the session", async ({ browser, baseURL }) => {
+  const context = await browser.newContext({ baseURL });
+  const page = await context.newPage();
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  await page.getByLabel("Token").fill("sch_wrong_token");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("alert")).toContainText("unknown, revoked or expired");
+  await page.getByLabel("Token").fill(process.env.SCHEDULER_TOKEN!);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  await page.goto(process.env.SCHEDULER_LINK!);
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  expect((await context.request.get(process.env.SCHEDULER_LINK!)).status()).toBe(401);
+  await context.close();
+});
+
+test("language and theme change at once and are kept", async ({ page }) => {
+  await page.goto("/");
+  await page.getByLabel("Language").selectOption("zh");
+  await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
+  await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
+  await page.getByLabel("配色").selectOption("dark");
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
+  const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  expect(await ground()).toBe("rgb(21, 23, 28)");
+  await page.getByLabel("配色").selectOption("light");
+  expect(await ground()).toBe("rgb(247, 247, 249)");
+});
+
+test("a path that no screen has says so", async ({ page }) => {
+  await page.goto("/nowhere");
+  await expect(page.getByRole("heading", { name: "This page does not exist" })).toBeVisible();
+});
+
+test("assets are kept for good, the document never, and both have a strict policy", async ({ page }) => {
+  const answer = await page.goto("/");
+  const policy = answer!.headers()["content-security-policy"]!;
+  expect(policy).toContain("script-src 'self';");
+  expect(policy).not.toContain("unsafe");
+  expect(answer!.headers()["cache-control"]).toBe("no-store");
+  const script = await page.locator("script[src]").first().getAttribute("src");
+  const asset = await page.request.get(script!);
+  expect(asset.headers()["cache-control"]).toContain("immutable");
+  expect(asset.headers()["content-encoding"]).toBe("gzip");
+  const plain = await page.request.get(script!, { headers: { "Accept-Encoding": "identity" } });
+  expect(plain.headers()["content-encoding"]).toBeUndefined();
+  expect(await plain.text()).toBe(await asset.text());
+});

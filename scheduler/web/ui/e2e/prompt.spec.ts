@@ -1,0 +1,95 @@
+import { expect, expectAccessible, keepScreen, looks, setLook, startRun, test } from "./fixtures.ts";
+
+test("every piece tells its way, and opens its file at the line", async ({ page }) => {
+  const run = await startRun(page, "quickstart", { visitor: "Ada" });
+  await page.goto(`/runs/${run}?step=answer&tab=prompt`);
+  const piece = page.locator(".piece", { hasText: /^Ada$/ }).first();
+  await expect(piece).toHaveClass(/piece-input/);
+  await piece.hover();
+  const way = page.getByRole("region", { name: "Where this piece came from" });
+  await expect(way).toContainText("inputs.visitor");
+  await expect(way).toContainText("flows/quickstart.yaml:30:17");
+  await expect(way).toContainText("prompt: identity");
+  await expect(way).toContainText("scene");
+  await piece.click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.locator("[aria-current]")).toContainText("identity: |");
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  const rule = page.locator(".piece", { hasText: "Never promise" });
+  await expect(rule).toHaveClass(/piece-file/);
+  await rule.click();
+  await expect(dialog.locator("[aria-current]")).toContainText("# House rules");
+});
+
+test("what is shown is all of the prompt, and its tokens add up", async ({ page }) => {
+  const run = await startRun(page, "quickstart");
+  const { prompts } = (await (await page.request.get(`/api/v1/runs/${run}/prompts?step=answer`)).json()) as { prompts: { tokens: number; messages: { pieces: { text: string }[] }[] }[] };
+  await page.goto(`/runs/${run}?step=answer&tab=prompt`);
+  await expect(page.locator(".message").first()).toBeVisible();
+  expect(await page.locator(".piece").evaluateAll((all) => all.map((one) => one.textContent))).toEqual(prompts[0]!.messages.flatMap((m) => m.pieces.map((p) => p.text)));
+  const told = await page.locator(".explorer-top .bar-of-tokens").getAttribute("aria-label");
+  const sum = [...told!.matchAll(/ (\d+)/g)].reduce((n, m) => n + Number(m[1]), 0);
+  expect(sum).toBe(prompts[0]!.tokens);
+});
+
+test("what changed since the prompt before, and how much of it can come from the cache", async ({ page }) => {
+  await startRun(page, "quickstart", { visitor: "Mei" });
+  const run = await startRun(page, "quickstart", { visitor: "Zoe" });
+  await page.goto(`/runs/${run}?step=answer&tab=prompt`);
+  await expect(page.locator(".cache")).toContainText("are as before");
+  await expect(page.locator(".cache-end")).toHaveCount(1);
+  await page.getByRole("button", { name: "What changed" }).click();
+  await expect(page.locator("del").first()).toHaveText("Mei");
+  await expect(page.locator("ins").first()).toHaveText("Zoe");
+  await expect(page.locator(".message").filter({ hasText: "unchanged" }).first()).toBeVisible();
+});
+
+test("by the keyboard alone: from the list to the reason of an entry that was left out", async ({ page }) => {
+  await startRun(page, "quickstart");
+  await page.goto("/runs?flow=quickstart");
+  const link = page.getByRole("link", { name: "quickstart" }).first();
+  await expect(link).toBeVisible();
+  const tabTo = async (isThere: () => Promise<boolean>) => {
+    for (let i = 0; i < 80; i++) {
+      if (await isThere()) return;
+      await page.keyboard.press("Tab");
+    }
+    throw new Error("the Tab key does not come there");
+  };
+  const hasFocus = (selector: string) => () => page.evaluate((s) => !!document.activeElement?.matches(s), selector);
+  await tabTo(hasFocus('[role="cell"] a'));
+  await page.keyboard.press("Enter");
+  await expect(page.locator("[data-node]").first()).toBeVisible();
+  await tabTo(hasFocus("[data-node]"));
+  for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("region", { name: "Step answer" })).toBeVisible();
+  await tabTo(hasFocus('.step-panel [role="tab"]'));
+  await page.keyboard.press("ArrowRight");
+  await expect(page.locator(".piece").first()).toBeVisible();
+  await tabTo(hasFocus("[data-piece]"));
+  await page.keyboard.press("ArrowRight");
+  await expect(page.getByRole("region", { name: "Where this piece came from" })).toContainText("inputs.visitor");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await tabTo(hasFocus(".left-out summary"));
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("getvar('season') == 'winter'", { exact: false })).toBeVisible();
+});
+
+for (const look of looks) {
+  test(`the prompt explorer in ${look.language}, ${look.theme}`, async ({ page }) => {
+    await startRun(page, "quickstart", { visitor: "Lin" });
+    const run = await startRun(page, "quickstart");
+    await setLook(page, look);
+    await page.goto(`/runs/${run}?step=answer&tab=prompt`);
+    await page.locator("[data-piece]").nth(1).focus();
+    await expect(page.locator(".way ol")).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "prompt", look);
+    await page.locator(".pane-head button").click();
+    await keepScreen(page, "prompt-wide", look);
+  });
+}

@@ -1,0 +1,121 @@
+import { expect, expectAccessible, keepScreen, looks, setLook, startRun, test } from "./fixtures.ts";
+
+test("a run goes on before one's eyes, and a reload in the middle loses nothing", async ({ page }) => {
+  const answer = await page.request.post("/api/v1/runs", { data: { flow: "slow" } });
+  const { run } = (await answer.json()) as { run: string };
+  await page.goto(`/runs/${run}`);
+  const node = (id: string) => page.locator(`[data-node="${id}"]`);
+  await expect(node("s1")).toHaveClass(/state-finished/);
+  await page.reload();
+  await expect(node("s0")).toHaveClass(/state-finished/);
+  await expect(node("s7")).toHaveClass(/state-finished/);
+  await expect(page.locator(".run-head")).toContainText("finished");
+  const events = (await (await page.request.get(`/api/v1/runs/${run}`)).json()) as { last_seq: number };
+  await expect(page.getByText(`${events.last_seq} events`)).toBeVisible();
+});
+
+test("graph, table and timeline show the same steps; the log has filters", async ({ page }) => {
+  const run = await startRun(page, "failing");
+  await page.goto(`/runs/${run}`);
+  await expect(page.locator("[data-node]")).toHaveCount(5);
+  await expect(page.locator('[data-node="each"]')).toContainText("3/3");
+  await page.getByRole("tab", { name: "Table" }).click();
+  await expect(page.getByRole("row").filter({ hasText: "flaky" })).toContainText("2");
+  await expect(page.getByRole("row").filter({ hasText: "never" })).toContainText("skipped");
+  await page.getByRole("button", { name: "bad", exact: true }).first().click();
+  await expect(page.getByRole("region", { name: "Step bad" })).toContainText("failed");
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await expect(page.getByRole("row").filter({ hasText: "bad" })).toContainText("ran");
+  await page.getByLabel("Show").selectOption("failed");
+  await expect(page.locator(".log-line").filter({ hasText: "step.started" })).toHaveCount(0);
+  await expect(page.locator(".log-line").filter({ hasText: "step.retrying" })).toHaveCount(1);
+  await page.reload();
+  await expect(page.getByRole("tab", { name: "Timeline" })).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByRole("region", { name: "Step bad" })).toBeVisible();
+});
+
+test("a run can be cancelled, and goes on with an edited flow", async ({ page }) => {
+  const answer = await page.request.post("/api/v1/runs", { data: { flow: "slow" } });
+  const { run } = (await answer.json()) as { run: string };
+  await page.goto(`/runs/${run}`);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await expect(page.locator(".run-head")).toContainText("cancelled");
+  await page.getByRole("button", { name: "Resume with edited flow" }).click();
+  const text = page.getByLabel("Text of the flow");
+  await expect(text).toHaveValue(/name: slow/);
+  const flow = await text.inputValue();
+  await text.fill(flow.replace("call: http", "call: htpt"));
+  await page.getByRole("button", { name: "Resume", exact: true }).last().click();
+  await expect(page.getByRole("alert")).toContainText("htpt");
+  await text.fill(flow.split("\n").slice(0, 8).join("\n") + "\n");
+  await page.getByRole("button", { name: "Resume", exact: true }).last().click();
+  await expect(page.locator(".run-head")).toContainText("finished");
+  await expect(page.locator("[data-node]")).toHaveCount(6);
+});
+
+for (const flow of ["wide", "long"]) {
+  test(`a run of a thousand steps is usable: ${flow}`, async ({ page }) => {
+    const run = await startRun(page, flow);
+    const begin = Date.now();
+    await page.goto(`/runs/${run}`);
+    await expect(page.locator("[data-node]")).toHaveCount(1000);
+    await expect(page.locator('[data-node="s999"]')).toHaveClass(/state-finished/);
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    console.log(`${flow}: 1,000 steps usable after ${Date.now() - begin} ms, ${elements} elements`);
+    expect(elements).toBeLessThan(9000);
+    await page.getByRole("tab", { name: "Table" }).click();
+    await expect(page.locator("[data-rows='1000']")).toBeVisible();
+    expect(await page.locator(".row").count()).toBeLessThan(100);
+    await page.getByRole("button", { name: "s3", exact: true }).first().click();
+    await expect(page.getByRole("region", { name: "Step s3" })).toContainText("x");
+  });
+}
+
+test("a thousand steps that run are followed in time", async ({ page }) => {
+  await page.goto("/runs");
+  const { run } = (await (await page.request.post("/api/v1/runs", { data: { flow: "wide" } })).json()) as { run: string };
+  await page.evaluate(() => {
+    const tasks: number[] = ((window as unknown as { tasks: number[] }).tasks = []);
+    new PerformanceObserver((list) => list.getEntries().forEach((e) => tasks.push(e.duration))).observe({ type: "longtask" });
+  });
+  await page.evaluate((path) => {
+    history.pushState(null, "", path);
+  }, `/runs/${run}`);
+  await expect(page.locator("[data-node].state-finished")).toHaveCount(1000);
+  const tasks = await page.evaluate(() => (window as unknown as { tasks: number[] }).tasks);
+  const all = tasks.reduce((n, ms) => n + ms, 0);
+  console.log(`1,000 steps followed live: ${tasks.length} tasks above 50 ms, the longest ${Math.round(Math.max(0, ...tasks))} ms, together ${Math.round(all)} ms`);
+  const { last_seq: seq } = (await (await page.request.get(`/api/v1/runs/${run}`)).json()) as { last_seq: number };
+  await expect(page.getByText(`${seq.toLocaleString("en")} events`)).toBeVisible();
+});
+
+test("the timeline shows how long a step waits, folded", async ({ page }) => {
+  const run = await startRun(page, "weather");
+  await page.goto(`/runs/${run}?view=timeline`);
+  await expect(page.locator(".bar-wait").first()).toBeVisible();
+  await expect(page.locator(".axis .fold")).toContainText("‖");
+});
+
+test("the items of a step can be opened", async ({ page }) => {
+  const run = await startRun(page, "failing");
+  await page.goto(`/runs/${run}?step=each`);
+  await page.getByText("Items: 3 of 3 are over").click();
+  await page.getByRole("button", { name: "[1] finished" }).click();
+  await expect(page.getByRole("region", { name: "Step each[1]" })).toContainText("2");
+  await page.getByRole("button", { name: "item of each" }).click();
+  await expect(page.getByRole("region", { name: "Step each", exact: true })).toBeVisible();
+});
+
+for (const look of looks) {
+  test(`a run in ${look.language}, ${look.theme}`, async ({ page }) => {
+    const run = await startRun(page, "failing");
+    await setLook(page, look);
+    for (const view of ["graph", "table", "timeline"]) {
+      await page.goto(`/runs/${run}?view=${view}&step=flaky`);
+      await expect(page.locator(view === "graph" ? "[data-node]" : ".row").nth(3)).toBeVisible();
+      await expect(page.locator(".log-line").first()).toBeVisible();
+      await expectAccessible(page);
+      await keepScreen(page, `run-${view}`, look);
+    }
+  });
+}

@@ -1,0 +1,112 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+const root = resolve(import.meta.dirname, "../../../..");
+const program = resolve(root, process.env.SCHEDULER ?? "bin/scheduler");
+
+/** Makes a project of the flows that the repository has, whose models answer from cassettes, and serves it. */
+export default async function start() {
+  const dir = mkdtempSync(join(tmpdir(), "scheduler-e2e-"));
+  cpSync(join(root, "flows"), join(dir, "flows"), { recursive: true });
+  writeFileSync(join(dir, "scheduler.yaml"), "language: en\nhttp: {allow_hosts: [127.0.0.1]}\n");
+  const slow = await startSlowServer();
+  writeFlows(join(dir, "flows"), `http://127.0.0.1:${(slow.address() as AddressInfo).port}`);
+  const server = spawn(program, ["serve", "--listen", "127.0.0.1:0", "--edit"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const link = await loginLink(server);
+  process.env.SCHEDULER_URL = new URL(link).origin;
+  process.env.SCHEDULER_LINK = link;
+  process.env.SCHEDULER_DIR = dir;
+  process.env.SCHEDULER_TOKEN = createToken(dir);
+  return async () => {
+    const ended = new Promise((done) => server.once("exit", done));
+    server.kill("SIGTERM");
+    await ended;
+    slow.close();
+    rmSync(dir, { recursive: true, force: true });
+  };
+}
+
+/** Waits for the link that the server prints. */
+async function loginLink(server: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: server.stdout! })) {
+    const link = /^log in once with (\S+)$/.exec(line)?.[1];
+    if (link) return link;
+  }
+  throw new Error(`${program} serve ended before it printed a link`);
+}
+
+/** Creates a token by the command line, and returns its text. */
+function createToken(dir: string): string {
+  const made = spawnSync(program, ["token", "create", "e2e", "--scopes", "admin"], { cwd: dir, encoding: "utf8" });
+  const text = /sch_\w+_[\w-]+/.exec(made.stdout)?.[0];
+  if (!text) throw new Error(`no token was created: ${made.stderr}`);
+  return text;
+}
+
+/** Answers /ok at once, /slow after half a second, and /flaky with 503 every other time. */
+async function startSlowServer(): Promise<Server> {
+  let asked = 0;
+  const server = createServer((request, answer) => {
+    const send = () => {
+      answer.statusCode = request.url === "/flaky" && asked++ % 2 === 0 ? 503 : 200;
+      answer.setHeader("Content-Type", "application/json");
+      answer.end('{"ok": true}');
+    };
+    setTimeout(send, request.url === "/slow" ? 500 : 0);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return server;
+}
+
+/** Writes flows that the repository's examples lack: a slow one, one that retries and fails, one of 1,000 steps. */
+function writeFlows(dir: string, server: string) {
+  const slow = ["name: slow", "steps:"];
+  for (let i = 0; i < 8; i++) slow.push(`  - {id: s${i}, call: http, with: {method: GET, url: "${server}/slow"}${i ? `, needs: [s${i - 1}]` : ""}}`);
+  writeFileSync(join(dir, "slow.yaml"), slow.join("\n") + "\n");
+  writeFileSync(join(dir, "failing.yaml"), `name: failing
+steps:
+  - {id: first, call: template, with: {template: "one"}}
+  - {id: never, call: template, when: "{{ 1 > 2 }}", with: {template: "two"}}
+  - {id: flaky, call: http, with: {method: GET, url: "${server}/flaky"}, retry: {max_attempts: 3, initial_interval: 10ms}}
+  - {id: each, call: template, for_each: [1, 2, 3], with: {template: "{{ n }}", values: {n: "{{ item }}"}}}
+  - {id: bad, call: http, with: {method: GET, url: "http://127.0.0.1:1/"}, needs: [flaky, each], timeout: 5s}
+`);
+  writeFileSync(join(dir, "order.yaml"), `name: order
+description: An order that lacks what a person must say.
+inputs:
+  type: object
+  properties:
+    question: {type: string, default: "I would like some."}
+    note: {type: string, description: A remark for the kitchen.}
+steps:
+  - id: order
+    call: slot
+    with:
+      stages: [function]
+      current_schema:
+        type: object
+        required: [city, count, size]
+        properties:
+          city: {type: string, minLength: 1, description: The town that it goes to.}
+          count: {type: integer, minimum: 1, maximum: 12, description: How many.}
+          size: {type: string, enum: [small, large]}
+        additionalProperties: false
+    on_missing: ask
+  - {id: reply, call: template, with: {template: "{{ o.count }} {{ o.size }} to {{ o.city }}", values: {o: "{{ order.slot_data }}"}}, to_user: true}
+outputs: {reply: "{{ reply.text }}"}
+`);
+  // A hundred chains of ten side by side, and one of a thousand.
+  for (const [name, length] of [["wide", 10], ["long", 1000]] as const) {
+    const lines = [`name: ${name}`, "description: A thousand steps.", "steps:"];
+    for (let i = 0; i < 1000; i++) {
+      const isFirst = i % length === 0;
+      lines.push(`  - id: s${i}`, "    call: template", `    needs: [${isFirst ? "" : `s${i - 1}`}]`, `    with: {template: "{{ text }}", values: {text: "${isFirst ? "x" : `{{ s${i - 1}.text }}`}"}}`);
+    }
+    writeFileSync(join(dir, `${name}.yaml`), lines.join("\n") + "\n");
+  }
+}

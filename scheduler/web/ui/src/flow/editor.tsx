@@ -1,0 +1,110 @@
+import { completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { yaml } from "@codemirror/lang-yaml";
+import { HighlightStyle, bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { Annotation, Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
+import type { Schemas } from "../api/client.ts";
+
+type Problem = Schemas["ProblemBody"];
+
+export interface EditorHandle {
+  /** Puts the cursor at a line and column from 1, and shows it. */
+  goTo(line: number, col: number): void;
+}
+
+const nonce = document.querySelector<HTMLMetaElement>("meta[name='csp-nonce']")?.content ?? "";
+
+/** Marks a text that was put in by the page: it is not a change of the person who types. */
+const fromOutside = Annotation.define<boolean>();
+
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--accent)" },
+  { tag: [tags.string, tags.special(tags.string)], color: "var(--green)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.keyword], color: "var(--amber)" },
+  { tag: [tags.comment, tags.lineComment], color: "var(--quiet)", fontStyle: "italic" },
+  { tag: [tags.meta, tags.labelName, tags.typeName], color: "var(--blue)" },
+]);
+
+const look = EditorView.theme({
+  "&": { color: "var(--text)", backgroundColor: "var(--card)", height: "100%", fontSize: "12.5px" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto" },
+  ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--quiet)", border: "0" },
+  ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--tint) 45%, transparent)" },
+  ".cm-activeLineGutter": { backgroundColor: "var(--tint)", color: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "color-mix(in srgb, var(--accent) 30%, transparent)" },
+  ".cm-tooltip": { backgroundColor: "var(--card)", color: "var(--text)", border: "1px solid var(--line-strong)" },
+  ".cm-diagnostic": { whiteSpace: "pre-wrap", maxWidth: "36rem" },
+});
+
+/** Editor is a text of YAML with the problems of the program at their places. Escape, then Tab, leaves it. */
+export function Editor({ text, onChange, onSave, problems, readOnly, label, ref }: {
+  text: string;
+  onChange(text: string): void;
+  onSave(): void;
+  problems: Problem[];
+  readOnly: boolean;
+  label: string;
+  ref?: Ref<EditorHandle>;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const writable = useRef(new Compartment());
+  const newest = useRef({ onChange, onSave });
+  useEffect(() => {
+    newest.current = { onChange, onSave };
+  });
+  useEffect(() => {
+    const save = () => (newest.current.onSave(), true);
+    const extensions: Extension[] = [
+      EditorView.cspNonce.of(nonce), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection(), history(), indentOnInput(), bracketMatching(),
+      indentUnit.of("  "), yaml(), syntaxHighlighting(colours), look, lintGutter(), writable.current.of([]),
+      keymap.of([{ key: "Mod-s", run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, ...completionKeymap, indentWithTab]),
+      EditorView.contentAttributes.of({ "aria-label": label }),
+      EditorView.updateListener.of((u) => u.docChanged && !u.transactions.some((tr) => tr.annotation(fromOutside)) && newest.current.onChange(u.state.doc.toString())),
+    ];
+    const made = new EditorView({ state: EditorState.create({ doc: text, extensions }), parent: box.current! });
+    made.scrollDOM.tabIndex = 0; // what scrolls must be in reach of the keyboard
+    view.current = made;
+    return () => made.destroy();
+    // The text is the editor's own from here on; another one comes by the effect below.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [label]);
+  useEffect(() => {
+    const made = view.current!;
+    if (made.state.doc.toString() !== text) made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
+  }, [text]);
+  useEffect(() => {
+    view.current!.dispatch({ effects: writable.current.reconfigure([EditorState.readOnly.of(readOnly)]) });
+  }, [readOnly]);
+  useEffect(() => {
+    const made = view.current!;
+    made.dispatch(setDiagnostics(made.state, problems.map((p) => diagnosticOf(made.state, p))));
+  }, [problems]);
+  useImperativeHandle(ref, () => ({
+    goTo(line, col) {
+      const made = view.current!;
+      const at = placeOf(made.state, line, col);
+      made.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+      made.focus();
+    },
+  }));
+  return <div className="editor" ref={box} />;
+}
+
+/** Returns the offset of a line and column from 1, which may be of an older text. */
+function placeOf(state: EditorState, line: number, col: number): number {
+  const found = state.doc.line(Math.min(Math.max(line, 1), state.doc.lines));
+  return Math.min(found.from + Math.max(col - 1, 0), found.to);
+}
+
+function diagnosticOf(state: EditorState, p: Problem): Diagnostic {
+  const from = placeOf(state, p.line, p.col);
+  const word = /^[^\s,\]}]+/.exec(state.doc.sliceString(from, state.doc.lineAt(from).to))?.[0].length ?? 0;
+  return { from, to: from + word, severity: p.severity, message: [p.message, p.hint].filter(Boolean).join("\n") };
+}

@@ -1,0 +1,72 @@
+import { Link, useParams } from "wouter";
+import { Ago, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
+import { AnswerForm } from "../forms/answers.tsx";
+import { formatJSON } from "../format.ts";
+import { useText } from "../i18n.ts";
+import { hasScope, useMe } from "../me.ts";
+import { useRun, type FollowedRun } from "../run/follow.ts";
+import { outerOf } from "../run/state.ts";
+import "./inbox.css";
+
+/** Answer is the form for all that a run waits for, and below it the run, which goes on there. */
+export default function Answer() {
+  const { run: id = "" } = useParams<{ run: string }>();
+  const run = useRun(id);
+  if (!run.info && run.error) return <ErrorBox error={run.error} retry={run.reload} />;
+  if (!run.info) return <Loading />;
+  return <AnswerScreen key={id} run={run} />;
+}
+
+function AnswerScreen({ run }: { run: FollowedRun }) {
+  const t = useText();
+  const me = useMe();
+  const info = run.info!;
+  return (
+    <section className="screen narrow">
+      <ScreenHead title={t("inbox.title_of", { flow: info.flow })}>
+        <Link href={`/runs/${info.run}`}>{t("inbox.show_run")}</Link>
+        <Link href="/inbox">{t("inbox.back")}</Link>
+      </ScreenHead>
+      {isWaiting(run) && (
+        <div className="card">
+          {hasScope(me, "runs:write")
+            ? <AnswerForm key={info.last_seq} run={info.run} waiting={info.waiting ?? []} onSent={() => (run.reload(), document.getElementById("main")?.focus())} />
+            : <p>{t("inbox.no_scope")}</p>}
+        </div>
+      )}
+      <Progress run={run} />
+    </section>
+  );
+}
+
+/** Reports whether the run waits as far as is known; between an answer and the first event it does not. */
+export function isWaiting(run: FollowedRun): boolean {
+  return run.info!.state === "waiting" && (run.state.lastSeq <= run.info!.last_seq || run.state.state === "waiting");
+}
+
+/** Returns what the run has said: the words of its steps for the user, else its output reply. */
+export function replyOf(run: FollowedRun): string | undefined {
+  const output = (run.info!.outputs as { reply?: unknown } | undefined)?.reply;
+  return run.info!.reply ?? run.state.reply ?? (output === undefined ? undefined : formatJSON(output));
+}
+
+/** Progress shows how a run goes on: its steps, and what it replies. */
+export function Progress({ run }: { run: FollowedRun }) {
+  const t = useText();
+  const info = run.info!;
+  const state = run.state.lastSeq >= info.last_seq && run.state.lastSeq ? run.state.state : info.state;
+  const error = run.state.error ?? info.error;
+  const reply = replyOf(run);
+  return (
+    <div className="card run-progress">
+      <p className="progress-head" role="status"><StateBadge state={state} /> <Ago time={info.started_at} /></p>
+      <ol className="step-states">
+        {run.steps.filter((st) => !outerOf(st.id)).map((st) => (
+          <li key={st.id}><StateBadge state={st.state} /> <code>{st.id}</code> <span className="hint">{st.call}</span></li>
+        ))}
+      </ol>
+      {error && <RunError error={error} />}
+      {reply && <><h2>{t("inbox.reply")}</h2><pre className="reply">{reply}</pre></>}
+    </div>
+  );
+}

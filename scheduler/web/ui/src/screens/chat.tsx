@@ -1,0 +1,213 @@
+import { useCallback, useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { Link, useLocation, useParams, useSearchParams } from "wouter";
+import { api, type Schemas } from "../api/client.ts";
+import { useLoad } from "../api/load.ts";
+import { Empty, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
+import { AnswerForm } from "../forms/answers.tsx";
+import { useText } from "../i18n.ts";
+import { hasScope, useMe } from "../me.ts";
+import { useRun, type FollowedRun } from "../run/follow.ts";
+import { isWaiting, replyOf } from "./answer.tsx";
+import "./chat.css";
+
+type Flow = Schemas["FlowBody"];
+type Message = { role: "user" | "assistant"; content: string };
+
+/** Turn is a question and the run that answers it. */
+interface Turn {
+  run: string;
+  question: string;
+}
+
+/** Chat talks with a flow: each question is a run of the session, which the server keeps. */
+export default function Chat() {
+  const t = useText();
+  const { flow: id } = useParams<{ flow?: string }>();
+  const [query] = useSearchParams();
+  const session = query.get("session") ?? "";
+  const flow = useLoad(async (signal) => (id ? api.get("/api/v1/flows/{flow}", { path: { flow: id }, signal }) : undefined), [id]);
+  return (
+    <section className="screen narrow">
+      <ScreenHead title={t("chat.title")}>
+        <FlowChoice flow={id} />
+        {id && <SessionChoice flow={id} session={session} name={flow.data?.name ?? id} />}
+      </ScreenHead>
+      {flow.error && <ErrorBox error={flow.error} retry={flow.reload} />}
+      {!id && <Empty title={t("chat.choose")}><p>{t("chat.choose_text")}</p></Empty>}
+      {id && flow.data && !flow.data.model && <Empty title={t("chat.no_model")}><p>{t("chat.choose_text")}</p></Empty>}
+      {id && flow.data?.model && session && <Talk key={`${id} ${session}`} flow={flow.data} session={session} />}
+    </section>
+  );
+}
+
+function FlowChoice({ flow }: { flow?: string }) {
+  const t = useText();
+  const [, navigate] = useLocation();
+  const models = useLoad(loadModels, []);
+  return (
+    <label>
+      {t("chat.flow")}{" "}
+      <select value={flow ?? ""} onChange={(e) => navigate(`/chat/${e.target.value}`)}>
+        {!flow && <option value="">{t("chat.none")}</option>}
+        {[...new Set([...(models.data ?? []), ...(flow ? [flow] : [])])].sort().map((one) => <option key={one} value={one}>{one.replaceAll("~", "/")}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** Returns the ids of the flows that answer a question. */
+async function loadModels(signal: AbortSignal): Promise<string[]> {
+  const list = await api.get("/api/v1/flows", { query: { limit: 200 }, signal });
+  const all = await Promise.all(list.items.filter((f) => !f.errors).map((f) => api.get("/api/v1/flows/{flow}", { path: { flow: f.flow }, signal })));
+  return all.filter((f) => f.model).map((f) => f.flow);
+}
+
+const newSession = () => crypto.getRandomValues(new Uint32Array(2)).reduce((text, n) => text + n.toString(36), "chat-");
+
+/** The sessions of a flow, newest first, and a new one; without one in the URL, the newest is shown. */
+function SessionChoice({ flow, name, session }: { flow: string; name: string; session: string }) {
+  const t = useText();
+  const [, setQuery] = useSearchParams();
+  const runs = useLoad((signal) => api.get("/api/v1/runs", { query: { flow: name, limit: 200 }, signal }), [name, session]);
+  const sessions = [...new Set([...(session ? [session] : []), ...(runs.data?.items ?? []).flatMap((r) => r.session ?? [])])];
+  const show = useCallback((one: string) => setQuery({ session: one }, { replace: true }), [setQuery]);
+  useEffect(() => {
+    if (!session && !runs.loading) show(sessions[0] ?? newSession());
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [flow, session, runs.loading]);
+  return (
+    <>
+      <label>
+        {t("chat.session")}{" "}
+        <select value={session} onChange={(e) => show(e.target.value)}>{sessions.map((one) => <option key={one} value={one}>{one}</option>)}</select>
+      </label>
+      <button onClick={() => show(newSession())}>{t("chat.new_session")}</button>
+    </>
+  );
+}
+
+function Talk({ flow, session }: { flow: Flow; session: string }) {
+  const t = useText();
+  const me = useMe();
+  const name = flow.name ?? flow.flow;
+  const old = useLoad((signal) => loadTurns(name, session, signal), [name, session]);
+  const [added, setAdded] = useState<Turn[]>([]);
+  const [error, setError] = useState<Error>();
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const replies = useRef(new Map<string, string>());
+  const end = useRef<HTMLDivElement>(null);
+  const speakers = flow.steps.filter((st) => st.to_user).map((st) => st.id);
+  const turns = [...(old.data ?? []), ...added.filter((a) => !old.data?.some((o) => o.run === a.run))];
+  const scroll = useCallback(() => end.current?.scrollIntoView({ block: "end" }), []);
+  const say = async () => {
+    const question = text.trim();
+    if (!question || busy) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const before = turns.flatMap((one): Message[] => {
+        const reply = replies.current.get(one.run);
+        return [{ role: "user", content: one.question }, ...(reply ? [{ role: "assistant" as const, content: reply }] : [])];
+      });
+      const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, inputs: inputsOf(flow, question, before) } })) as Schemas["StartedRun"];
+      setAdded((all) => [...all, { run: started.run, question }]);
+      setText("");
+    } catch (err) {
+      setError(err as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const onKey = (e: KeyboardEvent) => {
+    if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing) return;
+    e.preventDefault();
+    void say();
+  };
+  if (old.loading && !old.data) return <Loading />;
+  return (
+    <>
+      {old.error && <ErrorBox error={old.error} retry={old.reload} />}
+      <ol className="talk" aria-label={t("chat.talk")}>
+        {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
+      </ol>
+      {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}</Empty>}
+      {error && <ErrorBox error={error} />}
+      {hasScope(me, "runs:write") ? (
+        <form className="say" onSubmit={(e) => (e.preventDefault(), void say())}>
+          <textarea aria-label={t("chat.question")} placeholder={t("chat.question")} rows={2} value={text} onChange={(e) => setText(e.target.value)} onKeyDown={onKey} />
+          <button className="primary" disabled={busy || !text.trim()}>{t("chat.send")}</button>
+        </form>
+      ) : <p>{t("flow.no_run_scope")}</p>}
+      <div ref={end} />
+    </>
+  );
+}
+
+/** Returns the inputs of a question: what was said before goes to the input that takes it. */
+function inputsOf(flow: Flow, question: string, before: Message[]): Record<string, unknown> {
+  const known = (flow.inputs as { properties?: object } | undefined)?.properties ?? {};
+  const inputs: Record<string, unknown> = { question };
+  if ("history" in known) inputs.history = before;
+  if ("messages" in known) inputs.messages = [...before, { role: "user", content: question }];
+  if (!("question" in known) && ("history" in known || "messages" in known)) delete inputs.question;
+  return inputs;
+}
+
+/** Returns the newest turns of a session, the oldest of them first. */
+async function loadTurns(flow: string, session: string, signal: AbortSignal): Promise<Turn[]> {
+  const list = await api.get("/api/v1/runs", { query: { flow, session, limit: 20 }, signal });
+  const runs = await Promise.all(list.items.map((r) => api.get("/api/v1/runs/{id}", { path: { id: r.run }, signal })));
+  return runs.reverse().map((r) => ({ run: r.run, question: questionOf(r.inputs) }));
+}
+
+function questionOf(inputs: unknown): string {
+  const { question, messages } = (inputs ?? {}) as { question?: unknown; messages?: { content?: unknown }[] };
+  const found = question ?? messages?.at(-1)?.content;
+  return typeof found === "string" ? found : "";
+}
+
+function TurnItem({ turn, speakers, onReply, onGrow }: { turn: Turn; speakers: string[]; onReply(reply: string): void; onGrow(): void }) {
+  const t = useText();
+  const run = useRun(turn.run);
+  const reply = run.info && (replyOf(run) ?? spokenText(run, speakers));
+  useEffect(() => {
+    if (reply) onReply(reply);
+    onGrow();
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [reply]);
+  return (
+    <li className="turn">
+      <div className="said mine"><span className="sr">{t("chat.me")}</span><pre>{turn.question}</pre></div>
+      <div className="said" aria-live="polite">
+        {!run.info && run.error && <ErrorBox error={run.error} retry={run.reload} />}
+        {run.info && <Reply run={run} reply={reply} />}
+      </div>
+    </li>
+  );
+}
+
+function Reply({ run, reply }: { run: FollowedRun; reply?: string }) {
+  const t = useText();
+  const info = run.info!;
+  const error = run.state.error ?? info.error;
+  const state = run.state.lastSeq >= info.last_seq && run.state.lastSeq ? run.state.state : info.state;
+  const asked = run.steps.findLast((st) => st.usage.input_tokens > 0);
+  return (
+    <>
+      {reply && <pre>{reply}</pre>}
+      {state === "finished" && !reply && <p className="hint">{t("chat.no_reply")}</p>}
+      {error && <RunError error={error} />}
+      {isWaiting(run) && <AnswerForm key={info.last_seq} brief run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
+      <p className="turn-foot hint">
+        {state !== "finished" && <StateBadge state={state} />} <Link href={`/runs/${info.run}`}>{t("chat.run")}</Link>
+        {asked && <> · <Link href={`/runs/${info.run}?step=${encodeURIComponent(asked.id)}&tab=prompt`}>{t("chat.prompt", { n: asked.usage.input_tokens })}</Link></>}
+      </p>
+    </>
+  );
+}
+
+/** Returns what the steps for the user have streamed so far. */
+function spokenText(run: FollowedRun, speakers: string[]): string {
+  return speakers.map((id) => run.byID.get(id)?.text ?? "").filter(Boolean).join("\n");
+}

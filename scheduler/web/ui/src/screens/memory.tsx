@@ -1,0 +1,177 @@
+import { useState } from "react";
+import { useSearchParams } from "wouter";
+import { api, type Schemas } from "../api/client.ts";
+import { useLoad, usePages } from "../api/load.ts";
+import { Ago, Dialog, Empty, ErrorBox, Loading, ScreenHead, Tabs } from "../components/common.tsx";
+import { formatJSON, formatNumber } from "../format.ts";
+import { useText } from "../i18n.ts";
+import { hasScope, useMe } from "../me.ts";
+import "./calls.css";
+
+/** A memory, as lists have it and as a search finds it, with its score and the reason. */
+interface Memory {
+  id: string;
+  content?: string;
+  timestamp?: string;
+  context?: unknown;
+  relevance?: { score: number; reason: string };
+}
+
+/** MemoryScreen shows what is remembered of a user: found by a search, or all of it, newest first; and its snapshots. */
+export default function MemoryScreen() {
+  const t = useText();
+  const me = useMe();
+  const [query, setQuery] = useSearchParams();
+  const user = query.get("user") ?? me.user ?? "";
+  const tab = query.get("tab") === "snapshots" ? "snapshots" : "memories";
+  const set = (name: string, value: string) => setQuery((old) => {
+    const next = new URLSearchParams(old);
+    if (value) next.set(name, value);
+    else next.delete(name);
+    return next;
+  }, { replace: true });
+  return (
+    <section className="screen">
+      <ScreenHead title={t("memory.title")} />
+      <SearchBar key={user} user={user} query={query} onSet={setQuery} onUser={(one) => set("user", one)} />
+      {!user && <Empty title={t("memory.choose")} />}
+      {user && <Stats user={user} />}
+      {user && (
+        <Tabs tabs={(["memories", "snapshots"] as const).map((id) => ({ id, title: t(`memory.tab_${id}`) }))} value={tab} onChange={(one) => set("tab", one)} label={t("memory.title")}>
+          {tab === "snapshots" ? <Snapshots user={user} /> : query.get("q") ? <Found user={user} text={query.get("q")!} asOf={query.get("as_of") ?? ""} /> : <All user={user} before={query.get("as_of") ?? ""} />}
+        </Tabs>
+      )}
+    </section>
+  );
+}
+
+function SearchBar({ user, query, onSet, onUser }: { user: string; query: URLSearchParams; onSet(next: URLSearchParams): void; onUser(user: string): void }) {
+  const t = useText();
+  const me = useMe();
+  const [text, setText] = useState(query.get("q") ?? "");
+  const [asOf, setAsOf] = useState(query.get("as_of") ?? "");
+  const users = useLoad(async (signal) => (hasScope(me, "admin") && !me.bound ? api.get("/api/v1/memory/users", { query: { limit: 200 }, signal }) : undefined), []);
+  const search = () => {
+    const next = new URLSearchParams(query);
+    for (const [name, value] of [["q", text.trim()], ["as_of", asOf]] as const) {
+      if (value) next.set(name, value);
+      else next.delete(name);
+    }
+    next.delete("tab");
+    onSet(next);
+  };
+  return (
+    <form className="filters" role="search" onSubmit={(e) => (e.preventDefault(), search())}>
+      {!me.bound && (
+        <label>{t("memory.user")}
+          {users.data
+            ? <select value={user} onChange={(e) => onUser(e.target.value)}><option value="">{t("memory.none")}</option>{[...new Set([...users.data.items.map((u) => u.user), ...(user ? [user] : [])])].map((one) => <option key={one}>{one}</option>)}</select>
+            : <input defaultValue={user} onBlur={(e) => onUser(e.target.value.trim())} />}
+        </label>
+      )}
+      <label>{t("memory.search")}<input type="search" value={text} onChange={(e) => setText(e.target.value)} /></label>
+      <label>{t("memory.as_of")}<input type="datetime-local" value={asOf} onChange={(e) => setAsOf(e.target.value)} /></label>
+      <button className="primary" disabled={!user}>{t("memory.find")}</button>
+    </form>
+  );
+}
+
+/** Returns a time of the reader's zone as the server takes it. */
+const instantOf = (local: string): string | undefined => (local ? new Date(local).toISOString() : undefined);
+
+function Found({ user, text, asOf }: { user: string; text: string; asOf: string }) {
+  const t = useText();
+  const found = useLoad((signal) => api.post("/api/v1/memory/search", { body: { user, query: text, limit: 50, min_relevance: 0, as_of: instantOf(asOf) }, signal }), [user, text, asOf]);
+  if (found.error) return <ErrorBox error={found.error} retry={found.reload} />;
+  if (!found.data) return <Loading />;
+  const items = (found.data.relevant_memories ?? []).map((m): Memory => ({ id: m.memory_id, content: m.content, timestamp: m.timestamp, context: m.context, relevance: { score: m.relevance_score, reason: m.reason } }));
+  return (
+    <>
+      {found.data.notes?.map((note, i) => <p key={i} className="hint">{note}</p>)}
+      {items.length ? <MemoryList label={t("memory.found")} user={user} items={items} onDeleted={found.reload} /> : <Empty title={t("memory.nothing")} />}
+    </>
+  );
+}
+
+function All({ user, before }: { user: string; before: string }) {
+  const t = useText();
+  const list = usePages((cursor, signal) => api.get("/api/v1/memory", { query: { user, cursor, before: instantOf(before) }, signal }), [user, before]);
+  if (list.error) return <ErrorBox error={list.error} retry={list.reload} />;
+  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.empty")} />;
+  return (
+    <>
+      <MemoryList label={t("memory.tab_memories")} user={user} items={list.items as Memory[]} onDeleted={list.reload} />
+      {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
+    </>
+  );
+}
+
+function MemoryList({ label, user, items, onDeleted }: { label: string; user: string; items: Memory[]; onDeleted(): void }) {
+  const t = useText();
+  const me = useMe();
+  const [doomed, setDoomed] = useState<Memory>();
+  return (
+    <>
+      <ul className="memories" aria-label={label}>
+        {items.map((m) => (
+          <li key={m.id} className="card">
+            <p className="memory-text">{m.content}</p>
+            <p className="hint">
+              {m.relevance && <><b>{formatNumber(Math.round(m.relevance.score * 100) / 100)}</b> {m.relevance.reason} · </>}
+              {m.timestamp && <Ago time={m.timestamp} />}
+            </p>
+            <div className="actions">
+              <details><summary>{t("memory.whole")}</summary><pre className="block json" tabIndex={0}>{formatJSON({ id: m.id, timestamp: m.timestamp, context: m.context })}</pre></details>
+              {hasScope(me, "memory:write") && <button className="quiet" onClick={() => setDoomed(m)}>{t("memory.delete")}</button>}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {doomed && <DeleteDialog user={user} memory={doomed} onClose={() => setDoomed(undefined)} onDone={() => (setDoomed(undefined), onDeleted())} />}
+    </>
+  );
+}
+
+function DeleteDialog({ user, memory, onClose, onDone }: { user: string; memory: Memory; onClose(): void; onDone(): void }) {
+  const t = useText();
+  const [error, setError] = useState<Error>();
+  const remove = async () => {
+    try {
+      await api.delete("/api/v1/memory/{id}", { path: { id: memory.id }, query: { user } });
+      onDone();
+    } catch (err) {
+      setError(err as Error);
+    }
+  };
+  return (
+    <Dialog title={t("memory.delete_title")} onClose={onClose}>
+      <p className="memory-text">{memory.content}</p>
+      <p>{t("memory.delete_text")}</p>
+      {error && <ErrorBox error={error} />}
+      <div className="actions"><button className="danger" onClick={() => void remove()}>{t("memory.delete")}</button><button onClick={onClose}>{t("common.close")}</button></div>
+    </Dialog>
+  );
+}
+
+function Snapshots({ user }: { user: string }) {
+  const t = useText();
+  const list = usePages((cursor, signal) => api.get("/api/v1/memory/snapshots", { query: { user, cursor }, signal }), [user]);
+  if (list.error) return <ErrorBox error={list.error} retry={list.reload} />;
+  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")} />;
+  return (
+    <>
+      <ul className="memories" aria-label={t("memory.tab_snapshots")}>
+        {(list.items as { id: string }[]).map((s) => <li key={s.id} className="card"><code>{s.id}</code><pre className="block json" tabIndex={0}>{formatJSON(s)}</pre></li>)}
+      </ul>
+      {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
+    </>
+  );
+}
+
+function Stats({ user }: { user: string }) {
+  const t = useText();
+  const stats = useLoad((signal) => api.get("/api/v1/memory/stats", { query: { user }, signal }), [user]);
+  const s: Schemas["Stats"] | undefined = stats.data;
+  if (!s) return null;
+  return <p className="hint">{t("memory.stats", { memories: s.memories, snapshots: s.snapshots + s.meta_snapshots, versions: s.old_versions })}</p>;
+}

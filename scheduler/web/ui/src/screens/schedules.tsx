@@ -1,0 +1,86 @@
+import { useState } from "react";
+import { Link } from "wouter";
+import { api, type Schemas } from "../api/client.ts";
+import { usePages } from "../api/load.ts";
+import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
+import { formatTime } from "../format.ts";
+import { useText, type Key } from "../i18n.ts";
+import { hasScope, useMe } from "../me.ts";
+import "./calls.css";
+
+type Schedule = Schemas["ScheduleBody"];
+
+/** Schedules lists what starts runs by the clock: the next times, and what became of the last ones. */
+export default function Schedules() {
+  const t = useText();
+  const list = usePages<Schedule>((cursor, signal) => api.get("/api/v1/schedules", { query: { cursor }, signal }), []);
+  return (
+    <section className="screen">
+      <ScreenHead title={t("schedules.title")} />
+      {list.error && <ErrorBox error={list.error} retry={list.reload} />}
+      {list.loading && !list.items.length && <Loading />}
+      {!list.loading && !list.error && !list.items.length && <Empty title={t("schedules.empty")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>}
+      {list.items.map((one) => <ScheduleCard key={one.id} schedule={one} onChange={list.reload} />)}
+      {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
+    </section>
+  );
+}
+
+function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(): void }) {
+  const t = useText();
+  const me = useMe();
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const act = async (work: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+      onChange();
+    } catch (err) {
+      setError(err as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const path = { id: s.id };
+  return (
+    <article className="card schedule" aria-label={s.id}>
+      <div className="screen-head">
+        <h2><Link href={`/flows/${s.flow}?tab=triggers`}>{s.flow.replaceAll("~", "/")}</Link> · {s.name}</h2>
+        <code>{s.cron}</code> <span>{s.timezone}</span>
+        {s.paused && <span className="badge state-waiting"><span aria-hidden="true">‖</span> {t("schedules.paused")}</span>}
+        {!s.active && <span className="badge">{t("schedules.inactive")}</span>}
+        {hasScope(me, "admin") && (
+          <span className="actions end">
+            {s.paused
+              ? <button disabled={busy} onClick={() => void act(() => api.post("/api/v1/schedules/{id}/resume", { path }))}>{t("schedules.resume")}</button>
+              : <button disabled={busy} onClick={() => void act(() => api.post("/api/v1/schedules/{id}/pause", { path }))}>{t("schedules.pause")}</button>}
+            <button disabled={busy} onClick={() => void act(() => api.post("/api/v1/schedules/{id}/fire", { path }))}>{t("schedules.fire")}</button>
+          </span>
+        )}
+      </div>
+      {error && <ErrorBox error={error} />}
+      <dl className="members">
+        {s.next.length > 0 && <div><dt>{t("schedules.next")}</dt><dd>{s.next.map((at, i) => <span key={at}>{i > 0 && " · "}{formatTime(at)}</span>)}</dd></div>}
+        {s.user && <div><dt>{t("schedules.user")}</dt><dd>{s.user}</dd></div>}
+        <div><dt>{t("schedules.overlap")}</dt><dd>{s.overlap}</dd></div>
+        <div><dt>{t("schedules.catch_up")}</dt><dd>{s.catch_up}</dd></div>
+      </dl>
+      {s.last.length > 0 && (
+        <table className="plain">
+          <thead><tr><th>{t("schedules.last")}</th><th>{t("schedules.became")}</th><th>{t("schedules.why")}</th></tr></thead>
+          <tbody>
+            {s.last.map((fire) => (
+              <tr key={fire.at}>
+                <td><Ago time={fire.at} /></td>
+                <td>{t(`schedules.state_${fire.state}` as Key)} {fire.run && <Link href={`/runs/${fire.run}`}>{fire.run.slice(-6)}</Link>}</td>
+                <td>{fire.reason}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </article>
+  );
+}
